@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all tests share: one thread, an empty Blender, and captured clips.
+
+The clips lie in `../shared/motions` beside the checkout, or in the folder that the environment
+variable POISE_MOTIONS names; without them the tests that need them are skipped.
+"""
+
+import os
+
+# Before NumPy loads: threads of the BLAS make small problems many times slower.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+HAS_BPY = importlib.util.find_spec("bpy") is not None
+
+#: Without the bpy module the physics library is tested alone.
+collect_ignore = [] if HAS_BPY else ["addon"]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One row of the table in the clips' README.
+
+    rig: letter of the skeleton; up: the file's own up axis, "Y" or "Z"; scale: metres per unit.
+    """
+
+    name: str
+    path: Path
+    fps: int
+    frames: int
+    rig: str
+    up: str
+    scale: float
+
+
+@pytest.fixture
+def blender():
+    """The bpy module with an empty file."""
+    bpy = pytest.importorskip("bpy")
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    return bpy
+
+
+@pytest.fixture(autouse=True)
+def _blender_for_addon(request):
+    """Every test in tests/addon starts from an empty file, whether it asks for it or not."""
+    if "addon" in request.path.relative_to(ROOT).parts:
+        request.getfixturevalue("blender")
+
+
+@pytest.fixture(scope="session")
+def motions():
+    """Folder of the captured BVH clips."""
+    folder = Path(os.environ.get("POISE_MOTIONS", ROOT.parent / "shared" / "motions"))
+    if not (folder / "README.md").is_file():
+        pytest.skip(f"no captured clips in {folder}; set POISE_MOTIONS to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def clips(motions):
+    """Name -> Clip of all captured clips, in the order of their README."""
+    return {clip.name: clip for clip in _table(motions)}
+
+
+def _table(folder):
+    """The clips that the table in the folder's README lists."""
+    columns = None
+    for line in (folder / "README.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == "File":
+            columns = cells
+        elif columns and cells[0].endswith(".bvh"):
+            row = dict(zip(columns, cells, strict=True))
+            yield Clip(
+                name=row["File"].removesuffix(".bvh"),
+                path=folder / row["File"],
+                fps=int(row["fps"]),
+                frames=int(row["Frames"]),
+                rig=row["Rig"],
+                up=row["Up"],
+                scale=float(row["Scale to m"]),
+            )
+
+
+@pytest.fixture
+def import_clip(blender, clips):
+    """import_clip(name, rename=False, **options) -> the armature object of a captured clip.
+
+    rename: call the bones b0, b1, … so that nothing can be known from their names. The options go
+    to Blender's BVH importer, over those that the clip needs (scale in metres, axes). The scene
+    gets the clip's frame rate and range; the first frame is 1.
+    """
+
+    def load(name, rename=False, **options):
+        clip = clips[name]
+        axes = {"axis_up": "Z", "axis_forward": "Y"} if clip.up == "Z" else {}
+        options = {"global_scale": clip.scale, **axes, **options}
+        blender.ops.import_anim.bvh(filepath=str(clip.path), **options)
+        scene = blender.context.scene
+        scene.render.fps, scene.render.fps_base = clip.fps, 1.0
+        scene.frame_start = options.get("frame_start", 1)
+        scene.frame_end = scene.frame_start + clip.frames - 1
+        armature = blender.context.object
+        if rename:
+            for number, bone in enumerate(armature.data.bones):
+                bone.name = f"b{number}"
+        scene.frame_set(scene.frame_start)
+        return armature
+
+    return load
