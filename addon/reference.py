@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read a reference motion from an armature, as Blender evaluates it.
+
+Every frame is sampled with constraints, drivers, IK, NLA, parents and object transforms in
+effect, so what is read is what is seen.
+"""
+
+import contextlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..controller.exceptions import MotionError, RigError
+from ..controller.motion import Motion
+from ..controller.rotations import quaternion_from_matrix
+from ..controller.skeleton import LANDMARKS, SEGMENTS, SIDES
+from . import compat
+
+#: Lengths of scene units in use [m]: motion capture, centimetres, inches, feet, …
+KNOWN_UNITS = (1.0, 0.01, 0.0254, 0.056444, 0.1, 0.001, 0.3048, 0.9144, 10.0, 100.0)
+#: Leg lengths (thigh and shin) of bipeds that the scene's own unit may give, and a usual one [m].
+LEG_RANGE, USUAL_LEG = (0.25, 1.35), 0.85
+#: A bone that turns faster and further than this between two samples has popped [rad/s], [rad].
+POP_SPEED, POP_ANGLE = 60.0, math.radians(90)
+#: How much the axes of an armature object may differ in length, or lean, to count as similar.
+SHEAR_TOLERANCE = 1e-3
+
+
+@dataclass
+class Reading:
+    """A reference motion and all that the bake needs to know of the frames it came from.
+
+    armature, action, slot: names; action and slot are None where only NLA strips animate.
+        The slot is named by its identifier. library: file that the action is linked from.
+    frames: (F,) scene frames. rate: samples per second [Hz].
+    metres_per_unit: size of a scene unit [m].
+    rig_map: which bones carry which segment.
+    bone_names: (B,) all bones of the armature.
+    bone_matrices: (F, B, 4, 4) evaluated world matrices, in scene units.
+    basis_matrices: (F, B, 4, 4) what the channels (keys and drivers) alone say, bone by bone.
+    object_matrices: (F, 4, 4) evaluated world matrices of the armature object.
+    motion: the same in SI units, for the controller.
+    """
+
+    armature: str
+    action: str | None
+    slot: str | None
+    library: str | None
+    frames: np.ndarray
+    rate: float
+    metres_per_unit: float
+    rig_map: object
+    bone_names: tuple
+    bone_matrices: np.ndarray
+    basis_matrices: np.ndarray
+    object_matrices: np.ndarray
+    motion: Motion
+
+    def bone_index(self, name):
+        """Where a bone stands in the arrays."""
+        return self.bone_names.index(name)
+
+
+def read(scene, armature, **options):
+    """`reading` from beginning to end; returns the Reading."""
+    return run(reading(scene, armature, **options))
+
+
+def reading(
+    scene, armature, frames=None, action=None, rig_map=None, rate=None, metres_per_unit=None
+):
+    """Sample an armature's animation: yields the progress from 0 to 1 and returns a Reading.
+
+    scene: a scene, or a context for its scene.
+    frames: (start, end, step) in scene frames, fractions allowed; None for all keys.
+    action: read this action (or the one of that name) instead of the assigned one.
+    rig_map: which bones carry what; None to find it.
+    rate: frames per second [Hz]; None for the scene's.
+    metres_per_unit: size of a scene unit [m]; None to conclude it from the length of the legs.
+
+    The current frame and the assigned action and slot are the same afterwards, even if the
+    generator is closed half-way. Raises RigError and MotionError.
+    """
+    scene = getattr(scene, "scene", scene)
+    check_armature(armature)
+    with unchanged(scene, armature):
+        action, slot = _animation(armature, action, frames)
+        frames = sampled_frames(armature, action, slot, frames)
+        rate = _sample_rate(scene, frames, rate)
+        samples = yield from sampling(scene, armature, frames)
+    names, matrices, basis, objects = samples
+    check_object(armature, frames, objects)
+    matrices = objects[:, None] @ matrices
+    if rig_map is None:
+        from . import rig
+
+        rig_map = rig.find(armature, matrices)
+    _check_keys(action, slot, rig_map)
+    _check_bones(rig_map, names, matrices, frames)
+    rotations = segment_rotations(rig_map, names, matrices)
+    positions = landmark_positions(armature, rig_map, names, matrices)
+    _check_pops(rig_map, rotations, frames, rate)
+    scale = metres_per_unit or _metres_per_unit(scene, positions)
+    return Reading(
+        armature=armature.name,
+        action=action.name if action else None,
+        slot=compat.slot_name(slot),
+        library=action.library.filepath if action and action.library else None,
+        frames=frames,
+        rate=rate,
+        metres_per_unit=scale,
+        rig_map=rig_map,
+        bone_names=names,
+        bone_matrices=matrices,
+        basis_matrices=basis,
+        object_matrices=objects,
+        motion=Motion(
+            name=action.name if action else armature.name,
+            rate=rate,
+            rotations=rotations,
+            positions=positions * scale,
+            first_frame=float(frames[0]),
+            frame_step=float(frames[1] - frames[0]),
+        ),
+    )
+
+
+def check_armature(armature):
+    """Raise RigError unless this is an armature object that can be evaluated in its pose."""
+    if armature is None:
+        raise RigError("There is no armature: select the armature object to simulate.")
+    if getattr(armature, "type", None) != "ARMATURE":
+        raise RigError(f"'{armature.name}' is not an armature: select an armature object.")
+    if armature.mode == "EDIT":
+        raise RigError(f"'{armature.name}' is in Edit Mode: leave it, to see the animation.")
+    if armature.data.pose_position == "REST":
+        raise RigError(
+            f"'{armature.name}' shows its rest position: set the armature's data to Pose Position."
+        )
+    if armature.animation_data is not None and armature.animation_data.use_tweak_mode:
+        raise RigError(
+            f"'{armature.name}' is in the NLA editor's tweak mode: leave it (Tab) and try again."
+        )
+
+
+@contextlib.contextmanager
+def unchanged(scene, armature):
+    """Put the current frame and the assigned action and slot back, whatever happens inside."""
+    frame, subframe = scene.frame_current, scene.frame_subframe
+    before = compat.assigned(armature)
+    try:
+        yield
+    finally:
+        if compat.assigned(armature) != before:
+            compat.assign(armature, *before)
+        scene.frame_set(frame, subframe=subframe)
+
+
+def sampling(scene, armature, frames, bones=None):
+    """Evaluate frames: yields the progress from 0 to 1.
+
+    bones: names of the bones to sample; None for all.
+    Returns the names, their pose matrices (F, B, 4, 4) in the armature's space, their channel
+    (basis) matrices (F, B, 4, 4) and the object's world matrices (F, 4, 4).
+    """
+    layer = _view_layer(scene, armature)
+    names = tuple(armature.pose.bones.keys())
+    total = len(names)
+    rows = slice(None) if bones is None else [names.index(bone) for bone in bones]
+    buffer = np.empty(total * 16, np.float32)
+    chosen = total if bones is None else len(rows)
+    poses = np.empty((len(frames), chosen, 4, 4))
+    basis = np.empty((len(frames), chosen, 4, 4))
+    objects = np.empty((len(frames), 4, 4))
+    for i, frame in enumerate(frames):
+        whole = math.floor(frame)
+        scene.frame_set(whole, subframe=frame - whole)
+        evaluated = armature.evaluated_get(layer.depsgraph)
+        if not evaluated.is_evaluated:
+            raise RigError(
+                f"'{armature.name}' or its collection is disabled in the viewport, so that "
+                "Blender does not animate it: enable it in the Outliner."
+            )
+        objects[i] = evaluated.matrix_world
+        for target, attribute in ((poses, "matrix"), (basis, "matrix_basis")):
+            evaluated.pose.bones.foreach_get(attribute, buffer)
+            target[i] = buffer.reshape(total, 4, 4)[rows].swapaxes(1, 2)
+        yield (i + 1) / len(frames)
+    return (names if bones is None else tuple(bones)), poses, basis, objects
+
+
+def run(generator):
+    """What a generator returns in the end, without its progress."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value
+
+
+def _view_layer(scene, armature):
+    """A view layer of the scene in which the armature object is."""
+    for layer in scene.view_layers:
+        if armature.name in layer.objects:
+            if layer.depsgraph is None:
+                layer.update()
+            return layer
+    raise RigError(
+        f"'{armature.name}' is in no view layer of the scene '{scene.name}': "
+        "link it to the scene or include its collection."
+    )
+
+
+def _animation(armature, action, frames):
+    """The (action, slot) to read, assigned to the armature; (None, None) if others move it."""
+    if action is not None:
+        return _assign_action(armature, action)
+    action, slot = compat.assigned(armature)
+    animation = armature.animation_data
+    tracks = animation is not None and any(track.strips for track in animation.nla_tracks)
+    if action is None or (compat.HAS_SLOTS and slot is None):
+        if tracks:
+            return None, None
+        if action is None:
+            if frames is not None and _is_constrained(armature):
+                return None, None
+            raise MotionError(
+                f"'{armature.name}' has no animation: assign an action or add NLA strips."
+            )
+        raise MotionError(
+            f"'{armature.name}' has no slot in the action '{action.name}': choose one in the "
+            "Action editor."
+        )
+    if not any(_key_count(curve) for curve in compat.curves(action, slot)):
+        if tracks:
+            return action, slot
+        raise MotionError(
+            f"The action '{action.name}' has no keys for '{armature.name}': choose another one."
+        )
+    return action, slot
+
+
+def _assign_action(armature, action):
+    """Assign a chosen action (by name or itself) to the armature: (action, slot)."""
+    if isinstance(action, str):
+        name, action = action, compat.find_action(action)
+        if action is None:
+            raise MotionError(f"There is no action named '{name}' in this file.")
+    slot = compat.object_slot(action, armature)
+    if not any(_key_count(curve) for curve in compat.curves(action, slot)):
+        raise MotionError(
+            f"The action '{action.name}' has no keys for '{armature.name}': choose another one."
+        )
+    if (action, slot) != compat.assigned(armature):
+        if armature.library is not None:
+            raise RigError(
+                f"'{armature.name}' is linked, so that it can only be read with the action it has: "
+                "make a library override of it, or make it local."
+            )
+        compat.assign(armature, action, slot)
+    return action, slot
+
+
+def _is_constrained(armature):
+    """Whether an armature without keys may still move: by constraints or drivers."""
+    owners = (armature, *armature.pose.bones)
+    animation = armature.animation_data
+    return any(owner.constraints for owner in owners) or bool(animation and animation.drivers)
+
+
+def _key_count(curve):
+    return len(curve.keyframe_points) or len(curve.sampled_points)
+
+
+def sampled_frames(armature, action, slot, frames=None):
+    """(F,) frames to sample: of (start, end, step), or all that the keys or NLA strips span."""
+    if frames is not None:
+        start, end, step = (float(value) for value in frames)
+        if not (math.isfinite(start) and math.isfinite(end) and math.isfinite(step) and step > 0):
+            raise MotionError(
+                f"The frames {start:g} to {end:g} in steps of {step:g} are no range: "
+                "give finite frames and a step above 0."
+            )
+    else:
+        (start, end), step = animated_range(armature, action, slot), 1.0
+    name = action.name if action else armature.name
+    count = math.floor((end - start) / step + 1e-6) + 1
+    if count < 2:
+        raise MotionError(
+            f"'{name}' has {max(count, 0)} frame{'s' * (count != 1)} in the range {start:g} to "
+            f"{end:g}: choose a range of at least two frames."
+        )
+    return start + step * np.arange(count)
+
+
+def animated_range(armature, action, slot):
+    """First and last frame that the keys, or without an action the NLA strips, span."""
+    if action is not None and action.use_frame_range:
+        return action.frame_start, action.frame_end
+    ends = [curve.range() for curve in compat.curves(action, slot) if _key_count(curve)]
+    if not ends:
+        tracks = [track for track in armature.animation_data.nla_tracks if not track.mute]
+        ends = [(s.frame_start, s.frame_end) for track in tracks for s in track.strips]
+    if not ends:
+        raise MotionError(f"All NLA tracks of '{armature.name}' are muted: unmute one.")
+    return min(start for start, _ in ends), max(end for _, end in ends)
+
+
+def _sample_rate(scene, frames, rate):
+    """Samples per second, at `rate` or the scene's own frames per second."""
+    fps = scene.render.fps / scene.render.fps_base if rate is None else float(rate)
+    if not (math.isfinite(fps) and fps > 0):
+        raise MotionError(f"A frame rate of {fps:g} is impossible: give one above 0.")
+    return fps / (frames[1] - frames[0])
+
+
+def check_object(armature, frames, objects):
+    """Raise RigError unless the object only moves, turns and scales evenly, at every frame."""
+    name = armature.name
+    finite = np.isfinite(objects).all((1, 2))
+    if not finite.all():
+        raise MotionError(
+            f"The object '{name}' has a transform that is not a number at frame "
+            f"{frames[np.argmin(finite)]:g}: mend or delete the keys there."
+        )
+    axes = objects[:, :3, :3]
+    lengths = np.linalg.norm(axes, axis=1)
+    determinants = np.linalg.det(axes)
+    wrong = (lengths.min(1) < 1e-8) | (determinants <= 0)
+    if wrong.any():
+        i = np.argmax(wrong)
+        kind = "negative" if lengths[i].min() >= 1e-8 else "zero"
+        raise RigError(
+            f"The object '{name}' has a {kind} scale at frame {frames[i]:g}: "
+            "make the scale of the object and its parents positive."
+        )
+    size = np.cbrt(determinants)[:, None, None]
+    gram = axes.swapaxes(1, 2) @ axes / size**2
+    wrong = np.abs(gram - np.eye(3)).max((1, 2)) > SHEAR_TOLERANCE
+    if wrong.any():
+        raise RigError(
+            f"The object '{name}' is sheared or scaled unevenly at frame "
+            f"{frames[np.argmax(wrong)]:g}: apply the scale of the object and its parents."
+        )
+
+
+def _check_keys(action, slot, rig_map):
+    """Raise MotionError for keys that are no numbers on bones of the map or on the object."""
+    bones = {bone for chain in rig_map.bones.values() for bone in chain}
+    for curve in compat.curves(action, slot):
+        bone = bone_of(curve.data_path)
+        if bone is not None and bone not in bones:
+            continue
+        keys = np.empty(2 * len(curve.keyframe_points))
+        curve.keyframe_points.foreach_get("co", keys)
+        wrong = ~np.isfinite(keys.reshape(-1, 2)).all(1)
+        if wrong.any():
+            frame = keys[2 * np.argmax(wrong)]
+            owner = f"bone '{bone}'" if bone else f"channel '{curve.data_path}'"
+            raise MotionError(
+                f"The {owner} has a key that is not a finite number at frame {frame:g}: "
+                "mend or delete that key."
+            )
+
+
+def bone_of(data_path):
+    """Name of the bone that a curve's data path is about; None if it is about something else."""
+    start = 'pose.bones["'
+    if not data_path.startswith(start):
+        return None
+    # The name is quoted: a quote or a backslash inside it has a backslash before it.
+    name, escaped = [], False
+    for letter in data_path[len(start) :]:
+        if not escaped and letter == '"':
+            return "".join(name)
+        if not escaped and letter == "\\":
+            escaped = True
+            continue
+        name.append(letter)
+        escaped = False
+    return None
+
+
+def _check_bones(rig_map, names, matrices, frames):
+    """Raise unless every bone of the map exists and has a finite, right-handed matrix."""
+    for slot, chain in rig_map.bones.items():
+        for bone in chain:
+            if bone not in names:
+                raise RigError(
+                    f"The rig map '{rig_map.name}' names '{bone}' for {slot}, which the armature "
+                    "does not have: correct the map."
+                )
+            own = matrices[:, names.index(bone)]
+            finite = np.isfinite(own).all((1, 2))
+            if not finite.all():
+                raise MotionError(
+                    f"The bone '{bone}' is not a finite number at frame "
+                    f"{frames[np.argmin(finite)]:g}: mend or delete the keys there."
+                )
+            axes = own[:, :3, :3]
+            size = np.linalg.norm(axes, axis=1).max(1)
+            wrong = np.linalg.det(axes) <= 1e-9 * size**3
+            if wrong.any():
+                raise RigError(
+                    f"The bone '{bone}' has a zero or negative scale at frame "
+                    f"{frames[np.argmax(wrong)]:g}: make its scale positive."
+                )
+
+
+def nearest_rotation(matrices):
+    """(..., 3, 3) matrices of positive determinant to the nearest rotations."""
+    left, _, right = np.linalg.svd(matrices)
+    return left @ right
+
+
+def carrier(rig_map, segment):
+    """The bone whose orientation is that of a segment."""
+    chain = rig_map.bones[segment]
+    return chain[-1] if segment in ("pelvis", "trunk", "head") else chain[0]
+
+
+def segment_rotations(rig_map, names, matrices):
+    """(F, len(SEGMENTS), 4) world orientations of the carriers, w first."""
+    rows = [names.index(carrier(rig_map, segment)) for segment in SEGMENTS]
+    return quaternion_from_matrix(nearest_rotation(matrices[:, rows, :3, :3]))
+
+
+def _check_pops(rig_map, rotations, frames, rate):
+    """Raise MotionError where a segment turns too far within one sample."""
+    cosine = np.abs((rotations[1:] * rotations[:-1]).sum(-1))
+    angle = 2 * np.arccos(np.clip(cosine, 0, 1))
+    pops = (angle > POP_ANGLE) & (angle * rate > POP_SPEED)
+    if pops.any():
+        i, segment = np.argwhere(pops)[0]
+        raise MotionError(
+            f"The bone '{carrier(rig_map, SEGMENTS[segment])}' pops: it turns by "
+            f"{math.degrees(angle[i, segment]):.0f}° from frame {frames[i]:g} to "
+            f"{frames[i + 1]:g}: mend the keys there."
+        )
+
+
+def landmark_positions(armature, rig_map, names, matrices):
+    """(F, len(LANDMARKS), 3) world positions in scene units; NaN for bones the rig lacks."""
+    bones = rig_map.bones
+    points = np.full((len(matrices), len(LANDMARKS), 3), np.nan)
+
+    def put(landmark, bone, tail=False):
+        own = matrices[:, names.index(bone)]
+        offset = own[:, :3, 1] * armature.data.bones[bone].length if tail else 0.0
+        points[:, LANDMARKS.index(landmark)] = own[:, :3, 3] + offset
+
+    put("pelvis", bones["pelvis"][-1])
+    put("lumbar", bones["trunk"][0])
+    put("neck", bones["head"][0])
+    put("head_top", bones["head"][-1], tail=True)
+    for side in SIDES:
+        forearm = bones[f"forearm_{side}"]
+        hand, toe = bones.get(f"hand_{side}"), bones.get(f"toe_{side}")
+        put(f"shoulder_{side}", bones[f"upper_arm_{side}"][0])
+        put(f"elbow_{side}", forearm[0])
+        put(f"wrist_{side}", hand[0] if hand else forearm[-1], tail=not hand)
+        tip = _fingertip(armature, forearm[0], hand[0]) if hand else None
+        if tip:
+            put(f"fingertip_{side}", tip, tail=True)
+        put(f"hip_{side}", bones[f"thigh_{side}"][0])
+        put(f"knee_{side}", bones[f"shin_{side}"][0])
+        put(f"ankle_{side}", bones[f"foot_{side}"][0])
+        if toe:
+            put(f"ball_{side}", toe[0])
+        put(f"toe_{side}", toe[-1] if toe else bones[f"foot_{side}"][0], tail=True)
+    return points
+
+
+def _fingertip(armature, forearm, hand):
+    """The bone at whose tail the hand ends: the farthest in rest of a hand's proportions.
+
+    Things held in the hand are often its children too, and no hand is longer than its forearm.
+    None if there is no such bone: some rigs end at the wrist.
+    """
+    hand = armature.data.bones[hand]
+    wrist = hand.head_local
+    limit = (armature.data.bones[forearm].head_local - wrist).length
+    lengths = {b.name: (b.tail_local - wrist).length for b in (hand, *hand.children_recursive)}
+    fitting = [name for name, length in lengths.items() if 0.2 * limit < length <= limit]
+    return max(fitting, key=lengths.get, default=None)
+
+
+def _metres_per_unit(scene, positions):
+    """Size of a scene unit [m] that gives the legs a human length."""
+    joints = [LANDMARKS.index(f"{name}_{s}") for s in SIDES for name in ("hip", "knee", "ankle")]
+    hip, knee, ankle = positions[:, joints].reshape(len(positions), 2, 3, 3).swapaxes(0, 2)
+    leg = np.linalg.norm(knee - hip, axis=-1) + np.linalg.norm(ankle - knee, axis=-1)
+    leg = float(np.median(leg))
+    if leg <= 0:
+        raise RigError("The legs have no length: correct the rig map.")
+    own = scene.unit_settings.scale_length
+    if LEG_RANGE[0] <= leg * own <= LEG_RANGE[1]:
+        return own
+    return min(KNOWN_UNITS, key=lambda unit: abs(math.log(leg * unit / USUAL_LEG)))
