@@ -473,17 +473,21 @@ def landmark_positions(armature, rig_map, names, matrices):
 
 
 def _fingertip(armature, forearm, hand):
-    """The bone at whose tail the hand ends: the farthest in rest of a hand's proportions.
+    """The bone at whose tail the hand ends: the farthest fingertip in rest, else the hand itself.
 
     Things held in the hand are often its children too, and no hand is longer than its forearm.
-    None if there is no such bone: some rigs end at the wrist.
+    None if nothing has a hand's proportions: some rigs end at the wrist.
     """
     hand = armature.data.bones[hand]
     wrist = hand.head_local
     limit = (armature.data.bones[forearm].head_local - wrist).length
-    lengths = {b.name: (b.tail_local - wrist).length for b in (hand, *hand.children_recursive)}
-    fitting = [name for name, length in lengths.items() if 0.2 * limit < length <= limit]
-    return max(fitting, key=lengths.get, default=None)
+    tips = [bone for bone in hand.children_recursive if not bone.children]
+    for bones in (tips, [hand]):
+        lengths = {bone.name: (bone.tail_local - wrist).length for bone in bones}
+        fitting = [name for name, length in lengths.items() if 0.2 * limit < length <= limit]
+        if fitting:
+            return max(fitting, key=lengths.get)
+    return None
 
 
 def _metres_per_unit(scene, positions):
