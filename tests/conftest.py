@@ -5,17 +5,16 @@ The clips lie in `../shared/motions` beside the checkout, or in the folder that 
 variable POISE_MOTIONS names; without them the tests that need them are skipped.
 """
 
-import os
-
-# Before NumPy loads: threads of the BLAS make small problems many times slower.
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
-
 import importlib.util
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+# Before NumPy loads: threads of the BLAS make small problems many times slower.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
 
 ROOT = Path(__file__).resolve().parent.parent
 HAS_BPY = importlib.util.find_spec("bpy") is not None

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`python -m poise …`: the command line, where there is the bpy module instead of Blender."""
+
+import sys
+
+
+def _run():
+    try:
+        import bpy  # noqa: F401
+    except ImportError as error:
+        print(
+            f"poise: Blender's Python module cannot be loaded ({error}): install `bpy` for Python "
+            "3.11 or 3.13, or run `blender --background shot.blend --command poise …`.",
+            file=sys.stderr,
+        )
+        return 1
+    from .addon.command_line import main
+
+    return main(sys.argv[1:], program="python -m poise")
+
+
+if __name__ == "__main__":
+    sys.exit(_run())

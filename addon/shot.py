@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One shot, from reading an armature's action to the report of its bake.
+
+The command line, the operators and the demo all work through this. Everything that takes long is a
+generator, so that whoever drives it can show progress and stop between two steps. Nothing in the
+scene changes before `bake`.
+
+    shot = Shot(bpy.context.scene, ShotOptions(armature="Hips"))
+    for progress in shot.read(): …
+    for sample in shot.simulate(): …
+    shot.bake()
+    for progress in shot.measure(): …
+    shot.report()
+"""
+
+import platform
+import time
+import tomllib
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import bpy
+import numpy as np
+
+from .. import controller
+from ..controller.exceptions import RigError, SimulationError
+from . import bake, reference, rig
+
+MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
+
+#: Unit of every figure in a report, by its key; shares and ratios have none.
+UNITS = {
+    "fell_at": "s",
+    "fell_frame": "frame",
+    "frames": "frame",
+    "range": "frame",
+    "pose_error": "m",
+    "stance_error": "share",
+    "slide_error": "m/s",
+    "torque_error": "N m",
+    "reward": "1",
+    "tracking_error": "mm",
+    "tracking_error_local": "mm",
+    "residual": "N, N m",
+    "foot_slide": "m/s",
+    "foot_penetration": "mm",
+    "jitter": "m/s^3",
+    "zmp_inside": "share",
+    "pulls_on_ground": "share",
+    "bake_error": "mm",
+    "bake_time": "s per 1000 bone-frames",
+    "real_time_factor": "simulated s per s",
+    "rate": "Hz",
+    "fps": "Hz",
+    "mass": "kg",
+    "height": "m",
+    "ground": "m",
+    "metres_per_unit": "m per scene unit",
+}
+
+
+@dataclass(frozen=True)
+class ShotOptions:
+    """What to simulate, and how. None means: find out.
+
+    armature: name of the armature object; None: the only one (that is animated).
+    action: name of the action to read; None: what animates the armature now.
+    frames: (first, last) or (first, last, step) in scene frames; None: all that is animated.
+    fps: frame rate of the animation [Hz]; None: the scene's.
+    rig: name of a rig map, or path to one; None: found by names, else detected.
+    gains: path to a gains file; None: the defaults of the balance mode.
+    balance: "foot_forces" or "virtual_forces".
+    rate: of control and physics [Hz].
+    mass: of the body [kg]; None: from its height.
+    seed: of the motor noise.
+    keys: how the result is written.
+    """
+
+    armature: str | None = None
+    action: str | None = None
+    frames: tuple[float, ...] | None = None
+    fps: float | None = None
+    rig: str | None = None
+    gains: str | None = None
+    balance: str = "foot_forces"
+    rate: float = 300.0
+    mass: float | None = None
+    seed: int = 0
+    keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
+
+
+def find_armature(scene, name=None):
+    """The armature object of that name in a scene, or the only one (that is animated).
+
+    Raises RigError if there is none, or if there are several to choose from.
+    """
+    armatures = [thing for thing in scene.objects if thing.type == "ARMATURE"]
+    if not armatures:
+        raise RigError(
+            f"The scene '{scene.name}' has no armature: open a shot that has an animated character."
+        )
+    names = ", ".join(f"'{thing.name}'" for thing in armatures)
+    if name is not None:
+        for thing in armatures:
+            if thing.name == name:
+                return thing
+        raise RigError(f"The scene '{scene.name}' has no armature '{name}': choose one of {names}.")
+    animated = [thing for thing in armatures if _is_animated(thing)]
+    if len(armatures) == 1:
+        return armatures[0]
+    if len(animated) == 1:
+        return animated[0]
+    raise RigError(f"The scene '{scene.name}' has several armatures: choose one of {names}.")
+
+
+def _is_animated(thing):
+    animation = thing.animation_data
+    return animation is not None and bool(animation.action or animation.nla_tracks)
+
+
+class Shot:
+    """The steps of one shot, and what each of them gave.
+
+    reading: addon.reference.Reading, after `read`.
+    character, simulation: of controller, after `prepare` (which `simulate` calls).
+    recording: what was simulated so far.
+    baked: addon.bake.BakeResult, after `bake`.
+    measures: {name: (before, after)} of the bake, after `measure`.
+    """
+
+    def __init__(self, scene, options=None):
+        """Raises RigError if the armature cannot be told."""
+        self.options = options or ShotOptions()
+        # Names, not references: an undo between two steps makes references invalid.
+        self._scene = scene.name
+        self._armature = find_armature(scene, self.options.armature).name
+        self.reading = None
+        self.character = None
+        self.gains = None
+        self.simulation = None
+        self.baked = None
+        self.measures = {}
+        self._seconds = {}
+
+    @property
+    def scene(self):
+        """The scene that the shot is in."""
+        return bpy.data.scenes[self._scene]
+
+    @property
+    def armature(self):
+        """The armature object."""
+        return self.scene.objects[self._armature]
+
+    @property
+    def recording(self):
+        """What was simulated so far; None before `prepare`."""
+        return None if self.simulation is None else self.simulation.recording
+
+    def read(self):
+        """Read the animation; yields progress from 0 to 1. Raises RigError, MotionError."""
+        options = self.options
+        started = time.perf_counter()
+        # Without a name the map is found from the animated frames, which only `reading` has.
+        rig_map = rig.find(self.armature, name=options.rig) if options.rig else None
+        self.reading = yield from reference.reading(
+            self.scene,
+            self.armature,
+            frames=(*options.frames, 1.0)[:3] if options.frames else None,
+            action=options.action,
+            rig_map=rig_map,
+            rate=options.fps,
+        )
+        self._seconds["reading"] = time.perf_counter() - started
+
+    def prepare(self):
+        """Build the body and its simulation from what was read. Raises PoiseError."""
+        options = self.options
+        motion = self.reading.motion
+        settings = controller.Settings(
+            rate=options.rate, balance=options.balance, seed=options.seed
+        )
+        self.character = controller.Character.from_motion(motion, mass=options.mass)
+        if options.gains is None:
+            self.gains = controller.Gains.default(self.character, options.balance)
+        else:
+            self.gains = controller.Gains.load(options.gains, self.character)
+        self.simulation = controller.Simulation(self.character, motion, self.gains, settings)
+
+    def simulate(self):
+        """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls."""
+        if self.simulation is None:
+            self.prepare()
+        yield from self.simulation
+
+    def bake(self):
+        """Write what was simulated to a new action -> BakeResult. Raises BakeError.
+
+        After a fall the bake ends where it fell.
+        """
+        recording = self.recording
+        if len(recording) < 2:
+            raise SimulationError(
+                f"'{self.armature.name}' falls at once, at frame {self.reading.motion.frame(0):g}: "
+                "nothing can be baked; start from a frame in which it stands."
+            )
+        started = time.perf_counter()
+        self.baked = bake.bake(
+            self.scene,
+            self.reading,
+            recording.rotation_deltas(),
+            recording.root_displacement(),
+            self.options.keys,
+        )
+        self._seconds["writing"] = time.perf_counter() - started
+        return self.baked
+
+    def measure(self):
+        """Read the bake back through Blender and compare; yields progress from 0 to 1."""
+        samples = len(self.recording)
+        before = self.reading
+        step = float(before.frames[1] - before.frames[0])
+        after = yield from reference.reading(
+            self.scene,
+            self.armature,
+            frames=(float(before.frames[0]), float(before.frames[samples - 1]), step),
+            rig_map=before.rig_map,
+            rate=self.options.fps,
+            metres_per_unit=before.metres_per_unit,
+        )
+        self.measures = controller.measures_of_bake(
+            self.character,
+            _start_of(before.motion, samples),
+            after.motion,
+            self.recording.contacts,
+        )
+
+    def inspection(self):
+        """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
+        reading, motion, character = self.reading, self.reading.motion, self.character
+        return {
+            "armature": reading.armature,
+            "source_action": reading.action,
+            "range": _frames(reading),
+            "fps": _plain(reading.rate),
+            "samples": len(motion),
+            "rig": _rig(reading.rig_map),
+            "body": self._body(),
+            "segment_masses": _plain(character.segment_masses),
+            "stance": _plain(character.stance_summary(motion)),
+            "versions": versions(),
+            "units": units("range", "fps", "mass", "height", "ground", "metres_per_unit")
+            | {"segment_masses": "kg", "stance": "share"},
+        }
+
+    def report(self):
+        """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
+        reading, recording, options = self.reading, self.recording, self.options
+        report = {
+            "armature": reading.armature,
+            "source_action": reading.action,
+            "baked_action": self.baked.action if self.baked else None,
+            "baked_slot": self.baked.slot if self.baked else None,
+            "frames": _plain(self.baked.frames) if self.baked else None,
+            "range": _frames(reading),
+            "fps": _plain(reading.rate),
+            **_plain(recording.summary()),
+            "fell_frame": self.fell_frame,
+            "why": recording.why(),
+        }
+        for name, (before, after) in self.measures.items():
+            report[name] = {"before": _plain(before), "after": _plain(after)}
+        if self.baked:
+            report["bake_error"] = _plain(self.baked.error_mm)
+            report["bake_time"] = self._bake_time()
+        report |= {
+            "gains": _plain(self.gains.as_dict()),
+            "rig": _rig(reading.rig_map),
+            "body": self._body(),
+            "rate": _plain(options.rate),
+            "balance": options.balance,
+            "seed": options.seed,
+            "keys": asdict(options.keys),
+            "versions": versions(),
+            "units": UNITS,
+        }
+        return report
+
+    @property
+    def fell_frame(self):
+        """Frame at which it fell; None if it did not."""
+        recording, motion = self.recording, self.reading.motion
+        if recording is None or recording.fell_at is None:
+            return None
+        return _plain(motion.frame(recording.fell_at * motion.rate))
+
+    def _body(self):
+        character = self.character
+        return {
+            "mass": _plain(character.mass),
+            "height": _plain(character.height),
+            "ground": _plain(character.ground),
+            "metres_per_unit": _plain(self.reading.metres_per_unit),
+        }
+
+    def _bake_time(self):
+        """Reading and writing [s] per 1000 bone-frames."""
+        bones = len(self.reading.bone_names)
+        counts = {
+            "reading": bones * len(self.reading.frames),
+            "writing": bones * len(self.recording),
+        }
+        return {name: 1000 * self._seconds[name] / count for name, count in counts.items()}
+
+
+def _start_of(motion, samples):
+    """The first samples of a motion."""
+    return replace(
+        motion, rotations=motion.rotations[:samples], positions=motion.positions[:samples]
+    )
+
+
+def _frames(reading):
+    return [_plain(reading.frames[0]), _plain(reading.frames[-1])]
+
+
+def _rig(rig_map):
+    return {
+        "name": rig_map.name,
+        "detected": rig_map.detected,
+        "missing": list(rig_map.missing),
+        "bones": {slot: list(bones) for slot, bones in rig_map.bones.items()},
+    }
+
+
+def units(*names):
+    """The units of some figures of a report."""
+    return {name: UNITS[name] for name in names}
+
+
+def versions():
+    """What made the result: {"poise", "blender", "pybullet", "numpy", "python"}."""
+    with MANIFEST.open("rb") as file:
+        poise = tomllib.load(file)["version"]
+    return {
+        "poise": poise,
+        "blender": bpy.app.version_string,
+        "pybullet": _pybullet_version(),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _pybullet_version():
+    """Version of PyBullet, which the module itself does not know."""
+    for name in ("pybullet-arm64", "pybullet"):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return "unknown"
+
+
+def _plain(value):
+    """A value of NumPy's, or a container of such, as JSON knows it; not-a-number becomes None."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        if not np.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**31 else value
+    return value
