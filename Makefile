@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Poise: `make test` and `make demo` set up all they need in .venv, once, and say how long it takes.
+#
+# PYTHON  Python 3.11 or 3.13 to set up with; the first of python3, python3.13, python3.11 that is one
+# VENV    folder of the set-up
+# BPY     another Blender module than the newest one for that Python, such as 'bpy==4.2.*'
+
+# A name in the path may be a pyenv shim that only says what is not installed: so each is run.
+PYTHON ?= $(shell for p in python3 python3.13 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 13)))' 2>/dev/null \
+	&& echo $$p && break; done)
+VENV ?= .venv
+BPY ?=
+PYTEST_ARGS ?=
+
+# Threads of the BLAS make small problems many times slower.
+export OPENBLAS_NUM_THREADS = 1
+export OMP_NUM_THREADS = 1
+export MKL_NUM_THREADS = 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+bin := $(VENV)/bin
+ready := $(VENV)/.poise-ready
+lint_ready := $(VENV)/.poise-lint-ready
+# What Blender's module needs of the system, in the names of Debian and Ubuntu.
+LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
+	libxt6 libxxf86vm1
+
+.PHONY: help test slow demo bench lint clean libraries
+
+help:
+	@echo "make test   set up .venv and run the tests"
+	@echo "make slow   the proofs that take long"
+	@echo "make demo   simulate and bake two shots; pictures and reports in build/demo"
+	@echo "make bench  measure speed"
+	@echo "make lint   ruff check and ruff format --check"
+	@echo "make clean  remove .venv and build"
+
+test: $(ready)
+	@echo "make test: running the tests with $$($(bin)/python -V); about 2 minutes."
+	$(bin)/python -m pytest $(PYTEST_ARGS)
+
+slow: $(ready)
+	@echo "make slow: running the proofs that take long; about 10 minutes."
+	$(bin)/python -m pytest -m slow $(PYTEST_ARGS)
+
+demo: $(ready)
+	@echo "make demo: simulating, baking and rendering two shots into build/demo; about 3 minutes."
+	$(bin)/python demo/run.py --output build/demo
+
+bench: $(ready)
+	@echo "make bench: measuring speed; about 5 minutes. Leave the machine alone meanwhile."
+	$(bin)/python tests/bench.py
+
+lint: $(lint_ready)
+	$(bin)/python -m ruff check .
+	$(bin)/python -m ruff format --check .
+
+libraries:
+	@echo $(LIBRARIES)
+
+clean:
+	rm -rf $(VENV) build
+
+$(ready): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or 3.13 found: install one, or name it:" \
+		"make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "make: setting up $(VENV) once with $$($(PYTHON) -V) and Blender as a module:" \
+		"a download of about 500 MB, 1 to 5 minutes."
+	@# Made anew, so that nothing of an earlier set-up stays.
+	$(PYTHON) -m venv --clear $(VENV)
+	$(bin)/python -m pip install --quiet --editable '.[test]' $(if $(BPY),'$(BPY)')
+	@$(bin)/python -c 'import bpy' || { echo "make: Blender's module does not start. On Debian or" \
+		"Ubuntu install what it needs: apt-get install $(LIBRARIES)" >&2; exit 1; }
+	@touch $@
+
+$(lint_ready): $(ready)
+	$(bin)/python -m pip install --quiet 'ruff>=0.9'
+	@touch $@
