@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Published body proportions: how heavy a person is, and how that mass is spread.
+
+Segment masses, centres of mass and radii of gyration are the male means of P. de Leva,
+"Adjustments to Zatsiorsky-Seluyanov's segment inertia parameters", Journal of Biomechanics 29(9),
+1996, table 4. Proportions of stature are those of Drillis and Contini as given by D. A. Winter,
+"Biomechanics and Motor Control of Human Movement". Mass from stature is the median body mass
+index for that stature in the WHO growth reference, and 22 kg/m^2 for adults.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Thigh plus shin as a share of stature (Winter): 0.530 hip height - 0.039 ankle height.
+LEG_SHARE = 0.491
+#: Ankle height, foot length, foot width and heel behind the ankle as shares of stature.
+ANKLE_HEIGHT_SHARE = 0.039
+FOOT_LENGTH_SHARE = 0.152
+FOOT_WIDTH_SHARE = 0.055
+HEEL_SHARE = 0.042
+#: Wrist to fingertip as a share of stature (Winter).
+HAND_SHARE = 0.108
+#: Lengths of lower trunk, upper and middle trunk, and cervicale to vertex as shares of stature
+#: (de Leva), and the lower trunk's centre of mass above the hip joints.
+PELVIS_SHARE = 0.084
+TRUNK_SHARE = 0.222
+HEAD_SHARE = 0.140
+PELVIS_CENTRE_SHARE = 0.033
+
+#: Body mass index [kg/m^2] against stature [m].
+_BMI_STATURE = (0.75, 0.90, 1.10, 1.30, 1.50, 1.65, 1.75)
+_BMI = (17.0, 16.0, 15.3, 15.8, 17.5, 20.0, 22.0)
+
+
+@dataclass(frozen=True)
+class SegmentTable:
+    """Mass as a share of the body's, centre of mass as a share of the length from the proximal
+    joint, radii of gyration as shares of the length (about x, y, z: sagittal, transverse,
+    longitudinal)."""
+
+    mass: float
+    centre: float
+    gyration: tuple
+
+
+#: The pelvis is de Leva's lower trunk, `trunk` his upper and middle trunk as one (his whole
+#: trunk's radii, the longitudinal one rescaled to the shorter length). With pairs counted twice
+#: the masses sum to 1.
+TABLE = {
+    "pelvis": SegmentTable(0.1117, 0.0, (0.615, 0.551, 0.587)),
+    "trunk": SegmentTable(0.3229, 0.46, (0.372, 0.347, 0.263)),
+    "head": SegmentTable(0.0694, 0.50, (0.303, 0.315, 0.261)),
+    "upper_arm": SegmentTable(0.0271, 0.5772, (0.285, 0.269, 0.158)),
+    "forearm": SegmentTable(0.0162, 0.4574, (0.276, 0.265, 0.121)),
+    "hand": SegmentTable(0.0061, 0.3624, (0.288, 0.235, 0.184)),
+    "thigh": SegmentTable(0.1416, 0.4095, (0.329, 0.329, 0.149)),
+    "shin": SegmentTable(0.0433, 0.4459, (0.255, 0.249, 0.103)),
+    "foot": SegmentTable(0.0137, 0.4415, (0.257, 0.245, 0.124)),
+}
+
+
+def stature_from_legs(leg_length):
+    """Stature [m] of a person whose thigh and shin are `leg_length` [m] together."""
+    return leg_length / LEG_SHARE
+
+
+def mass_from_stature(stature):
+    """Body mass [kg] of a person of ordinary build with that stature [m]."""
+    return float(np.interp(stature, _BMI_STATURE, _BMI)) * stature**2

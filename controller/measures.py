@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The four error measures, early termination and the reward (SCA12, section 3.3)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .stance import DUAL, FLIGHT, LEFT, RIGHT
+
+NAMES = ("pose_error", "stance_error", "slide_error", "torque_error")
+UNITS = {"pose_error": "m", "stance_error": "share", "slide_error": "m/s", "torque_error": "N m"}
+MAXIMA = {"pose_error": 0.1, "stance_error": 0.5, "slide_error": 0.25, "torque_error": 1000.0}
+
+WINDOW = 2.0  # [s]
+_SHORTEST_WINDOW = 0.5  # [s]: else one contact-less first step ends the trial
+T_MAX = 20.0  # [s]
+BONUS = 1.0
+
+
+def pose_error(masses, centres, com, reference_centres, reference_com):
+    """SCA12's e_pose [m]: mass-weighted mean distance of body centres (S, 3), each relative to
+    its own body's centre of mass (3,)."""
+    apart = (centres - com) - (reference_centres - reference_com)
+    return float(np.sqrt((apart**2).sum(-1)) @ masses / masses.sum())
+
+
+def slide_speed(stance, foot_speeds):
+    """Horizontal speed of the stance foot [m/s], both feet's sum in dual stance; foot_speeds
+    (2,)."""
+    if stance == DUAL:
+        return foot_speeds[0] + foot_speeds[1]
+    if stance == LEFT:
+        return foot_speeds[0]
+    return foot_speeds[1] if stance == RIGHT else 0.0
+
+
+@dataclass
+class Measures:
+    """Running errors of one simulation.
+
+    rate: samples per second [Hz]. maxima: largest allowed errors. Add one sample at a time.
+    """
+
+    rate: float
+    maxima: dict = field(default_factory=lambda: dict(MAXIMA))
+    fell_at: float | None = None
+    fell_measure: str | None = None
+    _raw: list = field(default_factory=list)
+    values: list = field(default_factory=list)
+
+    def add(self, pose, stance_differs, slide, torque):
+        """Take the momentary errors of a sample and update the windowed ones. Returns False when
+        a maximum is exceeded."""
+        self._raw.append((float(pose), float(stance_differs), float(slide), float(torque)))
+        time = (len(self._raw) - 1) / self.rate
+        window = self._raw[-max(1, round(WINDOW * self.rate)) :]
+        size = max(len(window), _SHORTEST_WINDOW * self.rate)
+        sums = [sum(column) / size for column in list(zip(*window, strict=True))[1:]]
+        now = (float(pose), *sums)
+        self.values.append(now)
+        for name, value in zip(NAMES, now, strict=True):
+            if not value <= self.maxima[name]:
+                self.fell_at, self.fell_measure = time, name
+                return False
+        return True
+
+    @property
+    def duration(self):
+        """Time until termination [s]."""
+        return max(0.0, (len(self._raw) - 1) / self.rate)
+
+    def averages(self):
+        """Mean of each error until termination, by name."""
+        return dict(zip(NAMES, np.mean(self.values, axis=0).tolist(), strict=True))
+
+    def reward(self, t_max):
+        """SCA12, equation 21, for a trial of t_max [s]."""
+        reached = min(1.0, self.duration / t_max) if t_max > 0 else 1.0
+        averages = self.averages()
+        share = np.mean([1 - averages[n] / self.maxima[n] for n in NAMES])
+        return float(reached + BONUS * reached * share)
+
+
+__all__ = ["FLIGHT", "MAXIMA", "NAMES", "T_MAX", "UNITS", "Measures", "pose_error", "slide_speed"]

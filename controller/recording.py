@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a simulation did: one record for preview, report and bake."""
+
+import numpy as np
+
+from .measures import NAMES, pose_error, slide_speed
+from .rotations import quaternion_from_matrix
+from .skeleton import SEGMENT_INDEX, SEGMENTS
+from .stance import NAMES as STANCE_NAMES
+
+_FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
+
+_WORDS = {
+    "pose_error": "the pose is {value:.2f} m away from the reference (at most {limit:g})",
+    "stance_error": "the feet stand differently from the reference in {value:.0%} of 2 s "
+    "(at most {limit:.0%})",
+    "slide_error": "the feet slide at {value:.2f} m/s (at most {limit:g})",
+    "torque_error": "the joints need {value:.0f} N m together (at most {limit:g})",
+}
+
+
+class Recording:
+    """Samples of one simulation, in the order of the motion's. n is how many there are."""
+
+    def __init__(self, character, motion, reference, measures):
+        count, dofs = len(reference), character.dofs
+        self.character, self.motion, self.reference = character, motion, reference
+        self.measures = measures
+        self.wall_time = 0.0
+        self._count = 0
+        self._centres = np.zeros((count, len(SEGMENTS), 3))
+        self._frames = np.zeros((count, len(SEGMENTS), 3, 3))
+        self._contacts = np.zeros((count, 2), bool)
+        self._forces = np.zeros((count, 2, 3))
+        self._stance = np.zeros(count, int)
+        self._torques = np.zeros((count, dofs))
+        self._com = np.zeros((count, 3))
+
+    def __len__(self):
+        return self._count
+
+    def add(self, sample, centres, frames, touch, forces, stance, effort, torques):
+        """Append a sample. Returns False when a measure exceeds its maximum."""
+        masses = self.character.masses
+        com = masses @ centres / masses.sum()
+        self._centres[sample] = centres
+        self._frames[sample] = frames
+        self._contacts[sample] = touch
+        self._forces[sample] = forces
+        self._stance[sample] = stance
+        self._torques[sample] = torques
+        self._com[sample] = com
+        self._count = sample + 1
+        smooth = self.reference.smooth.centres[sample]
+        pose = pose_error(masses, centres, com, smooth, masses @ smooth / masses.sum())
+        differs = stance != self.reference.stance[sample]
+        slide = slide_speed(stance, self._foot_speeds(sample)) if sample else 0.0
+        return self.measures.add(pose, differs, slide, effort)
+
+    def _foot_speeds(self, sample):
+        """Horizontal speeds (2,) of the middles of both soles over the last sample [m/s]."""
+        soles = [self._soles(i) for i in (sample - 1, sample)]
+        return np.linalg.norm((soles[1] - soles[0])[:, :2], axis=1) * self.motion.rate
+
+    def _soles(self, sample):
+        centres = self._centres[sample, _FEET]
+        down = np.array([s.position for s in self.character.shapes if s.segment in _SOLES])
+        return centres + np.einsum("sij,sj->si", self._frames[sample, _FEET], down)
+
+    @property
+    def body_positions(self):
+        """(n, S, 3) centres of mass of the segments [m]."""
+        return self._centres[: self._count]
+
+    @property
+    def body_rotations(self):
+        """(n, S, 4) orientations of the segments, w first."""
+        return quaternion_from_matrix(self._frames[: self._count])
+
+    @property
+    def com(self):
+        """(n, 3) centre of mass [m]."""
+        return self._com[: self._count]
+
+    @property
+    def contacts(self):
+        """(n, 2) whether the left and the right foot touch the floor."""
+        return self._contacts[: self._count]
+
+    @property
+    def contact_forces(self):
+        """(n, 2, 3) force of the floor on the left and the right foot [N]."""
+        return self._forces[: self._count]
+
+    @property
+    def stance(self):
+        """(n,) stance states of the simulation, see `stance`."""
+        return self._stance[: self._count]
+
+    @property
+    def reference_stance(self):
+        """(n,) stance states of the reference."""
+        return self.reference.stance[: self._count]
+
+    @property
+    def torques(self):
+        """(n, dofs) joint torques of the last step before each sample [N m]."""
+        return self._torques[: self._count]
+
+    def __getattr__(self, name):
+        if name in NAMES:
+            column = NAMES.index(name)
+            return np.array([values[column] for values in self.measures.values])
+        raise AttributeError(name)
+
+    @property
+    def fell_at(self):
+        """First moment at which a measure exceeded its maximum [s], or None."""
+        return self.measures.fell_at
+
+    @property
+    def fell_measure(self):
+        """The measure that did, or None."""
+        return self.measures.fell_measure
+
+    @property
+    def success(self):
+        """Whether the last sample was reached with no maximum exceeded."""
+        return self._count == len(self.reference) and self.fell_at is None
+
+    def why(self):
+        """One sentence on when and why it fell, or an empty string."""
+        if self.fell_at is None:
+            return ""
+        name = self.fell_measure
+        value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
+        frame = self.motion.frame(self._count - 1)
+        words = _WORDS[name].format(value=value, limit=limit)
+        return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
+
+    def joints(self):
+        """(n, S, 3) joint centres of the simulation [m]."""
+        offset = np.einsum("fsij,sj->fsi", self._frames[: self._count], self.character.centres)
+        return self.body_positions - offset
+
+    def rotation_deltas(self):
+        """(n, S, 4) world rotations from the reference, as the animation has it, to the
+        simulation, w first. Turning each segment of the animation by them bakes the result."""
+        raw = self.reference.raw.frames[: self._count]
+        return quaternion_from_matrix(self._frames[: self._count] @ np.swapaxes(raw, -1, -2))
+
+    def root_displacement(self):
+        """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
+        return self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
+
+    def summary(self):
+        """Figures of `measures.md` for this simulation, by name."""
+        n = self._count
+        apart = self.joints() - self.reference.smooth.joints[:n]
+        local = apart - apart[:, :1]
+        result = dict(self.measures.averages())
+        result["reward"] = self.measures.reward((len(self.reference) - 1) / self.motion.rate)
+        result["success"] = self.success
+        result["fell_at"] = self.fell_at
+        result["fell_measure"] = self.fell_measure
+        result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
+        result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
+        result["residual"] = 0.0
+        result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
+        return result
+
+    def stance_names(self):
+        """Stance of each sample in words."""
+        return [STANCE_NAMES[s] for s in self.stance]
+
+
+_SOLES = ("foot_l", "foot_r")

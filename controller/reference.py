@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything the controller needs of the reference, computed in one pass before the loop."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .exceptions import MotionError
+from .rotations import (
+    continuous,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_vector,
+    unit,
+)
+from .skeleton import SEGMENT_INDEX
+from .stance import base_of_support, is_in_place, reference_contacts, stance_of
+from .trajectory import Trajectory, butterworth
+
+#: Fastest joint that a person's motion has [rad/s]: anything above is a fault of the clip.
+MAX_JOINT_SPEED = 60.0
+
+_IN_PLACE_CUTOFF = 4.0  # [Hz]
+_TRAVEL_CUTOFF = 6.0
+_LOAD_RAMP = 0.15  # [s] over which a foot takes its share of the weight, before and after
+_FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
+_TRUNK = SEGMENT_INDEX["trunk"]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Poses of all segments at the reference's own samples: body centres (F, S, 3) [m], frames
+    (F, S, 3, 3), joints (F, S, 3) [m]."""
+
+    centres: np.ndarray
+    frames: np.ndarray
+    joints: np.ndarray
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference motion, sampled at the control rate (K steps) and at its own (F samples).
+
+    steps_per_sample: control steps from one sample to the next. raw, smooth: Pose before and after
+    the low-pass. stance: (F,) states at the samples. Over the K steps, in SI units: angles, speeds
+    (K, dofs); com, com_velocity, com_acceleration (K, 3); momentum (K, 3) angular, about the
+    centre of mass; trunk (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2)
+    share that each foot may carry, ramped around every step.
+    """
+
+    rate: float
+    steps_per_sample: int
+    trajectory: Trajectory
+    start: tuple
+    raw: Pose
+    smooth: Pose
+    stance: np.ndarray
+    angles: np.ndarray
+    speeds: np.ndarray
+    com: np.ndarray
+    com_velocity: np.ndarray
+    com_acceleration: np.ndarray
+    momentum: np.ndarray
+    trunk: np.ndarray
+    base: np.ndarray
+    support: np.ndarray
+    load: np.ndarray
+
+    def __len__(self):
+        return len(self.stance)
+
+    @classmethod
+    def build(cls, character, motion, rate=300.0, duration=None, cutoff=None):
+        """Prepare a motion for a character.
+
+        rate: wanted control rate [Hz]; the nearest multiple of the motion's own is taken, so
+        that samples fall on steps. duration [s]: loop (or cut) the clip to this length. cutoff:
+        low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. Raises MotionError
+        for a clip that starts in the air or that no joint can follow.
+        """
+        raw_trajectory = character.trajectory(motion)
+        joints, frames = character.pose(raw_trajectory)
+        in_place = is_in_place(raw_trajectory.root)
+        corners = character.sole_corners(joints, frames)
+        contacts = reference_contacts(corners, character.ground, motion.rate, in_place)
+        _check(character, motion, raw_trajectory, corners)
+        if duration is not None:
+            travel = _travel(joints[:, _FEET], contacts, raw_trajectory.root)
+            raw_trajectory = raw_trajectory.looped(duration, travel)
+            joints, frames = character.pose(raw_trajectory)
+            corners = character.sole_corners(joints, frames)
+            contacts = reference_contacts(corners, character.ground, motion.rate, in_place)
+        if cutoff is None:
+            cutoff = _IN_PLACE_CUTOFF if in_place else _TRAVEL_CUTOFF
+        return _sample(
+            cls, character, motion.rate, raw_trajectory, (joints, frames), contacts, rate, cutoff
+        )
+
+
+def _check(character, motion, trajectory, corners):
+    """Refuse what cannot be tracked, in words."""
+    clearance = corners[0, ..., 2].min() - character.ground
+    if clearance > 0.03 * character.height:
+        raise MotionError(
+            f"'{motion.name}' starts in the air, {100 * clearance:.0f} cm above the ground: start "
+            "the range at a frame with a foot on the ground."
+        )
+    _, _, _, speeds = trajectory.smoothed(12.0)
+    fastest = np.abs(speeds)
+    if fastest.max() > MAX_JOINT_SPEED:
+        sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
+        raise MotionError(
+            f"'{motion.name}' turns {character.dof_names[dof]} at {fastest.max():.0f} rad/s at "
+            f"frame {motion.frame(sample):g}: mend the rotation pop there."
+        )
+
+
+def _travel(ankles, contacts, root):
+    """Displacement (3,) [m] that carries a looped clip on where it ended: of the feet that stand
+    at both ends, or of the root."""
+    both = contacts[0] & contacts[-1]
+    if both.any():
+        step = (ankles[-1] - ankles[0])[both].mean(0)
+    else:
+        step = root[-1] - root[0]
+    return step * [1, 1, 0]
+
+
+def _sample(cls, character, sample_rate, raw_trajectory, raw, contacts, rate, cutoff):
+    steps = max(1, round(rate / sample_rate))
+    rate = sample_rate * steps
+    smooth, root_velocity, angular, speeds = raw_trajectory.smoothed(cutoff)
+    joints, frames = character.pose(smooth)
+    centres = character.body_centres(joints, frames)
+    weights = character.masses / character.mass
+    com = np.einsum("fsi,s->fi", centres, weights)
+    _, com_velocity = butterworth(com, sample_rate, 2 * cutoff)
+    _, com_acceleration = butterworth(com_velocity, sample_rate, 2 * cutoff)
+    momentum = _angular_momentum(character, centres, frames, com, sample_rate)
+    stance = stance_of(contacts)
+    base = base_of_support(joints[:, _FEET], stance)
+    count = (len(raw_trajectory) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
+    at = np.minimum(np.arange(count) / steps, len(raw_trajectory) - 1)
+    nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
+    angles, velocities = _hermite(smooth.angles, speeds, at, sample_rate)
+
+    def linear(values):
+        return _linear(values, at)
+
+    return cls(
+        rate=rate,
+        steps_per_sample=steps,
+        trajectory=smooth,
+        start=(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
+        raw=Pose(character.body_centres(*raw), raw[1], raw[0]),
+        smooth=Pose(centres, frames, joints),
+        stance=stance,
+        angles=angles,
+        speeds=velocities,
+        com=linear(com),
+        com_velocity=linear(com_velocity),
+        com_acceleration=linear(com_acceleration),
+        momentum=linear(momentum),
+        trunk=matrix_from_quaternion(_unit_linear(frames[:, _TRUNK], at)),
+        base=linear(base),
+        support=stance[nearest],
+        load=linear(_load(contacts, sample_rate)),
+    )
+
+
+def _load(contacts, rate):
+    """(F, 2) share of its weight that each foot may take: its contact, averaged over the ramp."""
+    window = max(1, round(_LOAD_RAMP * rate)) | 1
+    half = window // 2
+    padded = np.pad(contacts.astype(float), ((half, half), (0, 0)), mode="edge")
+    total = np.cumsum(np.vstack([np.zeros((1, 2)), padded]), axis=0)
+    return (total[window:] - total[:-window]) / window
+
+
+def _linear(values, at):
+    low = np.minimum(at.astype(int), len(values) - 2)
+    part = (at - low).reshape(-1, *([1] * (values.ndim - 1)))
+    return values[low] + part * (values[low + 1] - values[low])
+
+
+def _unit_linear(frames, at):
+    """Quaternions between samples: close neighbours, so linear and normalised."""
+    return unit(_linear(continuous(quaternion_from_matrix(frames)), at))
+
+
+def _hermite(values, slopes, at, rate):
+    """Cubic interpolation of (F, n) values with known slopes, and its own slopes."""
+    low = np.minimum(at.astype(int), len(values) - 2)
+    x = (at - low)[:, None]
+    start, end = values[low], values[low + 1]
+    leave, arrive = slopes[low] / rate, slopes[low + 1] / rate
+    delta = end - start
+    cubic = leave + arrive - 2 * delta
+    square = 3 * delta - 2 * leave - arrive
+    position = start + x * (leave + x * (square + x * cubic))
+    return position, (leave + x * (2 * square + 3 * x * cubic)) * rate
+
+
+def _angular_momentum(character, centres, frames, com, rate):
+    """(F, 3) about the centre of mass (SCA12, equation 14) [kg m^2/s]."""
+    velocity = np.gradient(centres - com[:, None], axis=0) * rate
+    turn = frames[2:] @ np.swapaxes(frames[:-2], -1, -2)
+    angular = np.zeros_like(centres)
+    angular[1:-1] = rotation_vector(quaternion_from_matrix(turn)) * rate / 2
+    angular[0], angular[-1] = angular[min(1, len(angular) - 1)], angular[-2]
+    local = np.einsum("fsji,fsj->fsi", frames, angular)
+    spin = np.einsum("fsij,fsj->fi", frames, local * character.inertias)
+    orbit = np.cross(centres - com[:, None], velocity)
+    return spin + np.einsum("fsi,s->fi", orbit, character.masses)
+

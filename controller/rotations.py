@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rotations on whole arrays: quaternions are w-first, matrices act on column vectors.
+
+Every function broadcasts over the leading axes.
+"""
+
+import numpy as np
+
+
+def matrix_from_quaternion(quaternion):
+    """(..., 4) unit quaternions to (..., 3, 3) rotation matrices."""
+    w, x, y, z = np.moveaxis(np.asarray(quaternion, float), -1, 0)
+    matrix = np.empty((*np.shape(w), 3, 3))
+    matrix[..., 0, 0] = 1 - 2 * (y * y + z * z)
+    matrix[..., 0, 1] = 2 * (x * y - w * z)
+    matrix[..., 0, 2] = 2 * (x * z + w * y)
+    matrix[..., 1, 0] = 2 * (x * y + w * z)
+    matrix[..., 1, 1] = 1 - 2 * (x * x + z * z)
+    matrix[..., 1, 2] = 2 * (y * z - w * x)
+    matrix[..., 2, 0] = 2 * (x * z - w * y)
+    matrix[..., 2, 1] = 2 * (y * z + w * x)
+    matrix[..., 2, 2] = 1 - 2 * (x * x + y * y)
+    return matrix
+
+
+def quaternion_from_matrix(matrix):
+    """(..., 3, 3) rotation matrices to (..., 4) unit quaternions with w >= 0.
+
+    Each of the four components is found where it is the largest, which avoids cancellation.
+    """
+    matrix = np.asarray(matrix, float)
+    m00, m11, m22 = matrix[..., 0, 0], matrix[..., 1, 1], matrix[..., 2, 2]
+    a = matrix[..., 2, 1] - matrix[..., 1, 2]
+    b = matrix[..., 0, 2] - matrix[..., 2, 0]
+    c = matrix[..., 1, 0] - matrix[..., 0, 1]
+    d = matrix[..., 0, 1] + matrix[..., 1, 0]
+    e = matrix[..., 0, 2] + matrix[..., 2, 0]
+    f = matrix[..., 1, 2] + matrix[..., 2, 1]
+    # Rows: 4 q q^T, column by column.
+    outer = np.stack(
+        [
+            np.stack([1 + m00 + m11 + m22, a, b, c], -1),
+            np.stack([a, 1 + m00 - m11 - m22, d, e], -1),
+            np.stack([b, d, 1 - m00 + m11 - m22, f], -1),
+            np.stack([c, e, f, 1 - m00 - m11 + m22], -1),
+        ],
+        -2,
+    )
+    best = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), -1)
+    row = np.take_along_axis(outer, best[..., None, None], -2)[..., 0, :]
+    row = row / np.linalg.norm(row, axis=-1, keepdims=True)
+    return np.where(row[..., :1] < 0, -row, row)
+
+
+def rotation_about(axis, angle):
+    """(...,) angles [rad] about the coordinate axis 0, 1 or 2 to (..., 3, 3) matrices."""
+    angle = np.asarray(angle, float)
+    cos, sin = np.cos(angle), np.sin(angle)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    matrix = np.zeros((*angle.shape, 3, 3))
+    matrix[..., axis, axis] = 1
+    matrix[..., i, i] = cos
+    matrix[..., j, j] = cos
+    matrix[..., i, j] = -sin
+    matrix[..., j, i] = sin
+    return matrix
+
+
+def rotation_vector(quaternion):
+    """(..., 4) unit quaternions to (..., 3) exponential maps [rad], the shorter way round."""
+    quaternion = np.asarray(quaternion, float)
+    quaternion = np.where(quaternion[..., :1] < 0, -quaternion, quaternion)
+    sine = np.linalg.norm(quaternion[..., 1:], axis=-1, keepdims=True)
+    angle = 2 * np.arctan2(sine, quaternion[..., :1])
+    return quaternion[..., 1:] * np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
+
+
+def multiply(a, b):
+    """Hamilton product of (..., 4) quaternions: first b, then a."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    w = a[..., 0] * b[..., 0] - (a[..., 1:] * b[..., 1:]).sum(-1)
+    v = a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:] + np.cross(a[..., 1:], b[..., 1:])
+    return np.concatenate([w[..., None], v], -1)
+
+
+def continuous(quaternions):
+    """(samples, ..., 4) quaternions with signs such that neighbours in time are close."""
+    quaternions = np.array(quaternions, float)
+    flips = np.sign((quaternions[1:] * quaternions[:-1]).sum(-1))
+    flips[flips == 0] = 1
+    quaternions[1:] *= np.cumprod(flips, axis=0)[..., None]
+    return quaternions
+
+
+def unit(vectors):
+    """Vectors (..., n) divided by their lengths; a zero vector stays zero."""
+    vectors = np.asarray(vectors, float)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def frame_from_up(up, left):
+    """(..., 3, 3) right-handed frames (x forward, y left, z up): z exact, y as near as can be."""
+    z = unit(up)
+    y = unit(left - (left * z).sum(-1, keepdims=True) * z)
+    return np.stack([np.cross(y, z), y, z], -1)
+
+
+def angles_yxz(matrix):
+    """(..., 3, 3) matrices to (..., 3) angles a, b, c [rad] with R = Ry(a) Rx(b) Rz(c)."""
+    b = np.arcsin(np.clip(-matrix[..., 1, 2], -1, 1))
+    a = np.arctan2(matrix[..., 0, 2], matrix[..., 2, 2])
+    c = np.arctan2(matrix[..., 1, 0], matrix[..., 1, 1])
+    return np.stack([a, b, c], -1)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stance: which feet carry the body, in the reference and in the simulation (SCA12, equation 8)."""
+
+import numpy as np
+
+#: Stance states: a bit for the left foot, a bit for the right.
+FLIGHT, LEFT, RIGHT, DUAL = 0, 1, 2, 3
+NAMES = ("flight", "left", "right", "dual")
+
+#: A foot of the simulation stands while its lowest sole corner is below this [m], or it touches.
+SIMULATED_CLEARANCE = 0.0135
+
+_IN_PLACE_TRAVEL = 0.5  # [m]
+_MAJORITY = 0.1  # [s]
+
+
+def is_in_place(root):
+    """Whether (samples, 3) root positions stay within half a metre."""
+    return bool(np.ptp(root[:, :2], axis=0).max() < _IN_PLACE_TRAVEL)
+
+
+def reference_contacts(corners, ground, rate, in_place):
+    """(F, 2) contact of the left and right foot of a reference.
+
+    corners: (F, 2, 4, 3) sole corners [m]; ground [m]; rate [Hz]. A foot stands when one of its
+    corners is low and slow: 5 cm and 0.6 m/s, in place 3 cm with a majority vote over 0.1 s
+    (ankle height alone, as in SCA12, mistakes a sixth of a walk's stance).
+    """
+    height = corners[..., 2] - ground
+    speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate
+    contacts = ((height < (0.03 if in_place else 0.05)) & (speed < 0.6)).any(-1)
+    if in_place:
+        contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
+    return contacts
+
+
+def _majority(contacts, window):
+    """Each sample takes the state that most samples of the window around it have."""
+    window |= 1
+    half = window // 2
+    padded = np.pad(contacts.astype(float), ((half, half), (0, 0)), mode="edge")
+    total = np.cumsum(np.vstack([np.zeros((1, 2)), padded]), axis=0)
+    return (total[window:] - total[:-window]) / window > 0.5
+
+
+def stance_of(contacts):
+    """(..., 2) contacts to (...,) stance states."""
+    contacts = np.asarray(contacts, bool)
+    return contacts[..., 0] * LEFT + contacts[..., 1] * RIGHT
+
+
+def base_of_support(ankles, stance):
+    """(..., 2) horizontal base of support (SCA12, equation 9) from (..., 2, 3) ankles [m]: the
+    stance ankle, or the mean of both in dual stance and in flight."""
+    stance = np.asarray(stance)
+    left = np.where(stance == LEFT, 1.0, np.where(stance == RIGHT, 0.0, 0.5))[..., None]
+    return left * ankles[..., 0, :2] + (1 - left) * ankles[..., 1, :2]

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Joint tracking: torques that follow the reference's joint angles."""
+
+import numpy as np
+
+MODES = ("stable_pd", "explicit_pd")
+
+
+class StablePD:
+    """Proportional-derivative control that looks one step ahead.
+
+    Tan, Liu, Turk, "Stable Proportional-Derivative Controllers", 2011: the errors are those at
+    the end of the step, for which the step's acceleration is predicted from the mass matrix;
+    stable at any stiffness.
+    """
+
+    def __init__(self, stiffness, damping, step):
+        """stiffness (n,) [N m/rad], damping (n,) [N m s/rad], step [s]."""
+        self.stiffness, self.damping, self.step = stiffness, damping, step
+        count = len(stiffness)
+        self._ahead = step * stiffness
+        self._implicit = step * damping
+        self._right = np.empty(6 + count)
+        self._diagonal = np.zeros((6 + count, 6 + count))
+        self._diagonal[range(6, 6 + count), range(6, 6 + count)] = self._implicit
+        self._inverse = None
+
+    def refresh(self, inertia):
+        """Take a new mass matrix (6 + n, 6 + n)."""
+        self._inverse = np.linalg.inv(inertia + self._diagonal)[6:]
+
+    def torques(self, angles, speeds, target, target_speeds, bias):
+        """(n,) torques [N m] towards the target (n,) of the next step; bias (6 + n,) as of
+        `World.bias`."""
+        force = self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
+        force -= self._ahead * speeds
+        right = self._right
+        np.negative(bias, out=right)
+        right[6:] += force
+        return force - self._implicit * (self._inverse @ right)
+
+
+class ExplicitPD:
+    """SCA12, equation 1: torques from the present errors. Stable only for damping below half the
+    joint's inertia per step, so at high rates."""
+
+    def __init__(self, stiffness, damping, step):
+        self.stiffness, self.damping, self.step = stiffness, damping, step
+
+    def refresh(self, inertia):
+        """Needs no mass matrix."""
+
+    def torques(self, angles, speeds, target, target_speeds, bias):
+        """(n,) torques [N m]."""
+        return self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
+
+
+def make(mode, stiffness, damping, step):
+    """The tracker of that name."""
+    return {"stable_pd": StablePD, "explicit_pd": ExplicitPD}[mode](stiffness, damping, step)

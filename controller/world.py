@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The physics engine: the only module that talks to PyBullet.
+
+Bullet's x-y-z-w quaternions, link numbers and argument order end here. A link is a degree of
+freedom: joints of several axes are stacks of hinges with light links between them, since
+Bullet's ball joints have no limits and take torques in the parent's frame.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pybullet
+
+from .exceptions import SimulationError
+from .rotations import matrix_from_quaternion, quaternion_from_matrix
+from .skeleton import SEGMENTS
+
+GRAVITY = 9.81  # [m/s^2]
+FRICTION = 1.0
+
+#: Mass [share of the body's] and radius of gyration [m] of the links inside a joint.
+_INNER_MASS = 0.0003
+_INNER_GYRATION = 0.1
+
+_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+_UPRIGHT = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@dataclass
+class State:
+    """What the controller needs to know of the body at one moment. World frame.
+
+    root: (3,) pelvis centre of mass [m]. frame: (3, 3) pelvis frame. linear, angular: (3,) its
+    velocity [m/s, rad/s]. angles, speeds: (dofs,) [rad, rad/s]. links: (legs, 7) positions [m] and
+    x-y-z-w orientations of the leg links in the order of `World.leg_links`.
+    """
+
+    root: np.ndarray
+    frame: np.ndarray
+    linear: np.ndarray
+    angular: np.ndarray
+    angles: np.ndarray
+    speeds: np.ndarray
+    links: np.ndarray
+
+
+def _bullet(quaternion):
+    """w-x-y-z to x-y-z-w."""
+    return [*quaternion[1:], quaternion[0]]
+
+
+def _segment_link(joint):
+    """Number of the link that carries a joint's segment."""
+    return joint.first + len(joint.axes) - 1
+
+
+class World:
+    """A floor and one character. Built anew for every simulation, which makes runs repeatable."""
+
+    def __init__(self, character, rate):
+        self.character = character
+        self.rate = rate
+        self._client = pybullet.connect(pybullet.DIRECT)
+        if self._client < 0:
+            raise SimulationError("PyBullet could not open another world: close some simulations.")
+        self._keywords = {"physicsClientId": self._client}
+        pybullet.setGravity(0, 0, -GRAVITY, **self._keywords)
+        pybullet.setPhysicsEngineParameter(
+            fixedTimeStep=1 / rate, deterministicOverlappingPairs=1, **self._keywords
+        )
+        self._floor = self._make_floor()
+        self._body = self._make_body()
+        self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
+        legs = [j for j in character.joints if j.name.startswith(("hip", "knee", "ankle"))]
+        self.leg_links = [j.first + i for j in legs for i in range(len(j.axes))]
+        self.foot_links = [self.links[SEGMENTS.index(f"foot_{s}")] for s in "lr"]
+        self._dofs = list(range(character.dofs))
+        self._torque_mode = pybullet.TORQUE_CONTROL
+
+    def close(self):
+        """Free the engine's memory. Safe to call twice."""
+        if self._client >= 0:
+            pybullet.disconnect(**self._keywords)
+            self._client = -1
+
+    def __del__(self):
+        if getattr(self, "_client", -1) >= 0 and pybullet.isConnected(self._client):
+            self.close()
+
+    def _change(self, body, link, **values):
+        """Set dynamic properties one call each: PyBullet 3.2.8 ignores some that come together."""
+        for name, value in values.items():
+            pybullet.changeDynamics(body, link, **{name: value}, **self._keywords)
+
+    def _make_floor(self):
+        plane = pybullet.createCollisionShape(pybullet.GEOM_PLANE, **self._keywords)
+        floor = pybullet.createMultiBody(
+            0, plane, basePosition=[0, 0, self.character.ground], **self._keywords
+        )
+        self._change(floor, -1, lateralFriction=FRICTION)
+        return floor
+
+    def _make_body(self):
+        character = self.character
+        inner = _INNER_MASS * character.mass
+        links = {
+            "linkMasses": [],
+            "linkCollisionShapeIndices": [],
+            "linkPositions": [],
+            "linkOrientations": [],
+            "linkInertialFramePositions": [],
+            "linkParentIndices": [],
+            "linkJointAxis": [],
+        }
+        inertias = []
+        shapes = {shape.segment: shape for shape in character.shapes}
+        numbers = {0: 0}  # Bullet counts a link's parent from 1, the base is 0
+        for joint in character.joints:
+            segment = SEGMENTS[joint.segment]
+            offset = joint.offset - (character.centres[0] if joint.parent == 0 else 0)
+            parent = numbers[joint.parent]
+            turn = _bullet(quaternion_from_matrix(joint.basis))
+            for i, axis in enumerate(joint.axes):
+                last = i == len(joint.axes) - 1
+                own = character.masses[joint.segment] - inner * (len(joint.axes) - 1)
+                moments = character.inertias[joint.segment]
+                collision = -1
+                if last and segment.startswith("foot"):
+                    collision = self._make_sole(shapes[segment], joint.segment)
+                links["linkMasses"].append(own if last else inner)
+                links["linkCollisionShapeIndices"].append(collision)
+                links["linkPositions"].append(offset if i == 0 else [0, 0, 0])
+                links["linkOrientations"].append(turn if i == 0 else [0, 0, 0, 1])
+                links["linkInertialFramePositions"].append(
+                    character.centres[joint.segment] if last else [0, 0, 0]
+                )
+                links["linkParentIndices"].append(parent)
+                links["linkJointAxis"].append(_AXES[axis])
+                inertias.append(moments if last else [inner * _INNER_GYRATION**2] * 3)
+                parent = joint.first + i + 1
+            numbers[joint.segment] = parent
+        count = len(inertias)
+        body = pybullet.createMultiBody(
+            baseMass=character.masses[0],
+            basePosition=[0, 0, 1],
+            linkVisualShapeIndices=[-1] * count,
+            linkInertialFrameOrientations=[[0, 0, 0, 1]] * count,
+            linkJointTypes=[pybullet.JOINT_REVOLUTE] * count,
+            **links,
+            **self._keywords,
+        )
+        change = self._change
+        change(body, -1, linearDamping=0.0, angularDamping=0.0, maxJointVelocity=1e4)
+        change(body, -1, localInertiaDiagonal=character.inertias[0].tolist())
+        for link, (moments, limits) in enumerate(zip(inertias, character.limits, strict=True)):
+            change(body, link, localInertiaDiagonal=list(map(float, moments)), jointDamping=0.0)
+            change(body, link, lateralFriction=FRICTION)
+            if np.isfinite(limits).all():
+                pybullet.changeDynamics(
+                    body,
+                    link,
+                    jointLowerLimit=limits[0],
+                    jointUpperLimit=limits[1],
+                    **self._keywords,
+                )
+            # Bullet's joints brake on their own unless told not to.
+            pybullet.setJointMotorControl2(
+                body, link, pybullet.VELOCITY_CONTROL, force=0, **self._keywords
+            )
+        return body
+
+    def _make_sole(self, shape, segment):
+        return pybullet.createCollisionShape(
+            pybullet.GEOM_BOX,
+            halfExtents=shape.size,
+            collisionFramePosition=np.add(shape.position, self.character.centres[segment]),
+            **self._keywords,
+        )
+
+    def reset(self, root, frame, linear, angular, angles, speeds):
+        """Put the body in a pose: pelvis joint position (3,), frame (3, 3), velocities of the
+        pelvis joint point, joint angles and speeds."""
+        arm = frame @ self.character.centres[0]
+        quaternion = _bullet(quaternion_from_matrix(frame))
+        pybullet.resetBasePositionAndOrientation(
+            self._body, root + arm, quaternion, **self._keywords
+        )
+        pybullet.resetBaseVelocity(
+            self._body, linear + np.cross(angular, arm), angular, **self._keywords
+        )
+        for link in self._dofs:
+            pybullet.resetJointState(
+                self._body, link, angles[link], speeds[link], **self._keywords
+            )
+
+    def state(self):
+        """The body's State now."""
+        client = self._client
+        position, orientation = pybullet.getBasePositionAndOrientation(self._body, client)
+        linear, angular = pybullet.getBaseVelocity(self._body, client)
+        joints = pybullet.getJointStates(self._body, self._dofs, client)
+        links = pybullet.getLinkStates(self._body, self.leg_links, 0, 0, client)
+        x, y, z, w = orientation
+        frame = np.array(
+            (
+                (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+                (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+                (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+            )
+        )
+        return State(
+            np.array(position),
+            frame,
+            np.array(linear),
+            np.array(angular),
+            np.array([j[0] for j in joints]),
+            np.array([j[1] for j in joints]),
+            np.array([(*link[4], *link[5]) for link in links]),
+        )
+
+    def mass_matrix(self, angles):
+        """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
+        before linear, both in the pelvis frame at its centre of mass."""
+        rows = pybullet.calculateMassMatrix(
+            self._body, angles.tolist(), self._client
+        )
+        return np.array(rows)
+
+    def bias(self, state, local_angular, local_linear, inertia):
+        """Gravity and velocity-dependent forces (6 + dofs,), in the order of `mass_matrix`.
+
+        Bullet turns gravity wrongly for a tilted root: it is asked at the identity orientation,
+        and the difference, an apparent acceleration of the root, is added through the inertia.
+        Its answer has the root's linear part first, unlike the mass matrix.
+        """
+        count = len(self._dofs)
+        forces = np.array(
+            pybullet.calculateInverseDynamics(
+                self._body,
+                _UPRIGHT + state.angles.tolist(),
+                [*local_angular.tolist(), *local_linear.tolist(), *state.speeds.tolist()],
+                [0.0] * (6 + count),
+                self._client,
+            )
+        )
+        root = forces[:6].copy()
+        forces[:3] = root[3:]
+        forces[3:6] = root[:3]
+        up = state.frame[2].copy()
+        up[2] -= 1
+        return forces + inertia[:, 3:6] @ (GRAVITY * up)
+
+    def apply(self, torques):
+        """Set the joint torques (dofs,) [N m] of the next step."""
+        pybullet.setJointMotorControlArray(
+            self._body,
+            self._dofs,
+            self._torque_mode,
+            forces=torques.tolist(),
+            physicsClientId=self._client,
+        )
+
+    def step(self):
+        """Advance by 1 / rate."""
+        pybullet.stepSimulation(self._client)
+
+    def contacts(self):
+        """Which feet touch the floor, [bool, bool], and the force on each, (2, 3) [N]."""
+        forces = np.zeros((2, 3))
+        touch = [False, False]
+        for point in pybullet.getContactPoints(self._body, self._floor, physicsClientId=self._client):
+            if point[3] not in self.foot_links:
+                continue
+            foot = self.foot_links.index(point[3])
+            touch[foot] = True
+            forces[foot] += point[9] * np.array(point[7])
+            forces[foot] += point[10] * np.array(point[11]) + point[12] * np.array(point[13])
+        return touch, forces
+
+    def body_transforms(self):
+        """Positions (S, 3) of the segments' centres of mass [m] and frames (S, 3, 3)."""
+        order = [self.links[i] for i in range(1, len(SEGMENTS))]
+        position, orientation = pybullet.getBasePositionAndOrientation(self._body, self._client)
+        links = pybullet.getLinkStates(self._body, order, physicsClientId=self._client)
+        positions = np.array([position, *(link[0] for link in links)])
+        turns = np.array([orientation, *(link[5] for link in links)])
+        return positions, matrix_from_quaternion(turns[:, [3, 0, 1, 2]])
+
+    def save(self):
+        """A handle to the engine's whole state, for `restore`."""
+        return pybullet.saveState(**self._keywords)
+
+    def restore(self, handle):
+        """Return to a saved state."""
+        pybullet.restoreState(handle, **self._keywords)
+
+
+def version():
+    """PyBullet's API number, for reports."""
+    return str(pybullet.getAPIVersion())
