@@ -24,7 +24,7 @@ import bpy
 import numpy as np
 
 from .. import controller
-from ..controller.exceptions import RigError, SimulationError
+from ..controller.exceptions import GainsError, RigError, SimulationError
 from . import bake, reference, rig
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
@@ -70,7 +70,7 @@ class ShotOptions:
     fps: frame rate of the animation [Hz]; None: the scene's.
     rig: name of a rig map, or path to one; None: found by names, else detected.
     gains: path to a gains file; None: the defaults of the balance mode.
-    balance: "foot_forces" or "virtual_forces".
+    balance: "foot_forces" or "virtual_forces"; None: that of the gains file, else foot_forces.
     rate: of control and physics [Hz].
     mass: of the body [kg]; None: from its height.
     seed: of the motor noise.
@@ -83,7 +83,7 @@ class ShotOptions:
     fps: float | None = None
     rig: str | None = None
     gains: str | None = None
-    balance: str = "foot_forces"
+    balance: str | None = None
     rate: float = 300.0
     mass: float | None = None
     seed: int = 0
@@ -176,17 +176,26 @@ class Shot:
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
-        options = self.options
-        motion = self.reading.motion
-        settings = controller.Settings(
-            rate=options.rate, balance=options.balance, seed=options.seed
-        )
+        options, motion = self.options, self.reading.motion
         self.character = controller.Character.from_motion(motion, mass=options.mass)
-        if options.gains is None:
-            self.gains = controller.Gains.default(self.character, options.balance)
-        else:
-            self.gains = controller.Gains.load(options.gains, self.character)
+        self.gains = self._gains()
+        settings = controller.Settings(
+            rate=options.rate, balance=self.gains.balance, seed=options.seed
+        )
         self.simulation = controller.Simulation(self.character, motion, self.gains, settings)
+
+    def _gains(self):
+        """The gains of the chosen file, or the defaults of the balance mode."""
+        path, balance = self.options.gains, self.options.balance
+        if path is None:
+            return controller.Gains.default(self.character, balance or "foot_forces")
+        gains = controller.Gains.load(path, self.character)
+        if balance not in (None, gains.balance):
+            raise GainsError(
+                f"The gains file '{path}' is for the balance mode '{gains.balance}', not "
+                f"'{balance}': choose that mode, or other gains."
+            )
+        return gains
 
     def simulate(self):
         """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls."""
@@ -278,8 +287,8 @@ class Shot:
             "gains": _plain(self.gains.as_dict()),
             "rig": _rig(reading.rig_map),
             "body": self._body(),
-            "rate": _plain(options.rate),
-            "balance": options.balance,
+            "rate": _plain(self.simulation.rate),
+            "balance": self.gains.balance,
             "seed": options.seed,
             "keys": asdict(options.keys),
             "versions": versions(),
