@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: what it writes, what it reports, what it leaves alone, how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bpy
+import pytest
+
+from poise.addon import command_line, compat
+
+#: Names of measures.md that are of one clip and one bake.
+OF_CLIP = (
+    "pose_error",
+    "stance_error",
+    "slide_error",
+    "torque_error",
+    "reward",
+    "success",
+    "fell_at",
+    "tracking_error",
+    "tracking_error_local",
+    "residual",
+)
+OF_BAKE = ("foot_slide", "foot_penetration", "jitter", "zmp_inside", "pulls_on_ground")
+FRAMES = "--frames=1:60"
+
+
+@pytest.fixture
+def shot(tmp_path, import_clip):
+    """A saved .blend with the armature 'wave' and its action; nothing else in its folder."""
+    return saved(import_clip, tmp_path, "wave")
+
+
+def saved(import_clip, folder, clip):
+    import_clip(clip)
+    path = folder / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=True)
+    return path
+
+
+def poise(*arguments):
+    """Run the command in this process; its exit status."""
+    return command_line.main([str(argument) for argument in arguments])
+
+
+def module(*arguments, **options):
+    """Run `python -m poise` in a process of its own, somewhere else."""
+    return subprocess.run(
+        [sys.executable, "-m", "poise", *(str(argument) for argument in arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
+    )
+
+
+def listing(folder):
+    """{name: content} of all files in a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def keys(path, action_name):
+    """Keys of an action in a saved file: {(path, index): [(frame, value), …]}."""
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    action = bpy.data.actions[action_name]
+    thing = bpy.data.objects["wave"]
+    curves = compat.curves(action, compat.object_slot(action, thing))
+    return {(c.data_path, c.array_index): [tuple(k.co) for k in c.keyframe_points] for c in curves}
+
+
+def test_bake_writes_beside_the_shot_and_changes_nothing_else(shot):
+    before = listing(shot.parent)
+    assert poise("bake", shot, FRAMES) == 0
+    after = listing(shot.parent)
+    assert set(after) == {"shot.blend", "shot_poise.blend"}
+    assert after["shot.blend"] == before["shot.blend"]
+    assert not after["shot_poise.blend"].startswith(b"BLENDER"), "compressed as the shot is"
+
+
+def test_result_holds_both_actions_and_shows_the_baked_one(shot):
+    source = keys(shot, "wave")
+    report = shot.parent / "report.json"
+    assert poise("bake", shot, FRAMES, "--report", report) == 0
+    baked = json.loads(report.read_text())["baked_action"]
+    result = shot.parent / "shot_poise.blend"
+    assert keys(result, "wave") == source
+    action, _slot = compat.assigned(bpy.data.objects["wave"])
+    assert action.name == baked != "wave"
+    assert tuple(action.frame_range) == (1, 60)
+
+
+def test_report_holds_every_measure_with_its_unit(shot):
+    path = shot.parent / "report.json"
+    assert poise("bake", shot, FRAMES, "--report", path, "--seed", 7, "--mass", 21) == 0
+    report = json.loads(path.read_text())
+    for name in OF_CLIP:
+        assert name in report
+    for name in OF_BAKE:
+        assert set(report[name]) == {"before", "after"}
+        assert all(isinstance(value, int | float) for value in report[name].values())
+    for name in (*OF_CLIP, *OF_BAKE):
+        assert name in report["units"] or name == "success"
+    assert report["armature"] == report["source_action"] == "wave"
+    assert report["frames"] == report["range"] == [1, 60]
+    assert report["success"] is True
+    assert report["fell_at"] is report["fell_frame"] is report["fell_measure"] is None
+    assert report["why"] == ""
+    assert report["real_time_factor"] > 1
+    assert report["rate"] == 300
+    assert report["fps"] == 60
+    assert report["balance"] == report["gains"]["balance"] == "foot_forces"
+    assert report["seed"] == 7
+    assert report["body"]["mass"] == pytest.approx(21)
+    assert 0.9 < report["body"]["height"] < 1.3, "the child of the clip"
+    assert report["bake_error"] < 0.5
+    assert set(report["versions"]) == {"poise", "blender", "pybullet", "numpy", "python"}
+    assert report["versions"]["blender"] == bpy.app.version_string
+    assert "unknown" not in report["versions"].values()
+
+
+def test_a_fall_is_baked_to_where_it_fell(tmp_path, import_clip, capsys):
+    path = tmp_path / "report.json"
+    shot = saved(import_clip, tmp_path, "side_kick")
+    assert poise("bake", shot, "--report", path) == 3
+    report = json.loads(path.read_text())
+    assert report["success"] is False
+    assert report["frames"][1] == report["fell_frame"] < report["range"][1]
+    assert report["fell_at"] == pytest.approx((report["fell_frame"] - 1) / report["fps"])
+    assert report["fell_measure"] in OF_CLIP
+    assert f"frame {report['fell_frame']}" in report["why"]
+    assert report["why"] in capsys.readouterr().err
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot_poise.blend"))
+    assert bpy.data.actions[report["baked_action"]].frame_range[1] == report["fell_frame"]
+
+
+def test_nothing_is_overwritten_unless_told(shot, capsys):
+    target, report = shot.with_name("shot_poise.blend"), shot.with_name("report.json")
+    target.write_bytes(b"precious")
+    report.write_bytes(b"precious too")
+    before = listing(shot.parent)
+    assert poise("bake", shot, FRAMES) == 1
+    assert "exists: name another file, or say --overwrite" in capsys.readouterr().err
+    assert poise("bake", shot, FRAMES, "--output", shot.with_name("new.blend"), "--report", report)
+    assert poise("inspect", shot, "--report", report) == 1
+    assert listing(shot.parent) == before
+    assert poise("bake", shot, FRAMES, "--overwrite", "--report", report) == 0
+    assert json.loads(report.read_text())["file"] == str(target)
+    assert target.read_bytes() != b"precious"
+
+
+def test_in_place_replaces_the_shot_alone(shot):
+    before = shot.read_bytes()
+    assert poise("bake", shot, FRAMES, "--in-place") == 0
+    assert set(listing(shot.parent)) == {"shot.blend"}
+    assert shot.read_bytes() != before
+
+
+def test_output_goes_where_it_is_told(shot):
+    folder = shot.parent / "elsewhere"
+    folder.mkdir()
+    assert poise("bake", shot, FRAMES, "--output", folder / "out.blend") == 0
+    assert set(listing(folder)) == {"out.blend"}
+
+
+def test_the_open_file_is_baked_without_naming_it(shot):
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    assert poise("bake", FRAMES) == 0
+    assert shot.with_name("shot_poise.blend").exists()
+
+
+def test_keys_are_thinned(shot):
+    report = shot.with_name("report.json")
+    counts = {}
+    for option in ("--key-every=1", "--key-every=5", "--tolerance=5", "--source-keys"):
+        assert poise("bake", shot, FRAMES, option, "--overwrite", "--report", report) == 0
+        name = json.loads(report.read_text())["baked_action"]
+        baked = keys(shot.with_name("shot_poise.blend"), name)
+        counts[option] = sum(len(points) for points in baked.values())
+    assert counts["--source-keys"] == counts["--key-every=1"], "a captured clip keys every frame"
+    assert counts["--key-every=5"] < 0.3 * counts["--key-every=1"]
+    assert counts["--tolerance=5"] < 0.8 * counts["--key-every=1"]
+
+
+def test_blending_starts_and_ends_on_the_source(shot):
+    report = shot.with_name("report.json")
+    options = ("--blend-in=10", "--blend-out=10", "--interpolation=linear", "--report", report)
+    assert poise("bake", shot, FRAMES, *options) == 0
+    told = json.loads(report.read_text())
+    assert told["keys"]["blend_in"] == told["keys"]["blend_out"] == 10
+    assert told["keys"]["interpolation"] == "LINEAR"
+    result = shot.with_name("shot_poise.blend")
+    heads = {}
+    for name in ("wave", told["baked_action"]):
+        bpy.ops.wm.open_mainfile(filepath=str(result))
+        thing, action = bpy.data.objects["wave"], bpy.data.actions[name]
+        compat.assign(thing, action, compat.object_slot(action, thing))
+        for frame in (1, 30, 60):
+            bpy.context.scene.frame_set(frame)
+            heads[name, frame] = thing.matrix_world @ thing.pose.bones["LeftHand"].head
+    for frame, same in ((1, True), (30, False), (60, True)):
+        distance = (heads["wave", frame] - heads[told["baked_action"], frame]).length
+        assert (distance < 5e-4) is same, f"frame {frame}: {distance} m"
+
+
+def test_frames_and_rate_of_the_clip_are_obeyed(shot):
+    report = shot.with_name("report.json")
+    assert poise("inspect", shot, "--frames=10:70:2", "--fps=120", "--report", report) == 0
+    told = json.loads(report.read_text())
+    assert told["range"] == [10, 70]
+    assert told["samples"] == 31
+    assert told["fps"] == 60, "every second frame at 120"
+
+
+def test_inspect_tells_and_writes_nothing(shot, capsys):
+    before = listing(shot.parent)
+    assert poise("inspect", shot) == 0
+    told = capsys.readouterr().out
+    for word in ("wave", "body", "ground", "stance", "rig map", "LeftUpLeg", "upper_arm_r"):
+        assert word in told
+    assert listing(shot.parent) == before
+
+
+def test_inspect_reports_map_body_and_stance(shot):
+    path = shot.with_name("report.json")
+    assert poise("inspect", shot, "--report", path) == 0
+    told = json.loads(path.read_text())
+    assert told["rig"]["bones"]["thigh_l"] == ["LeftUpLeg"]
+    assert sum(told["segment_masses"].values()) == pytest.approx(told["body"]["mass"], rel=1e-3)
+    assert sum(told["stance"].values()) == pytest.approx(1)
+    assert told["stance"]["dual"] > 0.9
+    assert set(listing(shot.parent)) == {"shot.blend", "report.json"}
+
+
+def test_the_animated_one_of_several_armatures_is_taken(tmp_path, import_clip):
+    import_clip("wave")
+    bpy.ops.object.armature_add()
+    shot = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    assert poise("inspect", shot, FRAMES) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "required"),
+        (("tune",), "invalid choice"),
+        (("bake", "--frames", "1-60"), "'1-60' is not a range of frames such as 1:120"),
+        (("bake", "--frames", "1:"), "'1:' is not a range"),
+        (("bake", "--mass", "-70"), "'-70' is not a number above 0"),
+        (("bake", "--mass", "nan"), "'nan' is not a number above 0"),
+        (("bake", "--rate", "fast"), "'fast' is not a number above 0"),
+        (("bake", "--fps", "0"), "'0' is not a number above 0"),
+        (("bake", "--seed", "x"), "invalid int value"),
+        (("bake", "--balance", "luck"), "invalid choice"),
+        (("bake", "--key-every", "0"), "'0' is not a whole number above 0"),
+        (("bake", "--tolerance", "0"), "'0' is not a number above 0"),
+        (("bake", "--key-every", "2", "--tolerance", "1"), "not allowed with"),
+        (("bake", "--blend-in", "-1"), "'-1' is not a whole number of at least 0"),
+        (("bake", "--in-place", "--output", "x.blend"), "not allowed with"),
+        (("bake", "--arm", "wave"), "unrecognized arguments"),
+        (("inspect", "--output", "x.blend"), "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage_ends_with_2(shot, capsys, arguments, message):
+    before = listing(shot.parent)
+    arguments = (*arguments[:1], shot, *arguments[1:]) if arguments else ()
+    assert poise(*arguments) == 2
+    assert message in capsys.readouterr().err
+    assert listing(shot.parent) == before
+
+
+def test_targets_that_are_the_shot_itself_are_wrong_usage(shot, capsys):
+    before = listing(shot.parent)
+    assert poise("bake", shot, "--output", shot) == 2
+    assert poise("bake", shot, "--report", shot, "--overwrite") == 2
+    assert poise("inspect", shot, "--report", shot, "--overwrite") == 2
+    assert listing(shot.parent) == before
+
+
+def test_no_file_at_all_is_wrong_usage(capsys):
+    assert poise("bake") == 2
+    assert "no file is open: name shot.blend" in capsys.readouterr().err
+
+
+def test_help_and_version_end_with_0(capsys):
+    assert poise("--help") == poise("bake", "--help") == poise("--version") == 0
+    told = capsys.readouterr().out
+    assert "3 baked, but it fell" in told
+    assert "poise 0." in told
+
+
+def test_blender_learns_the_command_and_forgets_it():
+    for _ in range(2):
+        command_line.register()
+        command_line.unregister()
+
+
+def test_module_bakes_in_a_process_of_its_own(shot):
+    """The same shot in this process and in another: the same keys, and the same report."""
+    reports = [shot.with_name(f"report{i}.json") for i in range(2)]
+    outputs = [shot.with_name(f"out{i}.blend") for i in range(2)]
+    options = ("bake", shot.name, FRAMES, "--seed", 3, "--output", outputs[0].name)
+    # From the shot's folder, so that relative names are tried too.
+    done = module(*options, "--report", reports[0].name, cwd=shot.parent)
+    assert done.returncode == 0, done.stderr
+    assert "It stood to the end." in done.stderr
+    assert (
+        poise("bake", shot, FRAMES, "--seed", 3, "--output", outputs[1], "--report", reports[1])
+        == 0
+    )
+    told = [json.loads(path.read_text()) for path in reports]
+    for report in told:
+        for name in ("file", "real_time_factor", "bake_time"):
+            del report[name]
+    assert told[0] == told[1]
+    name = told[0]["baked_action"]
+    assert keys(outputs[0], name) == keys(outputs[1], name)
+
+
+def test_module_tells_that_bpy_is_missing():
+    code = "import runpy, sys; sys.modules['bpy'] = None; runpy.run_module('poise', {}, '__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "install `bpy` for Python 3.11 or 3.13" in done.stderr
+
+
+def test_nothing_is_left_when_saving_fails(shot, monkeypatch, capsys):
+    before = listing(shot.parent)
+
+    def full_disk(path, compressed):
+        path.write_bytes(b"half a file")
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(command_line, "_save", full_disk)
+    report = shot.with_name("report.json")
+    assert poise("bake", shot, FRAMES, "--report", report) == 1
+    assert "cannot be written (No space left on device)" in capsys.readouterr().err
+    assert listing(shot.parent) == before
+
+
+def test_nothing_is_left_when_the_report_fails(shot, monkeypatch):
+    before = listing(shot.parent)
+
+    def full_disk(path, text, **options):
+        Path(path).touch()
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    assert poise("bake", shot, FRAMES, "--report", shot.with_name("report.json")) == 1
+    assert listing(shot.parent) == before
