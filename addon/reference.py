@@ -16,6 +16,7 @@ from ..controller.motion import Motion
 from ..controller.rotations import quaternion_from_matrix
 from ..controller.skeleton import LANDMARKS, SEGMENTS, SIDES
 from . import compat
+from .pose import nearest_rotation
 
 #: Lengths of scene units in use [m]: motion capture, centimetres, inches, feet, …
 KNOWN_UNITS = (1.0, 0.01, 0.0254, 0.056444, 0.1, 0.001, 0.3048, 0.9144, 10.0, 100.0)
@@ -40,6 +41,7 @@ class Reading:
     bone_matrices: (F, B, 4, 4) evaluated world matrices, in scene units.
     basis_matrices: (F, B, 4, 4) what the channels (keys and drivers) alone say, bone by bone.
     object_matrices: (F, 4, 4) evaluated world matrices of the armature object.
+    object_bases: (F, 4, 4) what the object's own channels say.
     motion: the same in SI units, for the controller.
     """
 
@@ -55,6 +57,7 @@ class Reading:
     bone_matrices: np.ndarray
     basis_matrices: np.ndarray
     object_matrices: np.ndarray
+    object_bases: np.ndarray
     motion: Motion
 
     def bone_index(self, name):
@@ -89,7 +92,7 @@ def reading(
         frames = sampled_frames(armature, action, slot, frames)
         rate = _sample_rate(scene, frames, rate)
         samples = yield from sampling(scene, armature, frames)
-    names, matrices, basis, objects = samples
+    names, matrices, basis, objects, object_bases = samples
     check_object(armature, frames, objects)
     matrices = objects[:, None] @ matrices
     if rig_map is None:
@@ -115,6 +118,7 @@ def reading(
         bone_matrices=matrices,
         basis_matrices=basis,
         object_matrices=objects,
+        object_bases=object_bases,
         motion=Motion(
             name=action.name if action else armature.name,
             rate=rate,
@@ -162,7 +166,7 @@ def sampling(scene, armature, frames, bones=None):
 
     bones: names of the bones to sample; None for all.
     Returns the names, their pose matrices (F, B, 4, 4) in the armature's space, their channel
-    (basis) matrices (F, B, 4, 4) and the object's world matrices (F, 4, 4).
+    (basis) matrices (F, B, 4, 4), and the object's world and basis matrices (F, 4, 4).
     """
     layer = _view_layer(scene, armature)
     names = tuple(armature.pose.bones.keys())
@@ -173,6 +177,7 @@ def sampling(scene, armature, frames, bones=None):
     poses = np.empty((len(frames), chosen, 4, 4))
     basis = np.empty((len(frames), chosen, 4, 4))
     objects = np.empty((len(frames), 4, 4))
+    object_bases = np.empty((len(frames), 4, 4))
     for i, frame in enumerate(frames):
         whole = math.floor(frame)
         scene.frame_set(whole, subframe=frame - whole)
@@ -183,11 +188,12 @@ def sampling(scene, armature, frames, bones=None):
                 "Blender does not animate it: enable it in the Outliner."
             )
         objects[i] = evaluated.matrix_world
+        object_bases[i] = evaluated.matrix_basis
         for target, attribute in ((poses, "matrix"), (basis, "matrix_basis")):
             evaluated.pose.bones.foreach_get(attribute, buffer)
             target[i] = buffer.reshape(total, 4, 4)[rows].swapaxes(1, 2)
         yield (i + 1) / len(frames)
-    return (names if bones is None else tuple(bones)), poses, basis, objects
+    return (names if bones is None else tuple(bones)), poses, basis, objects, object_bases
 
 
 def run(generator):
@@ -406,12 +412,6 @@ def _check_bones(rig_map, names, matrices, frames):
                     f"The bone '{bone}' has a zero or negative scale at frame "
                     f"{frames[np.argmax(wrong)]:g}: make its scale positive."
                 )
-
-
-def nearest_rotation(matrices):
-    """(..., 3, 3) matrices of positive determinant to the nearest rotations."""
-    left, _, right = np.linalg.svd(matrices)
-    return left @ right
 
 
 def carrier(rig_map, segment):
