@@ -36,10 +36,9 @@ def main(arguments, program="poise"):
     """Run the command with its arguments (a list of str); returns the exit status."""
     try:
         options = _parser(program).parse_args(arguments)
-    except SystemExit as end:  # argparse has said why
-        return end.code or 0
-    try:
         return options.run(options)
+    except SystemExit as end:  # argparse has said why, or given its help
+        return end.code or 0
     except PoiseError as error:
         _say(f"poise: {error}")
     except KeyboardInterrupt:

@@ -24,10 +24,13 @@ import bpy
 import numpy as np
 
 from .. import controller
-from ..controller.exceptions import GainsError, RigError, SimulationError
+from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
 from . import bake, reference, rig
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
+
+#: Farther from the origin [m] than this, positions are coarser than a millimetre.
+MAX_EXTENT = 1e4
 
 #: Unit of every figure in a report, by its key; shares and ratios have none.
 UNITS = {
@@ -173,6 +176,7 @@ class Shot:
             rate=options.fps,
         )
         self._seconds["reading"] = time.perf_counter() - started
+        _check_extent(self.reading.motion)
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
@@ -321,6 +325,17 @@ class Shot:
             "writing": bones * len(self.recording),
         }
         return {name: 1000 * self._seconds[name] / count for name, count in counts.items()}
+
+
+def _check_extent(motion):
+    """Refuse what single precision cannot place: Blender makes infinite keys merely huge."""
+    extent = np.nanmax(np.abs(motion.positions), axis=(1, 2))
+    if extent.max() > MAX_EXTENT:
+        raise MotionError(
+            f"'{motion.name}' is {extent.max() / 1e3:.3g} km away from the origin at frame "
+            f"{motion.frame(np.argmax(extent)):g}: mend or delete the keys there, or move the "
+            "shot to the origin."
+        )
 
 
 def _start_of(motion, samples):
