@@ -150,3 +150,39 @@ def select_bone(pose_bone, select=True):
         pose_bone.select = select
     else:
         pose_bone.bone.select = select
+
+
+def copy_curve(curve, holder):
+    """A copy of an F-curve, with all that it has, in `channels(…)` of another (action, slot)."""
+    group = curve.group.name if curve.group else None
+    if hasattr(holder.fcurves, "new_from_fcurve"):
+        copy = holder.fcurves.new_from_fcurve(curve)
+        if group:
+            copy.group = holder.groups.get(group) or holder.groups.new(group)
+        return copy
+    copy = new_curve(holder, curve.data_path, curve.array_index, group)
+    points, copies = curve.keyframe_points, copy.keyframe_points
+    copies.add(len(points))
+    for point, twin in zip(points, copies, strict=True):
+        _copy_properties(point, twin)
+    for modifier in curve.modifiers:
+        _copy_properties(modifier, copy.modifiers.new(modifier.type))
+    _copy_properties(curve, copy)
+    copy.update()
+    return copy
+
+
+def _copy_properties(source, target):
+    """Copy all plain properties that can be written."""
+    for prop in source.bl_rna.properties:
+        if prop.is_readonly or prop.type in ("POINTER", "COLLECTION"):
+            continue
+        if prop.identifier not in ("data_path", "array_index", "co_ui"):
+            setattr(target, prop.identifier, getattr(source, prop.identifier))
+
+
+def keep_only(action, slot):
+    """Remove all slots of an action but one."""
+    if HAS_SLOTS:
+        for other in [one for one in action.slots if one != slot]:
+            action.slots.remove(other)

@@ -67,6 +67,7 @@ def write(holder, tracks, kept, interpolation):
             )
             curves += 1
             keys += len(chosen)
+    holder.id_data.update_tag()
     return curves, keys
 
 

@@ -17,16 +17,11 @@ from ..controller.rotations import (
     unit,
 )
 
-#: The channels that a rotation mode reads, and how many there are.
-ROTATION_CHANNELS = {
-    "QUATERNION": ("rotation_quaternion", 4),
-    "AXIS_ANGLE": ("rotation_axis_angle", 4),
-}
 
-
-def rotation_channels(mode):
-    """(property, width) of the channels that hold the rotation in a rotation mode."""
-    return ROTATION_CHANNELS.get(mode, ("rotation_euler", 3))
+def rotation_property(mode):
+    """Name of the property that holds a bone's rotation in a rotation mode."""
+    own = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+    return own.get(mode, "rotation_euler")
 
 
 def nearest_rotation(matrices):
@@ -156,9 +151,8 @@ def rotation_matrices(mode, values):
     if mode == "AXIS_ANGLE":
         half = values[:, :1] / 2
         return matrix_from_quaternion(np.hstack([np.cos(half), np.sin(half) * unit(values[:, 1:])]))
-    i, j, k, sign = _axes(mode)
     result = np.eye(3)
-    for axis in (i, j, k):
+    for axis in _axes(mode)[:3]:
         result = _about(axis, values[:, axis]) @ result
     return result
 

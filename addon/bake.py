@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write a simulated performance to a new action, by differences from the reference.
+
+For each body segment the world rotation from reference to simulation is applied to the bones
+that carry it; everything else keeps its local animation. What is written is then read back
+through Blender, and corrected where hidden mechanisms stand between the keys and the bones.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..controller.exceptions import BakeError, SettingsError
+from ..controller.rotations import matrix_from_quaternion
+from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
+from . import bake_solver, bake_target, compat, keys, reference
+from .bake_target import marked_slot, restore_values
+from .pose import slerp
+
+#: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
+EXACT = 0.02
+#: How often a bake is corrected, and how often its keys are thinned anew.
+SWEEPS, THINNINGS = 6, 8
+#: Body parts that follow a segment, but must be keyed too where controls replace their bones.
+FOLLOWERS = {
+    f"{part}_{side}": f"{segment}_{side}"
+    for part, segment in (("hand", "forearm"), ("toe", "foot"))
+    for side in ("l", "r")
+}
+
+
+@dataclass(frozen=True)
+class BakeOptions:
+    """How a bake is written.
+
+    key_every: distance of the keys [samples]; the last sample is always keyed.
+    tolerance: leave out keys as long as no joint moves by more than this [mm]; 0 for none.
+    source_keys: key only where the source action has keys.
+    interpolation: "LINEAR", "BEZIER" or "CONSTANT".
+    root_motion: "BONE", or "OBJECT" to move the armature object horizontally with the pelvis.
+    blend_in, blend_out: frames over which the bake starts and ends on the original pose.
+    action: name of an existing action to add a slot to (Blender 4.4 and later); None for a new
+        action.
+    """
+
+    key_every: int = 1
+    tolerance: float = 0.0
+    source_keys: bool = False
+    interpolation: str = "LINEAR"
+    root_motion: str = "BONE"
+    blend_in: float = 0
+    blend_out: float = 0
+    action: str | None = None
+
+    def check(self):
+        """Raise SettingsError for a value that an option cannot have."""
+        if int(self.key_every) != self.key_every or self.key_every < 1:
+            raise SettingsError(f"Keys every {self.key_every} frames: give a whole number above 0.")
+        for name in ("tolerance", "blend_in", "blend_out"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise SettingsError(f"The option {name} is {value}: give 0 or more.")
+        for name, known in (
+            ("interpolation", tuple(keys.INTERPOLATIONS)),
+            ("root_motion", ("BONE", "OBJECT")),
+        ):
+            if getattr(self, name) not in known:
+                raise SettingsError(
+                    f"The option {name} is '{getattr(self, name)}': choose one of "
+                    f"{', '.join(known)}."
+                )
+
+
+@dataclass(frozen=True)
+class BakeResult:
+    """What was written: action and slot by name, (first, last) simulated frame, numbers of curves
+    and keys, and the largest distance of a joint from where it should be [mm], read back through
+    Blender at every sampled frame."""
+
+    action: str
+    slot: str | None
+    frames: tuple
+    curves: int
+    keys: int
+    error_mm: float
+
+
+def bake(scene, reading, rotation_deltas, root_displacement, options=None):
+    """Write what differs from the reference to a new action, and assign that.
+
+    reading: the Reading that was simulated.
+    rotation_deltas: (n, len(SEGMENTS), 4) world rotations from reference to simulation; n may be
+        less than the samples of the reading: the bake ends there.
+    root_displacement: (n, 3) world displacement of the pelvis [m].
+
+    Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
+    scene is then as before.
+    """
+    options = options or BakeOptions()
+    options.check()
+    scene = getattr(scene, "scene", scene)
+    armature = scene.objects.get(reading.armature)
+    reference.check_armature(armature)
+    _check_deltas(reading, rotation_deltas, root_displacement)
+    bake_target.check_editable(armature)
+    source = compat.find_action(reading.action, reading.library) if reading.action else None
+    if reading.action and source is None:
+        raise BakeError(f"The action '{reading.action}' is gone: read the animation again.")
+    slot = compat.find_slot(source, reading.slot)
+    frame, subframe = scene.frame_current, scene.frame_subframe
+    state = bake_target.State(armature)
+    try:
+        # A bake that is shown has switched constraints off: the source needs them.
+        state.show_source(source, slot)
+        clip = _extended(scene, armature, reading, source, slot, len(rotation_deltas))
+        wanted = _Wanted(reading, clip, rotation_deltas, root_displacement, options)
+        keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
+        state.switches = keyed.switches
+        tracks = keyed.tracks()
+        bake_target.check_channels(armature, keyed.bones, tracks)
+        with bake_target.Target(armature, source, slot, options.action) as target:
+            error = _write(scene, armature, clip, wanted, keyed, tracks, target, options)
+            counts = target.counts
+            target.finish(keyed.switches)
+    except BaseException:
+        state.put_back()
+        raise
+    finally:
+        scene.frame_set(frame, subframe=subframe)
+    simulated = clip.frames[clip.simulated]
+    return BakeResult(
+        action=target.action.name,
+        slot=compat.slot_name(target.slot),
+        frames=(float(simulated[0]), float(simulated[-1])),
+        curves=counts[0],
+        keys=counts[1],
+        error_mm=error,
+    )
+
+
+def show(scene, armature, which):
+    """Show the "source" or the "baked" animation of an armature.
+
+    Raises BakeError if the armature has no bake.
+    """
+    scene = getattr(scene, "scene", scene)
+    action, slot = compat.assigned(armature)
+    if which == "source":
+        mark = bake_target.mark_of(action, slot)
+        if mark is None:
+            if bake_target.find_bake(armature, action, slot) is None:
+                raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
+            return
+        source, source_slot = bake_target.source_of(mark)
+        compat.assign(armature, source, source_slot)
+        restore_values(armature, mark)
+    elif bake_target.mark_of(action, slot) is None:
+        baked = bake_target.find_bake(armature, action, slot)
+        if baked is None:
+            raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
+        compat.assign(armature, baked, marked_slot(baked, armature, action, slot))
+    scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+
+
+def restore(scene, armature):
+    """Put the source action (and slot) back, with everything that the bake switched."""
+    show(scene, armature, "source")
+
+
+def _check_deltas(reading, rotations, displacement):
+    """Raise BakeError unless there are finite deltas for at most the samples of the reading."""
+    count = len(rotations)
+    if rotations.shape != (count, len(SEGMENTS), 4) or displacement.shape != (count, 3):
+        raise ValueError(f"deltas have shapes {rotations.shape} and {displacement.shape}")
+    if not 1 <= count <= len(reading.frames):
+        raise BakeError(
+            f"{count} simulated samples do not fit the {len(reading.frames)} that were read: "
+            "simulate again."
+        )
+    finite = np.isfinite(rotations).all(-1)
+    if not finite.all():
+        sample, segment = np.argwhere(~finite)[0]
+        raise BakeError(
+            f"The simulated {SEGMENTS[segment]} is not a number at frame "
+            f"{reading.frames[sample]:g}: simulate again with softer gains or a higher rate."
+        )
+    finite = np.isfinite(displacement).all(-1)
+    if not finite.all():
+        raise BakeError(
+            f"The simulated pelvis is not a number at frame "
+            f"{reading.frames[np.argmin(finite)]:g}: simulate again with softer gains or a higher "
+            "rate."
+        )
+
+
+@dataclass
+class Clip:
+    """The reference at every frame that is keyed: the simulated ones and those around them.
+
+    frames: (T,). simulated: slice of those that were simulated. times: (T,) where their keys go.
+    names: (B,) bones; poses, bases: (T, B, 4, 4) in the armature's space;
+    objects, object_bases: (T, 4, 4).
+    """
+
+    frames: np.ndarray
+    simulated: slice
+    times: np.ndarray
+    names: tuple
+    poses: np.ndarray
+    bases: np.ndarray
+    objects: np.ndarray
+    object_bases: np.ndarray
+
+
+def _extended(scene, armature, reading, source, slot, count):
+    """The Clip of a reading of which `count` samples were simulated."""
+    frames = reading.frames[:count]
+    first, last = reference.animated_range(armature, source, slot)
+    before = np.arange(math.floor(first), math.ceil(frames[0]))
+    after = np.arange(math.floor(frames[-1]) + 1, math.ceil(last) + 1)
+    outside = [
+        reference.run(reference.sampling(scene, armature, part)) if len(part) else None
+        for part in (before, after)
+    ]
+    inverse = np.linalg.inv(reading.object_matrices[:count])[:, None]
+    own = (
+        inverse @ reading.bone_matrices[:count],
+        reading.basis_matrices[:count],
+        reading.object_matrices[:count],
+        reading.object_bases[:count],
+    )
+    parts = [part for part in (outside[0] and outside[0][1:], own, outside[1] and outside[1][1:])]
+    poses, bases, objects, object_bases = (
+        np.concatenate([part[i] for part in parts if part is not None]) for i in range(4)
+    )
+    frames = np.concatenate([before, frames, after])
+    return Clip(
+        frames=frames,
+        simulated=slice(len(before), len(before) + count),
+        times=frames * scene.render.frame_map_old / scene.render.frame_map_new,
+        names=reading.bone_names,
+        poses=poses,
+        bases=bases,
+        objects=objects,
+        object_bases=object_bases,
+    )
+
+
+class _Wanted:
+    """Where the carrying bones and the object are to be, at every frame of the clip.
+
+    bones: carrying bones, parents before children. parents: bone -> the one that carries it, None
+    for the pelvis. slots: bone -> its body part. matrices: bone -> (T, 4, 4) world matrices.
+    objects: (T, 4, 4) world matrices of the armature object. unit: metres per scene unit.
+    """
+
+    def __init__(self, reading, clip, rotations, displacement, options):
+        self.unit = reading.metres_per_unit
+        self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
+        weight = _blend_weights(clip, options)
+        deltas = np.zeros((len(clip.frames), len(SEGMENTS), 4))
+        deltas[..., 0] = 1
+        norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
+        deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
+        moved = np.zeros((len(clip.frames), 3))
+        moved[clip.simulated] = displacement * weight[:, None] / self.unit
+        self._clip, self._deltas = clip, deltas
+        chains = reading.rig_map.bones
+        for segment in SEGMENTS:
+            self._add(segment, chains[segment], moved)
+        if reading.rig_map.controls:
+            for part, segment in FOLLOWERS.items():
+                if part in chains and part in reading.rig_map.controls:
+                    self._follow(part, chains[part][0], reading.rig_map, segment)
+        self.bones = tuple(self.matrices)
+        self.objects = self._objects(options.root_motion, moved)
+
+    def world(self, bone):
+        """(T, 4, 4) reference world matrices of a bone."""
+        return self._clip.objects @ self._clip.poses[:, self._clip.names.index(bone)]
+
+    def _add(self, segment, chain, moved):
+        """Add the bones of a segment, the last of which turns with it."""
+        delta = self._deltas[:, SEGMENT_INDEX[segment]]
+        if segment == "pelvis":
+            self._put(segment, chain[-1], None, delta)
+            self.matrices[chain[-1]][:, :3, 3] += moved
+            return
+        parent = PARENTS[segment]
+        start = self._deltas[:, SEGMENT_INDEX[parent]]
+        before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
+        spread = chain if segment in ("trunk", "head") else chain[:1]
+        for i, bone in enumerate(spread):
+            self._put(segment, bone, before, slerp(start, delta, (i + 1) / len(spread)))
+            before = bone
+
+    def _follow(self, part, bone, rig_map, segment):
+        """Add a part that moves rigidly with the difference of a segment."""
+        self._put(part, bone, rig_map.bones[segment][0], self._deltas[:, SEGMENT_INDEX[segment]])
+
+    def _put(self, slot, bone, parent, delta):
+        """Turn a bone in the world, and carry its head along with the bone that carries it."""
+        turn, matrix = matrix_from_quaternion(delta), self.world(bone)
+        if parent is not None:
+            arm = matrix[:, :3, 3] - self.world(parent)[:, :3, 3]
+            carried = (self._turns[parent] @ arm[..., None])[..., 0]
+            matrix[:, :3, 3] = self.matrices[parent][:, :3, 3] + carried
+        matrix[:, :3, :3] = turn @ matrix[:, :3, :3]
+        self.matrices[bone], self.parents[bone] = matrix, parent
+        self.slots[bone], self._turns[bone] = slot, turn
+
+    def _objects(self, root_motion, moved):
+        """World matrices of the object: the reference's, or moving along with the pelvis."""
+        objects = self._clip.objects.copy()
+        if root_motion == "OBJECT":
+            simulated = self._clip.simulated
+            pelvis = self.matrices[self.bones[0]][simulated, :2, 3]
+            objects[simulated, :2, 3] = objects[simulated, :2, 3][0] + pelvis - pelvis[0]
+        return objects
+
+    def poses(self, bone):
+        """(T, 4, 4) wanted poses of a bone in the armature's space."""
+        return np.linalg.inv(self.objects) @ self.matrices[bone]
+
+    def joints(self, armature, matrices):
+        """(T, 2 bones, 3) heads and tails of the carrying bones at world matrices of theirs."""
+        points = []
+        for bone in self.bones:
+            length = armature.data.bones[bone].length
+            points += [matrices[bone][:, :3, 3]]
+            points += [matrices[bone][:, :3, 3] + length * matrices[bone][:, :3, 1]]
+        return np.stack(points, 1)
+
+
+def _blend_weights(clip, options):
+    """(n,) weight of the differences at the simulated frames."""
+    frames = clip.frames[clip.simulated]
+    weight = np.ones(len(frames))
+    for length, distance in (
+        (options.blend_in, frames - frames[0]),
+        (options.blend_out, frames[-1] - frames),
+    ):
+        if length > 0:
+            weight *= 0.5 - 0.5 * np.cos(np.pi * np.clip(distance / length, 0, 1))
+    return weight
+
+
+def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
+    """Write the keys, read them back and correct them; returns the remaining error [mm]."""
+    joints = wanted.joints(armature, wanted.matrices)
+
+    def error_after(tracks, kept, interpolation):
+        target.write(tracks, kept, interpolation)
+        sampled = reference.run(reference.sampling(scene, armature, clip.frames, keyed.watched))
+        names, poses, _, objects, _ = sampled
+        seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
+        worlds = {bone: objects @ seen[bone] for bone in wanted.bones}
+        distance = np.linalg.norm(wanted.joints(armature, worlds) - joints, axis=-1)
+        return 1000 * wanted.unit * float(distance.max()), seen
+
+    dense = [np.arange(len(track.frames)) for track in tracks]
+    thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
+    interpolation = "LINEAR" if thinning else options.interpolation
+    error, seen = error_after(tracks, dense, interpolation)
+    for _ in range(SWEEPS):
+        if error <= EXACT:
+            break
+        better = keyed.corrected(scene, seen)
+        better_error, seen = error_after(better, dense, interpolation)
+        if not better_error < 0.95 * error:
+            if better_error > error:
+                error, *_ = error_after(tracks, dense, interpolation)
+            else:
+                tracks, error = better, better_error
+            break
+        tracks, error = better, better_error
+    if options.tolerance > 0:
+        return _simplify(tracks, error_after, wanted, options, error)
+    if thinning:
+        kept = [_kept(track, clip, target, options) for track in tracks]
+        error, *_ = error_after(tracks, kept, options.interpolation)
+    return error
+
+
+def _simplify(tracks, error_after, wanted, options, error):
+    """Write as few keys as stay within the tolerance; returns the error [mm].
+
+    Errors of the bones on the way to a joint may add up or cancel, so each is given a share that
+    is lowered until what is read back is within the tolerance.
+    """
+    kind, share = options.interpolation, 0.7
+    for _ in range(THINNINGS):
+        allowed = share * options.tolerance / 1000 / wanted.unit
+        kept = [
+            np.arange(len(track.frames))
+            if track.kind == "CONSTANT"
+            else keys.simplified(track, allowed, kind)
+            for track in tracks
+        ]
+        error, *_ = error_after(tracks, kept, kind)
+        if error <= options.tolerance:
+            return error
+        share *= 0.9 * options.tolerance / error
+    dense = [np.arange(len(track.frames)) for track in tracks]
+    return error_after(tracks, dense, kind)[0]
+
+
+def _kept(track, clip, target, options):
+    """Indices of the samples of a track to key."""
+    count = len(track.frames)
+    if count < len(clip.frames):
+        return np.arange(count)
+    first, last = clip.simulated.start, clip.simulated.stop - 1
+    if options.source_keys:
+        times = np.array(target.source_times(track.group))
+        after = np.clip(np.searchsorted(clip.times, times), 1, count - 1)
+        nearer = np.abs(clip.times[after - 1] - times) <= np.abs(clip.times[after] - times)
+        return np.unique(np.concatenate([after - nearer, [0, first, last, count - 1]]))
+    outside = [*range(first), *range(last + 1, count)]
+    return np.unique([*outside, *range(first, last, int(options.key_every)), last])

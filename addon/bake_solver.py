@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which channels put the carrying bones where they are wanted.
+
+On a plain rig Blender's bone arithmetic tells, also past bones in between that keep their own
+animation. On a control rig the mechanism between control and bone is unknown: it is probed, and
+the controls are corrected by what is read back.
+"""
+
+import numpy as np
+from mathutils import Matrix
+
+from ..controller.exceptions import BakeError
+from ..controller.rotations import (
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_vector,
+)
+from . import compat
+from .bake_target import Switch
+from .keys import Track
+from .pose import (
+    compose,
+    nearest_rotation,
+    parent_space,
+    rotation_property,
+    rotation_values,
+    scale_of,
+    slerp,
+)
+
+#: A location is keyed where without it a joint would be off by more than this [m].
+LOCATION_TOLERANCE = 2e-5
+#: A scale is keyed where it differs from its channel by more than this share.
+SCALE_TOLERANCE = 1e-4
+#: By how much a control is turned to see what follows [rad].
+PROBE = 0.1
+
+
+def solver(armature, rig_map, clip, wanted):
+    """The solver that fits a rig: for its controls if it has any."""
+    kind = ControlSolver if rig_map.controls else PlainSolver
+    return kind(armature, rig_map, clip, wanted)
+
+
+class _Solver:
+    """What both kinds share.
+
+    bones: names of the bones to key. watched: names of the bones to read back.
+    switches: what must be switched while the bake is shown.
+    """
+
+    def __init__(self, armature, clip, wanted):
+        self.armature, self._clip, self._wanted = armature, clip, wanted
+        self.bones, self.watched, self.switches = (), (), ()
+        self._starts = {}
+
+    def _pose(self, bone):
+        """(T, 4, 4) reference poses of a bone."""
+        return self._clip.poses[:, self._clip.names.index(bone)]
+
+    def _channels(self, bone):
+        """(T, 4, 4) reference basis of a bone, of its channels alone."""
+        return self._clip.bases[:, self._clip.names.index(bone)]
+
+    def _bone_tracks(self, bone, location, rotation, scale, reach):
+        """Tracks of the (T, …) channels of a bone; location and scale may be None."""
+        owner, times = self.armature.pose.bones[bone], self._clip.times
+        name = rotation_property(owner.rotation_mode)
+        path = owner.path_from_id(name)
+        start = self._start(path, list(getattr(owner, name)))
+        values = rotation_values(owner.rotation_mode, rotation, start)
+        yield Track(path, bone, times, values, owner.rotation_mode, reach)
+        size = self._unit_length(bone)
+        if location is not None:
+            path = owner.path_from_id("location")
+            yield Track(path, bone, times, location, "LOCATION", size)
+        if scale is not None:
+            yield Track(owner.path_from_id("scale"), bone, times, scale, "SCALE", reach)
+
+    def _start(self, path, values):
+        """Values that the source's curves have at the first frame, else those of now."""
+        if not self._starts:
+            for curve in compat.curves(*compat.assigned(self.armature)):
+                if not curve.mute:
+                    value = curve.evaluate(self._clip.times[0])
+                    self._starts[curve.data_path, curve.array_index] = value
+        found = [self._starts.get((path, i), value) for i, value in enumerate(values)]
+        return np.array(found, float)
+
+    def _unit_length(self, bone):
+        """How far a unit of a bone's location moves it at most, in scene units."""
+        owner = self.armature.data.bones[bone]
+        parent = self._pose(owner.parent.name) if owner.parent else self._clip.poses[:, 0]
+        place = parent_space(owner, parent[:1]).place
+        return np.linalg.norm(self._clip.objects[0, :3, :3] @ place[0, :3, :3], 2)
+
+    def _reach(self, bone, carried):
+        """Largest distance of a bone's head from the joints of bones that it carries."""
+        matrices = {name: self._wanted.world(name) for name in self._wanted.bones}
+        joints = self._wanted.joints(self.armature, matrices)
+        rows = [i for i, name in enumerate(self._wanted.bones) for _ in range(2) if name in carried]
+        rows = [2 * i + tail for i in sorted(set(rows)) for tail in range(2)]
+        head = self._wanted.world(bone)[:, None, :3, 3]
+        return float(np.linalg.norm(joints[:, rows] - head, axis=-1).max()) if rows else 0.0
+
+    def _carried(self, bone):
+        """A carrying bone and all that hang from it."""
+        carried, parents = set(), self._wanted.parents
+        for name in self._wanted.bones:
+            if name == bone or parents[name] in carried:
+                carried.add(name)
+        return carried
+
+    def _common_tracks(self):
+        """Tracks of switches, and of the object if that moves."""
+        for switch in self.switches:
+            value = np.array([[switch.value]], float)
+            yield Track(switch.path, switch.bone, self._clip.times[:1], value, "CONSTANT")
+        clip, wanted = self._clip, self._wanted
+        moved = wanted.objects[:, :3, 3] - clip.objects[:, :3, 3]
+        if not np.any(moved):
+            return
+        if any(not one.mute and one.influence > 0 for one in self.armature.constraints):
+            raise BakeError(
+                f"The object '{self.armature.name}' has constraints, which overrule its keys: "
+                "leave the root motion on the bone, or mute them."
+            )
+        parent = (clip.objects @ np.linalg.inv(clip.object_bases))[:, :3, :3]
+        location = clip.object_bases[:, :3, 3] - np.array(self.armature.delta_location)
+        location = location + np.linalg.solve(parent, moved[..., None])[..., 0]
+        size = np.linalg.norm(parent[0], 2)
+        yield Track("location", "Object Transforms", clip.times, location, "LOCATION", size)
+
+
+class PlainSolver(_Solver):
+    """For rigs whose carrying bones can be keyed themselves."""
+
+    def __init__(self, armature, rig_map, clip, wanted):
+        super().__init__(armature, clip, wanted)
+        self.switches, freed = _freed(armature, wanted.bones)
+        self.bones = (*wanted.bones, *freed)
+        self.watched = _with_ancestors(armature, self.bones)
+        self._keyed = {}
+        poses = {bone: self._pose(bone) for bone in self.watched}
+        self._local = {bone: self._effective(bone, poses) for bone in self.watched}
+        self._first = dict(self._local)
+
+    def _space(self, bone, poses):
+        owner = self.armature.data.bones[bone]
+        return parent_space(owner, poses[owner.parent.name if owner.parent else bone])
+
+    def _effective(self, bone, poses):
+        """The basis that would give a bone its poses if nothing but its parent had a say."""
+        return self._space(bone, poses).basis(poses[bone])
+
+    def tracks(self):
+        """The tracks that put all bones where they are wanted."""
+        poses, tracks = {}, []
+        for bone in self.watched:
+            # A root bone has no parent: any poses do.
+            poses[bone] = self._pose(bone)
+            space, basis = self._space(bone, poses), self._local[bone]
+            if bone in self.bones:
+                is_carrier = bone in self._wanted.matrices
+                basis = space.basis(self._wanted.poses(bone)) if is_carrier else self._first[bone]
+                location, rotation, scale = self._solved(bone, space, basis)
+                basis = compose(*self._complete(bone, location, rotation, scale))
+                carried = self._carried(bone) if is_carrier else self._wanted.bones
+                tracks += self._bone_tracks(
+                    bone, location, rotation, scale, self._reach(bone, carried)
+                )
+            poses[bone] = space.pose(basis)
+        return [*tracks, *self._common_tracks()]
+
+    def _solved(self, bone, space, basis):
+        """Location or None, rotation, scale or None of the channels for a basis."""
+        channels, effective = self._channels(bone), self._first[bone]
+        scale = scale_of(effective)
+        rotation = nearest_rotation(basis[:, :3, :3] / scale[:, None, :])
+        key_location, key_scale = self._keyed.setdefault(
+            bone,
+            (
+                self._needs_location(bone, space, basis, channels),
+                bool(np.abs(scale / scale_of(channels) - 1).max() > SCALE_TOLERANCE),
+            ),
+        )
+        return basis[:, :3, 3] if key_location else None, rotation, scale if key_scale else None
+
+    def _needs_location(self, bone, space, basis, channels):
+        """Whether the location channels must change to put the bone's head where it is wanted."""
+        if self._wanted.parents.get(bone, bone) is None:
+            return True
+        if self.armature.data.bones[bone].use_connect:
+            return False
+        off = space.place[:, :3, :3] @ (basis - channels)[:, :3, 3, None]
+        off = self._clip.objects[:, :3, :3] @ off
+        return bool(np.abs(off).max() * self._wanted.unit > LOCATION_TOLERANCE)
+
+    def _complete(self, bone, location, rotation, scale):
+        """The channels with those that are not keyed."""
+        channels = self._channels(bone)
+        if location is None:
+            connected = self.armature.data.bones[bone].use_connect
+            location = channels[:, :3, 3] * (not connected)
+        return location, rotation, scale_of(channels) if scale is None else scale
+
+    def corrected(self, scene, seen):
+        """Tracks that also account for where bones in between were seen.
+
+        seen: bone -> (T, 4, 4) poses.
+        """
+        for bone in self.watched:
+            if bone not in self.bones:
+                self._local[bone] = self._effective(bone, seen)
+        return self.tracks()
+
+
+class ControlSolver(_Solver):
+    """For rigs whose carrying bones are driven by controls through a mechanism."""
+
+    def __init__(self, armature, rig_map, clip, wanted):
+        super().__init__(armature, clip, wanted)
+        self._pairs = _paired(rig_map, wanted)
+        self.bones = tuple(self._pairs)
+        missing = [bone for bone in self.bones if bone not in armature.pose.bones]
+        if missing:
+            raise BakeError(f"'{armature.name}' has no control '{missing[0]}': correct the map.")
+        self.watched = (*dict.fromkeys((*wanted.bones, *self.bones)),)
+        self.switches = _property_switches(armature, rig_map.properties)
+        self._before = {
+            control: self._control_before(control, carrier)
+            for control, carrier in self._pairs.items()
+        }
+        self._bases = {control: self._channels(control).copy() for control in self.bones}
+        self._responses = None
+
+    def _control_before(self, control, carrier):
+        """The control that is closest before this one on the way from the pelvis, or None."""
+        order = list(self._pairs)
+        while carrier is not None:
+            found = [
+                other for other in order[: order.index(control)] if self._pairs[other] == carrier
+            ]
+            if found:
+                return found[-1]
+            carrier = self._wanted.parents[carrier]
+        return None
+
+    def tracks(self):
+        """The tracks of the controls as they are known by now."""
+        tracks = []
+        for control, carrier in self._pairs.items():
+            basis = self._bases[control]
+            is_root = self._before[control] is None
+            tracks += self._bone_tracks(
+                control,
+                basis[:, :3, 3] if is_root else None,
+                nearest_rotation(basis[:, :3, :3] / scale_of(basis)[:, None, :]),
+                None,
+                self._reach(carrier, self._carried(carrier)),
+            )
+        return [*tracks, *self._common_tracks()]
+
+    def corrected(self, scene, seen):
+        """Tracks that turn each control by what its bone still lacks.
+
+        seen: bone -> (T, 4, 4) poses.
+        """
+        if self._responses is None:
+            self._responses = _Responses(scene, self.armature, self._pairs)
+        turned = {}
+        for control, carrier in self._pairs.items():
+            wanted = nearest_rotation(self._wanted.poses(carrier)[:, :3, :3])
+            own = nearest_rotation(seen[carrier][:, :3, :3])
+            lacks = quaternion_from_matrix(wanted @ own.swapaxes(1, 2))
+            inherited = self._inherited(control, turned)
+            axes = inherited @ nearest_rotation(seen[control][:, :3, :3])
+            rest = matrix_from_quaternion(lacks) @ inherited.swapaxes(1, 2)
+            local = axes.swapaxes(1, 2) @ rotation_vector(quaternion_from_matrix(rest))[..., None]
+            turn = _exponential((self._responses.inverse[control] @ local)[..., 0])
+            if self._before[control] is None:
+                self._move(control, carrier, seen, axes @ turn @ axes.swapaxes(1, 2))
+            self._bases[control][:, :3, :3] = self._turned(control, turn)
+            turned[control] = axes @ turn @ axes.swapaxes(1, 2) @ inherited
+        return self.tracks()
+
+    def _turned(self, control, turn):
+        """The control's basis axes after a rotation in its own frame."""
+        basis = self._bases[control]
+        scale = scale_of(basis)[:, None, :]
+        return nearest_rotation(basis[:, :3, :3] / scale) @ turn * scale
+
+    def _inherited(self, control, turned):
+        """(T, 3, 3) by how much a control turns along with the ones before it."""
+        before = self._before[control]
+        while before is not None:
+            share = self._responses.share[before, control]
+            if share > 0.02:
+                identity = np.array([1.0, 0, 0, 0])
+                turn = quaternion_from_matrix(turned[before])
+                return matrix_from_quaternion(
+                    slerp(np.broadcast_to(identity, turn.shape), turn, np.full(len(turn), share))
+                )
+            before = self._before[before]
+        return np.broadcast_to(np.eye(3), (len(self._clip.frames), 3, 3))
+
+    def _move(self, control, carrier, seen, turn):
+        """Move a root control so that its bone, after the turn, is where it is wanted."""
+        basis = self._bases[control]
+        space = seen[control] @ np.linalg.inv(basis)
+        arm = seen[carrier][:, :3, 3] - seen[control][:, :3, 3]
+        goal = self._wanted.poses(carrier)[:, :3, 3] - (turn @ arm[..., None])[..., 0]
+        offset = (goal - space[:, :3, 3])[..., None]
+        basis[:, :3, 3] = np.linalg.solve(space[:, :3, :3], offset)[..., 0]
+
+
+class _Responses:
+    """How bones follow controls, found by turning each a little at the current frame.
+
+    inverse: control -> (3, 3): what to turn it by, in its own frame, for a turn of its bone;
+        directions in which the bone does not follow are left out.
+    share: (control, other control) -> share of a turn that the other one inherits.
+    """
+
+    def __init__(self, scene, armature, pairs):
+        self._armature, self._pairs = armature, pairs
+        self._layer = next(layer for layer in scene.view_layers if armature.name in layer.objects)
+        self.inverse, self.share = {}, {}
+        scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+        self._still = self._seen()
+        for control in pairs:
+            self._probe(control)
+
+    def _seen(self):
+        """Rotations of bones, and of what the controls inherit, at present."""
+        evaluated = self._armature.evaluated_get(self._layer.depsgraph)
+        poses = {name: np.array(evaluated.pose.bones[name].matrix, float) for name in self._names()}
+        bases = {
+            name: np.array(evaluated.pose.bones[name].matrix_basis, float) for name in self._pairs
+        }
+        bones = {name: nearest_rotation(pose[:3, :3]) for name, pose in poses.items()}
+        spaces = {
+            name: nearest_rotation(poses[name][:3, :3] @ np.linalg.inv(basis[:3, :3]))
+            for name, basis in bases.items()
+        }
+        return bones, spaces
+
+    def _names(self):
+        return dict.fromkeys((*self._pairs, *self._pairs.values()))
+
+    def _probe(self, control):
+        """Turn a control about its own three axes, one after the other."""
+        owner = self._armature.pose.bones[control]
+        before = owner.matrix_basis.copy()
+        own = self._still[0][control]
+        response = np.zeros((3, 3))
+        shares = {other: 0.0 for other in self._pairs}
+        for axis in range(3):
+            owner.matrix_basis = before @ Matrix.Rotation(PROBE, 4, "XYZ"[axis])
+            self._layer.update()
+            bones, spaces = self._seen()
+            carrier = self._pairs[control]
+            turn = _vector(bones[carrier] @ self._still[0][carrier].T)
+            response[:, axis] = own.T @ turn / PROBE
+            for other in self._pairs:
+                turn = own.T @ _vector(spaces[other] @ self._still[1][other].T)
+                shares[other] += turn[axis] / PROBE / 3
+        owner.matrix_basis = before
+        self._layer.update()
+        self.inverse[control] = np.linalg.pinv(response, rcond=0.1)
+        self.share |= {(control, other): np.clip(s, 0, 1) for other, s in shares.items()}
+
+
+def _vector(rotation):
+    """(3,) rotation vector of a (3, 3) rotation."""
+    return rotation_vector(quaternion_from_matrix(rotation))
+
+
+def _exponential(vectors):
+    """(n, 3) rotation vectors to (n, 3, 3) rotations."""
+    angle = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    axis = vectors / np.maximum(angle, 1e-12)
+    return matrix_from_quaternion(np.concatenate([np.cos(angle / 2), np.sin(angle / 2) * axis], -1))
+
+
+def _paired(rig_map, wanted):
+    """{control: the carrying bone that it is to put in place}, parents first.
+
+    With fewer controls than bones in a chain, the last ones belong together.
+    """
+    pairs = {}
+    for slot in dict.fromkeys(wanted.slots.values()):
+        bones = [bone for bone in wanted.bones if wanted.slots[bone] == slot]
+        controls = rig_map.controls.get(slot)
+        if not controls:
+            raise BakeError(
+                f"The rig map '{rig_map.name}' has no control for the {slot}: correct the map."
+            )
+        for i, control in enumerate(controls):
+            pairs[control] = bones[-(-(i + 1) * len(bones) // len(controls)) - 1]
+    return pairs
+
+
+def _property_switches(armature, properties):
+    """Switches for custom properties of bones."""
+    switches = []
+    for bone, values in properties.items():
+        owner = armature.pose.bones.get(bone)
+        for name, value in values.items():
+            if owner is not None and name in owner:
+                path = f'{owner.path_from_id()}["{name}"]'
+                switches.append(Switch(bone, None, name, path, value, owner[name]))
+    return switches
+
+
+def _with_ancestors(armature, bones):
+    """The bones and all above them, parents first."""
+    found = {}
+    for name in bones:
+        bone = armature.data.bones[name]
+        for one in (*reversed(bone.parent_recursive), bone):
+            found[one.name] = None
+    return tuple(found)
+
+
+def _freed(armature, carriers):
+    """Switches that turn off the constraints on the carrying bones, and the bones that these
+    constraints also moved: they are then to be keyed as they were."""
+    animation = armature.animation_data
+    driven = {driver.data_path for driver in animation.drivers} if animation else set()
+    keyed = {curve.data_path for curve in compat.curves(*compat.assigned(armature))}
+    switches, freed = [], {}
+    for bone in armature.pose.bones:
+        for constraint in bone.constraints:
+            moved = _moved_by(bone, constraint)
+            if not moved & set(carriers) or _is_off(constraint, driven | keyed):
+                continue
+            switches.append(_constraint_switch(bone, constraint, driven))
+            freed |= {name: None for name in moved if name not in carriers}
+    return switches, tuple(freed)
+
+
+def _moved_by(bone, constraint):
+    """Names of the bones that a constraint on a bone moves."""
+    if constraint.type not in ("IK", "SPLINE_IK"):
+        return {bone.name}
+    tip = bone if constraint.type == "SPLINE_IK" or constraint.use_tail else bone.parent
+    chain = [] if tip is None else [tip, *tip.parent_recursive]
+    return {one.name for one in chain[: constraint.chain_count or None]}
+
+
+def _is_off(constraint, animated):
+    """Whether a constraint never does anything."""
+    paths = (constraint.path_from_id("influence"), constraint.path_from_id("mute"))
+    if any(path in animated for path in paths):
+        return False
+    return constraint.mute or constraint.influence == 0 or not constraint.is_valid
+
+
+def _constraint_switch(bone, constraint, driven):
+    """The switch that turns a constraint off by keys."""
+    for name, value in (("influence", 0.0), ("mute", 1.0)):
+        path = constraint.path_from_id(name)
+        if path not in driven:
+            before = getattr(constraint, name)
+            return Switch(bone.name, constraint.name, name, path, value, float(before))
+    raise BakeError(
+        f"The constraint '{constraint.name}' of the bone '{bone.name}' is driven, so that it "
+        "cannot be turned off: remove its drivers, or bake to controls with a rig map."
+    )

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action that a bake writes to: made or found by its mark, and gone again if the bake fails.
+
+A baked (action, slot) has a mark in the action's custom property "poise": the source action, the
+armature, which curves Poise wrote, and the values of what it switched. Only what is marked is
+ever replaced.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+import bpy
+import numpy as np
+
+from ..controller.exceptions import BakeError
+from . import compat, keys
+from .reference import bone_of
+
+MARK = "poise"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A property that must have a value while a bake is shown: of a bone or of its constraint.
+
+    path: its data path. before: its value otherwise.
+    """
+
+    bone: str
+    constraint: str | None
+    name: str
+    path: str
+    value: float
+    before: float
+
+
+def set_value(armature, bone, constraint, name, value):
+    """Set a property of a bone's constraint, or a custom property of a bone, if it still exists."""
+    owner = armature.pose.bones.get(bone)
+    if owner is not None and constraint is not None:
+        owner = owner.constraints.get(constraint)
+        if owner is not None:
+            setattr(owner, name, type(getattr(owner, name))(value))
+    elif owner is not None and name in owner:
+        owner[name] = type(owner[name])(value)
+
+
+# Marks ------------------------------------------------------------------------------------------
+
+
+def _marks(action):
+    """{slot key: mark} of an action."""
+    marks = action.get(MARK) if action is not None else None
+    return marks.to_dict() if hasattr(marks, "to_dict") else {}
+
+
+def _slot_key(slot):
+    return "" if slot is None else slot.identifier
+
+
+def mark_of(action, slot):
+    """The mark of a baked (action, slot), a dict; None if Poise did not make it."""
+    return next((m for m in _marks(action).values() if m["slot"] == _slot_key(slot)), None)
+
+
+def source_of(mark):
+    """The (action, slot) that was baked; (None, None) if that was NLA strips."""
+    source = mark.get("source")
+    return source, compat.find_slot(source, mark["source_slot"])
+
+
+def find_bake(armature, source, slot, within=None, whole=None):
+    """The newest action in which (source, slot) of an armature is baked; None if there is none.
+
+    within: look in this action only. whole: look only for actions that Poise made as a whole.
+    """
+    for action in reversed(bpy.data.actions) if within is None else (within,):
+        mark = _mark_for(action, armature, source, slot)
+        if mark and (whole is None or mark["whole"] == whole) and action.library is None:
+            return action
+    return None
+
+
+def _mark_for(action, armature, source, slot):
+    for mark in _marks(action).values():
+        same = mark.get("source") == source and mark["source_slot"] == _slot_key(slot)
+        if same and mark["armature"] == armature.name:
+            return mark
+    return None
+
+
+def marked_slot(action, armature, source, slot):
+    """The slot of an action in which (source, slot) of an armature is baked."""
+    return compat.find_slot(action, _mark_for(action, armature, source, slot)["slot"])
+
+
+def restore_values(armature, mark):
+    """Give what a bake switched the values it had."""
+    for bone, constraint, name, value in json.loads(mark["before"]):
+        set_value(armature, bone, constraint, name, value)
+
+
+# Checks -----------------------------------------------------------------------------------------
+
+
+def check_editable(armature):
+    """Raise BakeError unless a new action can be assigned to the armature, and takes effect."""
+    name, animation = armature.name, armature.animation_data
+    if armature.library is not None:
+        raise BakeError(
+            f"'{name}' is linked from another file, so that its animation cannot be changed here: "
+            "make a library override of it, or make it local."
+        )
+    override = armature.override_library
+    if override is not None and override.is_system_override:
+        raise BakeError(
+            f"The library override of '{name}' is not editable: make it so with "
+            "Object > Library Override > Make."
+        )
+    if animation is None or not animation.use_nla or not animation.nla_tracks:
+        return
+    if any(track.is_solo for track in animation.nla_tracks):
+        raise BakeError(
+            f"An NLA track of '{name}' is solo, so that a bake would not show: end its solo."
+        )
+    if animation.action_blend_type != "REPLACE" or animation.action_influence < 1:
+        raise BakeError(
+            f"The action of '{name}' is blended with its NLA tracks, so that a bake would not show "
+            "as it is: set its blending to Replace and its influence to 1."
+        )
+
+
+def check_channels(armature, bones, tracks):
+    """Raise BakeError if a channel that is to be keyed is locked or driven."""
+    animation = armature.animation_data
+    driven = {driver.data_path for driver in animation.drivers} if animation else set()
+    for track in tracks:
+        if track.path in driven:
+            raise BakeError(
+                f"The channel {track.path} of '{armature.name}' has a driver, which overrules "
+                "keys: remove the driver."
+            )
+        bone = armature.pose.bones.get(bone_of(track.path) or "")
+        if bone is None or bone.name not in bones:
+            continue
+        locks = {"LOCATION": bone.lock_location, "SCALE": bone.lock_scale}
+        if track.kind not in ("CONSTANT", *locks):
+            four = bone.lock_rotations_4d and track.values.shape[1] == 4
+            rotation = [*bone.lock_rotation, *([bone.lock_rotation_w] if four else [])]
+            locks[track.kind] = rotation
+        if any(locks.get(track.kind, ())):
+            what = track.path.rsplit(".", 1)[1].split("_")[0]
+            raise BakeError(
+                f"The bone '{bone.name}' has a locked {what}: unlock it in the sidebar's Item tab, "
+                "since the bake must key it."
+            )
+
+
+class State:
+    """What animates an armature before a bake, to put it back if the bake fails."""
+
+    def __init__(self, armature):
+        self._armature = armature
+        self._animation = armature.animation_data is not None
+        self._before = compat.assigned(armature)
+        self.switches = ()
+
+    def show_source(self, source, slot):
+        """Assign the source, with all that an earlier bake switched as it was."""
+        if self._before == (source, slot):
+            return
+        mark = mark_of(*self._before)
+        compat.assign(self._armature, source, slot)
+        if mark is not None:
+            restore_values(self._armature, mark)
+
+    def put_back(self):
+        """Undo everything but the current frame."""
+        for switch in self.switches:
+            set_value(self._armature, switch.bone, switch.constraint, switch.name, switch.before)
+        compat.assign(self._armature, *self._before)
+        if not self._animation:
+            self._armature.animation_data_clear()
+
+
+# Target -----------------------------------------------------------------------------------------
+
+
+class Target:
+    """A context in which the new (action, slot) is assigned; left by an error, it is removed."""
+
+    def __init__(self, armature, source, slot, chosen=None):
+        """chosen: name of an existing action to add a slot to; None for an action of its own."""
+        self._armature, self._source, self._source_slot = armature, source, slot
+        self.action = self.slot = self._old = self._old_mark = None
+        self.counts = (0, 0)
+        self._copied = {}
+        self._written = []
+        self._chosen = None if chosen is None else _chosen(chosen, source)
+
+    def __enter__(self):
+        try:
+            if self._chosen is None:
+                self._make_action()
+            else:
+                self._make_slot()
+            self._holder = compat.channels(self.action, self.slot, ensure=True)
+            if self._old is not None or self._chosen is not None:
+                self._fill_from_source()
+            self._copied = {_key(c): _digest(c) for c in self._holder.fcurves}
+            compat.assign(self._armature, self.action, self.slot)
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            self._remove()
+
+    def _make_action(self):
+        """Copy the source, or the earlier bake of it, which may have been worked on since."""
+        armature, source, slot = self._armature, self._source, self._source_slot
+        old = find_bake(armature, source, slot, whole=True)
+        if old is not None:
+            self._old, self._old_mark = old, _mark_for(old, armature, source, slot)
+            self.action = old.copy()
+            self.slot = compat.find_slot(self.action, self._old_mark["slot"])
+            if compat.HAS_SLOTS and self.slot is None:
+                self.slot = compat.new_slot(self.action, armature.name)
+            return
+        if source is None:
+            self.action, self.slot = compat.new_action(armature.name)
+        elif source.library is not None:
+            self.action, self.slot = compat.new_action(armature.name)
+            holder = compat.channels(self.action, self.slot, ensure=True)
+            for curve in compat.curves(source, slot):
+                compat.copy_curve(curve, holder)
+        else:
+            self.action = source.copy()
+            self.slot = compat.find_slot(self.action, _slot_key(slot))
+            compat.keep_only(self.action, self.slot)
+        # A copy of a bake is no bake of the same source.
+        if MARK in self.action:
+            del self.action[MARK]
+        self.action.name = f"{source.name if source else armature.name} Poise"
+        self.action.use_fake_user = True
+
+    def _make_slot(self):
+        """Add a slot to the chosen action; one that was baked before goes when this is done."""
+        self.action = self._chosen
+        self.slot = compat.new_slot(self.action, f"{self._armature.name} Poise")
+        old = find_bake(self._armature, self._source, self._source_slot, within=self.action)
+        if old is None:
+            return
+        self._old_mark = _mark_for(old, self._armature, self._source, self._source_slot)
+        self._old = compat.find_slot(self.action, self._old_mark["slot"])
+        if self._old is not None:
+            holder = compat.channels(self.action, self.slot, ensure=True)
+            for curve in compat.curves(self.action, self._old):
+                compat.copy_curve(curve, holder)
+
+    def _fill_from_source(self):
+        """Take all curves from the source, but those that somebody changed in the last bake."""
+        if self._old_mark is not None:
+            written = set(json.loads(self._old_mark["written"]))
+            copied = json.loads(self._old_mark["copied"])
+            _check_unlocked(self.action, self._holder, written)
+            for curve in list(self._holder.fcurves):
+                key = _key(curve)
+                if key in written or copied.get(key) == _digest(curve):
+                    self._holder.fcurves.remove(curve)
+        present = {_key(curve) for curve in self._holder.fcurves}
+        for curve in compat.curves(self._source, self._source_slot):
+            if _key(curve) not in present:
+                compat.copy_curve(curve, self._holder)
+
+    def write(self, tracks, kept, interpolation):
+        """Write the tracks' keys in place of what was in their curves."""
+        self._written = [
+            f"{track.path}[{i}]" for track in tracks for i in range(track.values.shape[1])
+        ]
+        _check_unlocked(self.action, self._holder, set(self._written))
+        self.counts = keys.write(self._holder, tracks, kept, interpolation)
+
+    def source_times(self, bone):
+        """Times of the keys that the source has for a bone, or for the object, or for any bone."""
+        curves = compat.curves(self._source, self._source_slot)
+        own = [curve for curve in curves if (bone_of(curve.data_path) or "Object") == bone]
+        times = set()
+        for curve in own or curves:
+            co = np.empty(2 * len(curve.keyframe_points))
+            curve.keyframe_points.foreach_get("co", co)
+            times.update(co[::2])
+        return sorted(times)
+
+    def finish(self, switches):
+        """Mark what was written, and let it take the place of the earlier bake."""
+        if self._old is not None:
+            if self._chosen is None:
+                self._replace_action()
+            else:
+                self._replace_slot()
+        marks = {key: mark for key, mark in self._other_marks()}
+        mark = {
+            "slot": _slot_key(self.slot),
+            "armature": self._armature.name,
+            "source_slot": _slot_key(self._source_slot),
+            "whole": self._chosen is None,
+            "written": json.dumps(self._written),
+            "copied": json.dumps(
+                {key: d for key, d in self._copied.items() if key not in set(self._written)}
+            ),
+            "before": json.dumps([[s.bone, s.constraint, s.name, s.before] for s in switches]),
+        }
+        if self._source is not None:
+            # A pointer: the source has a user as long as its bake exists, and may be renamed.
+            mark["source"] = self._source
+        self.action[MARK] = {str(i): m for i, m in enumerate([*marks.values(), mark])}
+
+    def _other_marks(self):
+        """Marks of other bakes in the same action, whose slots still exist."""
+        for key, mark in _marks(self.action).items():
+            exists = not compat.HAS_SLOTS or compat.find_slot(self.action, mark["slot"])
+            if exists and mark["slot"] != _slot_key(self.slot):
+                yield key, mark
+
+    def _replace_action(self):
+        name = self._old.name
+        self._old.user_remap(self.action)
+        bpy.data.actions.remove(self._old)
+        self.action.name = name
+        self.action.use_fake_user = True
+        compat.assign(self._armature, self.action, self.slot)
+
+    def _replace_slot(self):
+        name = self._old.name_display
+        compat.remove_slot(self.action, self._old)
+        self.slot.name_display = name
+
+    def _remove(self):
+        """Leave nothing of what was made."""
+        if self._chosen is None:
+            if self.action is not None:
+                bpy.data.actions.remove(self.action)
+        elif self.slot is not None:
+            compat.assign(self._armature, self._source, self._source_slot)
+            compat.remove_slot(self.action, self.slot)
+
+
+def _chosen(name, source):
+    """The existing action to add a slot to."""
+    if not compat.HAS_SLOTS:
+        raise BakeError(
+            f"Adding a slot to '{name}' needs Blender 4.4 or later: bake to a new action instead."
+        )
+    action = compat.find_action(name)
+    if action is None:
+        raise BakeError(f"There is no action named '{name}' in this file: choose an existing one.")
+    if action == source:
+        raise BakeError(
+            f"'{name}' is the source, which is never changed: choose another action to bake to."
+        )
+    return action
+
+
+def _check_unlocked(action, holder, written):
+    """Raise BakeError if a curve that the bake replaces is locked."""
+    for curve in holder.fcurves:
+        if _key(curve) in written and (curve.lock or (curve.group and curve.group.lock)):
+            where = f"bone '{bone_of(curve.data_path)}'" if bone_of(curve.data_path) else "object"
+            raise BakeError(
+                f"The curve {curve.data_path.rsplit('.', 1)[-1]} of the {where} in "
+                f"'{action.name}' is locked: unlock it, since the bake must replace it."
+            )
+
+
+def _key(curve):
+    return f"{curve.data_path}[{curve.array_index}]"
+
+
+def _digest(curve):
+    """A short text that differs when the keys do."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for attribute in ("co", "handle_left", "handle_right"):
+        values = np.empty(2 * len(curve.keyframe_points), np.float32)
+        curve.keyframe_points.foreach_get(attribute, values)
+        digest.update(values.tobytes())
+    return digest.hexdigest()[:12]
