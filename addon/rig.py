@@ -107,7 +107,14 @@ def find(armature, frames=None, name=None):
     fits.sort(key=lambda fit: fit.rank, reverse=True)
     for fit in fits:
         if not fit.missing_required and not _misplaced(names, fit):
-            return _rig_map(names, fit)
+            found = _rig_map(names, fit)
+            if not rig_detection.stands(armature, found.bones, frames):
+                raise RigError(
+                    f"'{armature.name}' has the bones of the rig map '{found.name}', but never "
+                    "stands upright on two legs, like a quadruped: choose that map by its name if "
+                    "it is a biped."
+                )
+            return found
     return _detect_with_hints(armature, frames, names, fits[0] if fits else None)
 
 
@@ -176,7 +183,7 @@ def load(path):
         ) from None
     try:
         return _parse(document, path.stem)
-    except _Malformed as error:
+    except _MalformedError as error:
         raise RigError(f"The rig map '{path}' {error}.") from None
 
 
@@ -201,20 +208,20 @@ def save(rig_map, path):
 # Reading a map ----------------------------------------------------------------------------------
 
 
-class _Malformed(Exception):
+class _MalformedError(Exception):
     """What is wrong with a document, to follow the name of its file."""
 
 
 def _parse(document, stem):
     """A template from a JSON document."""
     if not isinstance(document, dict) or not isinstance(document.get("bones"), dict):
-        raise _Malformed('has no object "bones" with a list of bones for each slot')
+        raise _MalformedError('has no object "bones" with a list of bones for each slot')
     sides = document.get("sides", [["", ""]])
     if not (_is_list(sides, _is_pair) and sides):
-        raise _Malformed('has "sides" that are not pairs of texts, left and right')
+        raise _MalformedError('has "sides" that are not pairs of texts, left and right')
     properties = document.get("properties", {})
     if not (isinstance(properties, dict) and all(map(_is_values, properties.values()))):
-        raise _Malformed('has "properties" that are not numbers by bone and property')
+        raise _MalformedError('has "properties" that are not numbers by bone and property')
     return Template(
         name=str(document.get("name", stem)),
         about=str(document.get("about", "")),
@@ -229,15 +236,15 @@ def _parse(document, stem):
 def _slots(chains):
     """Slot -> links, each a tuple of names, with slot_{side} written out for both sides."""
     if not isinstance(chains, dict):
-        raise _Malformed("has slots that are not an object")
+        raise _MalformedError("has slots that are not an object")
     slots = {}
     for key, chain in chains.items():
         if not (_is_list(chain, _is_link) and chain):
-            raise _Malformed(f"has no list of bones for '{key}'")
+            raise _MalformedError(f"has no list of bones for '{key}'")
         keys = [key.replace("{side}", side) for side in SIDES] if "{side}" in key else [key]
         for slot in keys:
             if slot not in SLOTS:
-                raise _Malformed(f"has an unknown slot '{key}': slots are {', '.join(SLOTS)}")
+                raise _MalformedError(f"has an unknown slot '{key}': slots are {', '.join(SLOTS)}")
             slots[slot] = tuple((link,) if isinstance(link, str) else tuple(link) for link in chain)
     return slots
 

@@ -27,7 +27,7 @@ _TRIPLES, _LEGS, _ARMS = 250, 30, 60
 #: Joints closer than this, per length of the limb, are one place.
 _COINCIDENT = 0.015
 #: Costs above which legs, arms or a body are none.
-_LEGS_LIMIT, _ARMS_LIMIT, _BODY_LIMIT = 14.0, 16.0, 36.0
+_LEGS_LIMIT, _ARMS_LIMIT, _BODY_LIMIT = 14.0, 14.0, 20.0
 #: The least cosine between the trunk and the vertical, when it is most upright.
 _ERECT = 0.5
 #: Longest distance between two neck bones, per length of the leg; beyond it the head ends.
@@ -68,13 +68,36 @@ def detect(armature, frames=None):
     bodies = [_Body(tree, *pair) for pair in itertools.product(legs, arms)]
     body = min(bodies, key=lambda one: one.cost)
     if body.cost > _BODY_LIMIT:
-        raise _refusal(armature, "has limbs, but no pelvis and trunk that carry legs and arms")
+        raise _refusal(armature, "has no two legs and two arms on one trunk")
     if body.erect < _ERECT:
         raise _refusal(armature, "never stands upright on two legs, like a quadruped")
     slots = body.slots()
     if "head" not in slots:
         raise _refusal(armature, "has no neck or head above the shoulders")
     return {slot: tuple(names[bone] for bone in chain) for slot, chain in slots.items()}
+
+
+def stands(armature, slots, frames=None):
+    """Whether the body of a map that was found by names ever stands on its legs.
+
+    slots: slot -> bones. frames: as in `detect`. The animation is looked at only if trunk and
+    legs are not in line in the rest pose, as an animal's.
+    """
+    bones = armature.data.bones
+    rest = {slot: np.array(bones[chain[0]].head_local) for slot, chain in slots.items()}
+    hips, shoulders, ankles = (
+        (rest[f"{part}_l"] + rest[f"{part}_r"]) / 2 for part in ("thigh", "upper_arm", "foot")
+    )
+    trunk, leg = shoulders - hips, ankles - hips
+    if abs(trunk @ leg) >= _ERECT * np.linalg.norm(trunk) * np.linalg.norm(leg):
+        return True
+    names = armature.pose.bones.keys()
+    frames = np.asarray(_sampled(armature) if frames is None else frames, float)
+    hips, shoulders = (
+        frames[:, [names.index(slots[f"{part}_{side}"][0]) for side in SIDES], :3, 3].mean(1)
+        for part in ("thigh", "upper_arm")
+    )
+    return bool((_unit(shoulders - hips)[:, 2] >= _ERECT).any())
 
 
 def _refusal(armature, reason):
@@ -188,7 +211,10 @@ class _Tree:
         bones = np.stack((high[first], low[first], low[second]), 1)
         bend = _capped((1 - straight[first]) / 0.02, 6) + _capped((1 - straight[second]) / 0.02, 6)
         cost = bend + _off(size[first] / size[second], limb.middle, 6)
-        cost += _off(self.reach[bones[:, 2]] / size[second], limb.end, 4)
+        end = self.reach[bones[:, 2]] / size[second]
+        cost += np.where(end > 0.05, _off(end, limb.end, 4), 1.5)  # it may have no bones
+        depth = self.above.sum(0)
+        cost += 0.5 * (depth[bones[:, 2]] - depth[bones[:, 0]] - 2)  # bones within segments
         if limb is _LEG:
             cost += self._hanging(bones)
         best = np.argsort(cost, kind="stable")[:_TRIPLES]
