@@ -25,7 +25,7 @@ import numpy as np
 
 from .. import controller
 from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
-from . import bake, reference, rig
+from . import bake, bake_target, compat, reference, rig
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
 
@@ -133,8 +133,9 @@ class Shot:
     """
 
     def __init__(self, scene, options=None):
-        """Raises RigError if the armature cannot be told."""
+        """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
         self.options = options or ShotOptions()
+        self.options.keys.check()
         # Names, not references: an undo between two steps makes references invalid.
         self._scene = scene.name
         self._armature = find_armature(scene, self.options.armature).name
@@ -176,6 +177,7 @@ class Shot:
             rate=options.fps,
         )
         self._seconds["reading"] = time.perf_counter() - started
+        _check_curves(self.reading)
         _check_extent(self.reading.motion)
 
     def prepare(self):
@@ -202,7 +204,11 @@ class Shot:
         return gains
 
     def simulate(self):
-        """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls."""
+        """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls.
+
+        Raises BakeError before any work if the armature could not take the result.
+        """
+        bake_target.check_editable(self.armature)
         if self.simulation is None:
             self.prepare()
         yield from self.simulation
@@ -325,6 +331,21 @@ class Shot:
             "writing": bones * len(self.recording),
         }
         return {name: 1000 * self._seconds[name] / count for name, count in counts.items()}
+
+
+def _check_curves(reading):
+    """Refuse muted curves of simulated bones: the bake could only keep them silent or not."""
+    action = compat.find_action(reading.action, reading.library) if reading.action else None
+    bones = {bone for chain in reading.rig_map.bones.values() for bone in chain}
+    for curve in compat.curves(action, compat.find_slot(action, reading.slot)):
+        bone = reference.bone_of(curve.data_path)
+        if (curve.mute or (curve.group and curve.group.mute)) and bone in (None, *bones):
+            channel = curve.data_path.rsplit(".", 1)[-1]
+            owner = f"bone '{bone}'" if bone else "object"
+            raise MotionError(
+                f"The curve {channel} of the {owner} in "
+                f"'{reading.action}' is muted: unmute it, or delete it if it shall not count."
+            )
 
 
 def _check_extent(motion):
