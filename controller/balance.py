@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Variance of foot moments against forces [m^2] about x, y, z of the foot: how readily a foot is
-#: loaded at its edge instead of the weight being shifted.
-MOMENT_SPREAD = np.array([0.002, 0.017, 0.01])
-EDGE_SHARE = 0.8  # of the sole's half width, heel and toe that the centre of pressure may use
+EDGE_SHARE = 0.9  # of the sole's half width, heel and toe that the centre of pressure may use
 FRICTION_SHARE = 0.8  # tangential to normal force
+TWIST_SHARE = 0.5  # twisting moment to normal force times the sole's half width
+TORQUE_PRIORITY = 0.8  # of a lacking moment that is made up for by the horizontal force
 
 # r[:, _CYCLE] * f[:, _SHIFT] - ...: a cross product by two gathers is faster than np.cross.
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
@@ -55,48 +54,91 @@ def wanted_wrench(weights, error, error_velocity, orientation_error, momentum_er
     return force, torque
 
 
-def distribute(force, torque, com, points, feet, load):
-    """Share a wrench between the feet.
+@dataclass(frozen=True)
+class Sole:
+    """Where a foot's centre of pressure may be, in the plane of the floor [m].
 
-    Minimises sum(|f_i|^2 / a_i + m_i^T W_i^-1 m_i / a_i) subject to sum f_i = force and
-    sum((p_i - com) x f_i + m_i) = torque, a_i the load share of a foot, W_i its moment spread.
-    force, torque, com (3,); points (2, 3) under the ankles; feet (2, 3, 3); load (2,), not both 0.
-    Returns forces and moments, (2, 3) each. With the multipliers eliminated, one 3 x 3 system.
+    x, y: the point under the ankle; ahead_x, ahead_y: horizontal unit vector along the foot;
+    back, front, side: reach from that point.
     """
-    arms = points - com
-    total = load[0] + load[1]
-    mean = (load @ arms) / total
-    offset = arms - mean
-    spread = (feet * (MOMENT_SPREAD * load[:, None])[:, None]) @ np.swapaxes(feet, 1, 2)
-    matrix = spread[0] + spread[1]
-    weighted = load[:, None] * offset
-    matrix -= weighted.T @ offset
-    diagonal = np.einsum("ij,ij->", weighted, offset)
-    matrix[0, 0] += diagonal
-    matrix[1, 1] += diagonal
-    matrix[2, 2] += diagonal
-    multiplier = np.linalg.solve(matrix, torque - cross(mean, force))
-    forces = load[:, None] * (force / total + cross(multiplier[None], offset))
-    return forces, spread @ multiplier
+
+    x: float
+    y: float
+    ahead_x: float
+    ahead_y: float
+    back: float
+    front: float
+    side: float
+
+    def nearest(self, x, y):
+        """The point of the sole nearest to (x, y)."""
+        dx, dy = x - self.x, y - self.y
+        along = min(max(dx * self.ahead_x + dy * self.ahead_y, -self.back), self.front)
+        across = min(max(dy * self.ahead_x - dx * self.ahead_y, -self.side), self.side)
+        return (
+            self.x + along * self.ahead_x - across * self.ahead_y,
+            self.y + along * self.ahead_y + across * self.ahead_x,
+        )
 
 
-def within_feet(forces, moments, feet, soles):
-    """Clip wrenches (2, 3), (2, 3) to what box feet on a floor can press.
+def centres_of_pressure(x, y, left, right, least, most):
+    """Bring the body's centre of pressure to (x, y), or as near as the soles allow.
 
-    No pulling; friction; the centre of pressure inside the sole: moments about the foot's x to
-    its half width, about y from the toe to the heel. feet: (2, 3, 3); soles: (2, 3) of half
-    width, heel, toe [m].
+    left, right: Sole; the left foot's share of the weight is kept from `least` to `most`. Weight
+    is shifted along the line between the feet, the rest of the way is taken by both soles.
+    Returns the left share and both centres of pressure [m].
     """
-    normal = np.maximum(forces[:, 2], 0.0)
-    tangent = np.hypot(forces[:, 0], forces[:, 1])
-    limit = FRICTION_SHARE * normal
-    scale = np.minimum(1.0, limit / np.maximum(tangent, 1e-9))
-    forces = np.stack([forces[:, 0] * scale, forces[:, 1] * scale, normal], 1)
-    local = (moments[:, None] @ feet)[:, 0]
-    edges = EDGE_SHARE * normal[:, None] * soles
-    roll = np.clip(local[:, 0], -edges[:, 0], edges[:, 0])
-    pitch = np.clip(local[:, 1], -edges[:, 2], edges[:, 1])
-    # Twisting friction of a sole: about as far as half its length from the ankle.
-    twist = np.clip(local[:, 2], -edges[:, 0], edges[:, 0])
-    local = np.stack([roll, pitch, twist], 1)
-    return forces, (feet @ local[:, :, None])[:, :, 0]
+    a, b = (left.x, left.y), (right.x, right.y)
+    for _ in range(3):
+        share = _share(x, y, a, b, least, most)
+        rx = x - share * a[0] - (1 - share) * b[0]
+        ry = y - share * a[1] - (1 - share) * b[1]
+        a = left.nearest(a[0] + rx, a[1] + ry)
+        b = right.nearest(b[0] + rx, b[1] + ry)
+    return _share(x, y, a, b, least, most), a, b
+
+
+def _share(x, y, a, b, least, most):
+    """Weight of point a against b that brings their mean nearest to (x, y)."""
+    dx, dy = a[0] - b[0], a[1] - b[1]
+    square = dx * dx + dy * dy
+    if square < 1e-9:
+        return 0.5 * (least + most)
+    share = ((x - b[0]) * dx + (y - b[1]) * dy) / square
+    return min(max(share, least), most)
+
+
+def press(force, torque, com, ground, left, right, load):
+    """Forces of the floor on the feet that come closest to a wanted wrench on the body.
+
+    force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; ground: height
+    of the floor [m]; left, right: Sole; load (2,): largest share of the weight of each foot.
+    The floor can only push, inside the soles and within friction. Where a force and a torque need
+    a centre of pressure outside, most of the torque is kept and the horizontal force gives way:
+    the body leans instead of spinning. Returns points, forces and moments, each (2, 3).
+    """
+    fx, fy, fz = force.tolist()
+    tx, ty, tz = torque.tolist()
+    cx, cy, cz = com.tolist()
+    height = max(cz - ground, 0.1)
+    fz = max(fz, 1.0)
+    wanted_x = cx - (ty + height * fx) / fz
+    wanted_y = cy + (tx - height * fy) / fz
+    share, a, b = centres_of_pressure(
+        wanted_x, wanted_y, left, right, min(1 - load[1], load[0]), load[0]
+    )
+    px = share * a[0] + (1 - share) * b[0]
+    py = share * a[1] + (1 - share) * b[1]
+    fx -= TORQUE_PRIORITY * fz * (px - wanted_x) / height
+    fy -= TORQUE_PRIORITY * fz * (py - wanted_y) / height
+    tangent = (fx * fx + fy * fy) ** 0.5
+    if tangent > FRICTION_SHARE * fz:
+        scale = FRICTION_SHARE * fz / tangent
+        fx, fy = fx * scale, fy * scale
+    # Yaw: what the forces do not already turn, as far as the soles can twist on the floor.
+    tz -= (px - cx) * fy - (py - cy) * fx
+    grip = TWIST_SHARE * fz * (left.side + right.side)
+    tz = min(max(tz, -grip), grip)
+    points = np.array(((a[0], a[1], ground), (b[0], b[1], ground)))
+    shares = np.array(((share,), (1 - share,)))
+    return points, shares * np.array((fx, fy, fz)), shares * np.array((0.0, 0.0, tz))

@@ -63,6 +63,8 @@ _RANGES = {
     "ankle_roll": (-0.6, 0.6),
     "ankle_twist": (-0.8, 0.8),
 }
+#: A foot whose lowest ankle is this much higher than the other's [m] never stood flat.
+_FLAT_FOOT_HEIGHT = 0.03
 _RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room
 
 
@@ -224,9 +226,13 @@ class Character:
         Hinges cannot follow everything: the limb's plane is kept by turning its upper segment
         about itself, so that wrists and ankles stay where the animation has them.
         """
-        frames = _segment_frames(motion, self.calibration)
+        root = motion.positions[:, LANDMARK_INDEX["pelvis"]]
+        return self.trajectory_of(motion.rate, root, _segment_frames(motion, self.calibration))
+
+    def trajectory_of(self, rate, root, frames):
+        """Project segment frames (F, S, 3, 3), with the pelvis landmark at (F, 3) [m]."""
         rotation = frames[:, 0]
-        angles = np.empty((len(motion), self.dofs))
+        angles = np.empty((len(root), self.dofs))
         tree = np.empty_like(frames)
         tree[:, 0] = rotation
         for joint in self.joints:
@@ -243,8 +249,7 @@ class Character:
             for i, axis in enumerate(joint.axes):
                 frame = frame @ rotation_about(axis, angles[:, joint.first + i])
             tree[:, joint.segment] = frame
-        root = motion.positions[:, LANDMARK_INDEX["pelvis"]]
-        return Trajectory(motion.rate, root.copy(), quaternion_from_matrix(rotation), angles)
+        return Trajectory(rate, root.copy(), quaternion_from_matrix(rotation), angles)
 
 
 # --- Measuring -----------------------------------------------------------------------------------
@@ -325,8 +330,7 @@ def _calibrate(motion):
         frames[f"foot_{side}"] = frame_from_up(up, np.cross(up, ahead))
     own = axes[at]
     calibration = np.stack([own[i].T @ frames[name] for i, name in enumerate(SEGMENTS)])
-    for side in SIDES:
-        _level_foot(motion, calibration, side)
+    _level_feet(motion, calibration)
     return calibration
 
 
@@ -340,15 +344,36 @@ def _foot_direction(motion, side):
     return unit(np.where(flat, direction, forward))
 
 
-def _level_foot(motion, calibration, side):
-    """Remove the mean pitch and roll that the foot has while it is low and slow."""
+def _level_feet(motion, calibration):
+    """Remove the mean pitch and roll that each foot has while it is low and slow. A foot that
+    never comes down flat (its ankle stays higher than the other's) takes the slope between ankle
+    and toes from the other one."""
+    heights, slopes = {}, {}
+    for side in SIDES:
+        index = SEGMENT_INDEX[f"foot_{side}"]
+        (ankle,) = _points(motion, f"ankle_{side}")
+        planted = _low_and_slow(ankle, motion.rate)
+        heights[side] = float(np.median(ankle[planted, 2]))
+        frames = matrix_from_quaternion(motion.rotations[planted, index]) @ calibration[index]
+        up = unit((np.swapaxes(frames, 1, 2) @ [0.0, 0, 1]).mean(0))
+        calibration[index] = calibration[index] @ frame_from_up(up, np.array([0.0, 1, 0]))
+        slopes[side] = _toe_slope(motion, calibration, side)
+    flat, tilted = sorted(SIDES, key=heights.get)
+    if heights[tilted] - heights[flat] > _FLAT_FOOT_HEIGHT:
+        turn = slopes[tilted] - slopes[flat]
+        if np.isfinite(turn):
+            index = SEGMENT_INDEX[f"foot_{tilted}"]
+            calibration[index] = calibration[index] @ rotation_about(PITCH, turn)
+
+
+def _toe_slope(motion, calibration, side):
+    """Angle [rad] of the line from ankle to toes below the foot's x axis; NaN without toes."""
+    ankle, ball, toe = _points(motion, f"ankle_{side}", f"ball_{side}", f"toe_{side}")
+    tip = ball if np.isfinite(ball).all() else toe
     index = SEGMENT_INDEX[f"foot_{side}"]
-    (ankle,) = _points(motion, f"ankle_{side}")
-    planted = _low_and_slow(ankle, motion.rate)
-    frames = matrix_from_quaternion(motion.rotations[planted, index]) @ calibration[index]
-    up = unit((np.swapaxes(frames, 1, 2) @ [0.0, 0, 1]).mean(0))
-    level = frame_from_up(up, np.array([0.0, 1, 0]))
-    calibration[index] = calibration[index] @ level
+    frames = matrix_from_quaternion(motion.rotations[:, index]) @ calibration[index]
+    local = np.einsum("fji,fj->fi", frames, tip - ankle).mean(0)
+    return float(np.arctan2(-local[2], local[0]))
 
 
 def _low_and_slow(points, rate):
@@ -473,7 +498,7 @@ def _feet(motion, height):
         planted = _low_and_slow(ankle, motion.rate)
         ahead = _foot_direction(motion, side)[planted]
         reach = body.FOOT_LENGTH_SHARE - body.HEEL_SHARE
-        for tip, beyond in ((toe, 0.0), (ball, 0.03)):
+        for tip, beyond in ((toe, 0.0), (ball, 0.04)):
             length = np.median(((tip - ankle)[planted] * ahead).sum(1)) / height + beyond
             if 0.8 * reach < length < 1.3 * reach:
                 reach = length

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .exceptions import MotionError
+from .momentum import com_dynamics
+from .planting import physical
 from .rotations import (
     continuous,
     matrix_from_quaternion,
     quaternion_from_matrix,
-    rotation_vector,
     unit,
 )
 from .skeleton import SEGMENT_INDEX
@@ -24,7 +25,6 @@ _IN_PLACE_CUTOFF = 4.0  # [Hz]
 _TRAVEL_CUTOFF = 6.0
 _LOAD_RAMP = 0.15  # [s] over which a foot takes its share of the weight, before and after
 _FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
-_TRUNK = SEGMENT_INDEX["trunk"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,12 @@ class Pose:
 class Reference:
     """A reference motion, sampled at the control rate (K steps) and at its own (F samples).
 
-    steps_per_sample: control steps from one sample to the next. raw, smooth: Pose before and after
-    the low-pass. stance: (F,) states at the samples. Over the K steps, in SI units: angles, speeds
-    (K, dofs); com, com_velocity, com_acceleration (K, 3); momentum (K, 3) angular, about the
-    centre of mass; trunk (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2)
+    steps_per_sample: control steps from one sample to the next. start: root position, frame,
+    velocity and angular velocity; lowest: sole corner [m] of that pose. raw, smooth: Pose before
+    and after the low-pass; everything below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI units: angles, speeds
+    (K, dofs); com, com_velocity, com_acceleration (K, 3); momentum, momentum_rate (K, 3) angular,
+    about the centre of mass; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the
+    world, and of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2)
     share that each foot may carry, ramped around every step.
     """
 
@@ -52,6 +54,7 @@ class Reference:
     steps_per_sample: int
     trajectory: Trajectory
     start: tuple
+    lowest: float
     raw: Pose
     smooth: Pose
     stance: np.ndarray
@@ -61,7 +64,9 @@ class Reference:
     com_velocity: np.ndarray
     com_acceleration: np.ndarray
     momentum: np.ndarray
-    trunk: np.ndarray
+    momentum_rate: np.ndarray
+    accelerations: np.ndarray
+    pelvis: np.ndarray
     base: np.ndarray
     support: np.ndarray
     load: np.ndarray
@@ -92,9 +97,11 @@ class Reference:
             contacts = reference_contacts(corners, character.ground, motion.rate, in_place)
         if cutoff is None:
             cutoff = _IN_PLACE_CUTOFF if in_place else _TRAVEL_CUTOFF
-        return _sample(
-            cls, character, motion.rate, raw_trajectory, (joints, frames), contacts, rate, cutoff
-        )
+        target = raw_trajectory
+        if in_place:
+            target = physical(character, raw_trajectory, contacts, cutoff)
+        raw = Pose(character.body_centres(joints, frames), frames, joints)
+        return _sample(cls, character, (raw_trajectory, raw, target), contacts, rate, cutoff)
 
 
 def _check(character, motion, trajectory, corners):
@@ -126,17 +133,18 @@ def _travel(ankles, contacts, root):
     return step * [1, 1, 0]
 
 
-def _sample(cls, character, sample_rate, raw_trajectory, raw, contacts, rate, cutoff):
+def _sample(cls, character, motions, contacts, rate, cutoff):
+    raw_trajectory, raw, target = motions
+    sample_rate = target.rate
     steps = max(1, round(rate / sample_rate))
     rate = sample_rate * steps
-    smooth, root_velocity, angular, speeds = raw_trajectory.smoothed(cutoff)
+    wanted, _, _, _ = raw_trajectory.smoothed(cutoff)
+    joints, frames = character.pose(wanted)
+    smooth_pose = Pose(character.body_centres(joints, frames), frames, joints)
+    smooth, root_velocity, angular, speeds = target.smoothed(cutoff)
     joints, frames = character.pose(smooth)
     centres = character.body_centres(joints, frames)
-    weights = character.masses / character.mass
-    com = np.einsum("fsi,s->fi", centres, weights)
-    _, com_velocity = butterworth(com, sample_rate, 2 * cutoff)
-    _, com_acceleration = butterworth(com_velocity, sample_rate, 2 * cutoff)
-    momentum = _angular_momentum(character, centres, frames, com, sample_rate)
+    dynamics = com_dynamics(character, centres, frames, sample_rate, cutoff)
     stance = stance_of(contacts)
     base = base_of_support(joints[:, _FEET], stance)
     count = (len(raw_trajectory) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
@@ -152,20 +160,30 @@ def _sample(cls, character, sample_rate, raw_trajectory, raw, contacts, rate, cu
         steps_per_sample=steps,
         trajectory=smooth,
         start=(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
-        raw=Pose(character.body_centres(*raw), raw[1], raw[0]),
-        smooth=Pose(centres, frames, joints),
+        lowest=float(character.sole_corners(joints[:1], frames[:1])[..., 2].min()),
+        raw=raw,
+        smooth=smooth_pose,
         stance=stance,
         angles=angles,
         speeds=velocities,
-        com=linear(com),
-        com_velocity=linear(com_velocity),
-        com_acceleration=linear(com_acceleration),
-        momentum=linear(momentum),
-        trunk=matrix_from_quaternion(_unit_linear(frames[:, _TRUNK], at)),
+        com=linear(dynamics.com),
+        com_velocity=linear(dynamics.velocity),
+        com_acceleration=linear(dynamics.acceleration),
+        momentum=linear(dynamics.momentum),
+        momentum_rate=linear(dynamics.momentum_rate),
+        accelerations=linear(_accelerations(centres, angular, speeds, sample_rate, cutoff)),
+        pelvis=matrix_from_quaternion(_unit_linear(frames[:, 0], at)),
         base=linear(base),
         support=stance[nearest],
         load=linear(_load(contacts, sample_rate)),
     )
+
+
+def _accelerations(centres, angular, speeds, rate, cutoff):
+    """(F, 6 + dofs) angular and linear acceleration of the pelvis, and of the joints."""
+    _, velocity = butterworth(centres[:, 0], rate, 2 * cutoff)
+    rates = np.concatenate([angular, velocity, speeds], 1)
+    return butterworth(rates, rate, 2 * cutoff)[1]
 
 
 def _load(contacts, rate):
@@ -199,17 +217,3 @@ def _hermite(values, slopes, at, rate):
     square = 3 * delta - 2 * leave - arrive
     position = start + x * (leave + x * (square + x * cubic))
     return position, (leave + x * (2 * square + 3 * x * cubic)) * rate
-
-
-def _angular_momentum(character, centres, frames, com, rate):
-    """(F, 3) about the centre of mass (SCA12, equation 14) [kg m^2/s]."""
-    velocity = np.gradient(centres - com[:, None], axis=0) * rate
-    turn = frames[2:] @ np.swapaxes(frames[:-2], -1, -2)
-    angular = np.zeros_like(centres)
-    angular[1:-1] = rotation_vector(quaternion_from_matrix(turn)) * rate / 2
-    angular[0], angular[-1] = angular[min(1, len(angular) - 1)], angular[-2]
-    local = np.einsum("fsji,fsj->fsi", frames, angular)
-    spin = np.einsum("fsij,fsj->fi", frames, local * character.inertias)
-    orbit = np.cross(centres - com[:, None], velocity)
-    return spin + np.einsum("fsi,s->fi", orbit, character.masses)
-

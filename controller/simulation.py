@@ -7,22 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import tracking
-from .balance import Legs, distribute, wanted_wrench, within_feet
+from .balance import EDGE_SHARE, Legs, Sole, press, wanted_wrench
 from .exceptions import SettingsError, SimulationError
 from .gains import BALANCE_MODES, Gains
+from .momentum import GRAVITY
 from .measures import T_MAX, Measures, pose_error, slide_speed
 from .recording import Recording
 from .reference import Reference
 from .rotations import matrix_from_quaternion
 from .skeleton import SEGMENTS
 from .stance import DUAL, SIMULATED_CLEARANCE, stance_of
-from .world import GRAVITY, World
+from .world import World
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
 _INERTIA_PERIOD = 1 / 75
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
-_EXPLODED_SPEED = 100.0  # [m/s] of the pelvis
+_SINK = 0.0003  # [m] the soles start below the floor, as deep as they stand later
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,7 @@ class Simulation:
         controller = Controller(self.character, reference, self.gains, self.settings, world)
         root, frame, velocity, angular = reference.start
         # Stand on the floor, neither above it nor in it.
-        corners = self.character.sole_corners(
-            reference.smooth.joints[:1], reference.smooth.frames[:1]
-        )
-        lift = self.character.ground - corners[..., 2].min()
+        lift = self.character.ground - reference.lowest - _SINK
         world.reset(
             root + [0, 0, lift],
             frame,
@@ -171,10 +169,13 @@ class Controller:
         self.noise = scale if settings.noise else 0.0
         self.random = np.random.default_rng(settings.seed)
         self.balance = getattr(self, f"_{settings.balance}")
+        self.feedforward = settings.balance == "foot_forces"
         self.ground = character.ground
-        self.drop = np.array([0, 0, -character.feet[0].depth])
         self.corners = np.stack([foot.corners for foot in character.feet])
-        self.soles = np.array([(f.half_width, f.heel, f.toe) for f in character.feet])
+        self.reach = [
+            (EDGE_SHARE * f.heel, EDGE_SHARE * f.toe, EDGE_SHARE * f.half_width)
+            for f in character.feet
+        ]
         legs = len(world.leg_links) // 2
         self.leg_columns = np.array(world.leg_links)
         self.leg_axes = _axes_of(character, world.leg_links)
@@ -210,12 +211,20 @@ class Controller:
         # The centre of mass moves on between two mass matrices.
         self.local_com = local + (linear / self.mass - local_linear - _cross3(local_angular, local)) * self.step
         bias = self.world.bias(state, local_angular, local_linear, self.inertia)
+        if self.feedforward:
+            wanted = reference.accelerations[step].copy()
+            wanted[:3] = wanted[:3] @ state.frame
+            wanted[3:6] = wanted[3:6] @ state.frame
+            known = self.inertia @ wanted
+            bias += known
+        else:
+            known = -bias
         torques = self.tracker.torques(
             state.angles,
             state.speeds,
             reference.angles[step + 1],
             reference.speeds[step + 1],
-            bias,
+            known,
         )
         self.balance(step, state, bias, torques)
         limit = self.limit
@@ -253,12 +262,16 @@ class Controller:
         error = reference.com[step] - self.com
         error[:2] += base - reference.base[step]
         velocity = reference.com_velocity[step] - self.com_velocity
-        turn = reference.trunk[step] @ self._trunk(state).T
+        turn = reference.pelvis[step] @ state.frame.T
         momentum = reference.momentum[step] - self.momentum
         return error, velocity, _vector(turn), momentum
 
-    def _trunk(self, state):
-        return state.frame
+    def _sole(self, legs, side):
+        """The plan of a foot on the floor."""
+        x, y, _ = legs.ankles[side].tolist()
+        ahead_x, ahead_y = legs.feet[side, :2, 0].tolist()
+        size = (ahead_x * ahead_x + ahead_y * ahead_y) ** 0.5 or 1.0
+        return Sole(x, y, ahead_x / size, ahead_y / size, *self.reach[side])
 
     def _base(self, step, legs):
         """Base of support (SCA12, equation 9), by the stance of the reference."""
@@ -281,13 +294,11 @@ class Controller:
         weights = self.weights[bool(standing.all())]
         force, torque = wanted_wrench(weights, error, velocity, turn, momentum)
         force = force + self.mass * self.reference.com_acceleration[step] + self.weight
-        points = legs.ankles + legs.feet @ self.drop
-        forces, moments = distribute(force, torque, self.com, points, legs.feet, load)
-        pulling = forces[:, 2] < 0
-        if pulling.any() and not pulling.all():
-            load = load * ~pulling
-            forces, moments = distribute(force, torque, self.com, points, legs.feet, load)
-        forces, moments = within_feet(forces, moments, legs.feet, self.soles)
+        torque = torque + self.reference.momentum_rate[step]
+        left, right = (self._sole(legs, i) for i in (0, 1))
+        points, forces, moments = press(
+            force, torque, self.com, self.ground, left, right, (load / load.max()).tolist()
+        )
         joint = legs.transposed_jacobian(points, forces, moments)
         torques[self.leg_columns] -= joint.ravel()
 

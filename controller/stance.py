@@ -11,6 +11,7 @@ NAMES = ("flight", "left", "right", "dual")
 SIMULATED_CLEARANCE = 0.0135
 
 _IN_PLACE_TRAVEL = 0.5  # [m]
+IPH=0.05
 _MAJORITY = 0.1  # [s]
 
 
@@ -28,7 +29,7 @@ def reference_contacts(corners, ground, rate, in_place):
     """
     height = corners[..., 2] - ground
     speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate
-    contacts = ((height < (0.03 if in_place else 0.05)) & (speed < 0.6)).any(-1)
+    contacts = ((height < (IPH if in_place else 0.05)) & (speed < 0.6)).any(-1)
     if in_place:
         contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
     return contacts

@@ -20,7 +20,6 @@ class StablePD:
         count = len(stiffness)
         self._ahead = step * stiffness
         self._implicit = step * damping
-        self._right = np.empty(6 + count)
         self._diagonal = np.zeros((6 + count, 6 + count))
         self._diagonal[range(6, 6 + count), range(6, 6 + count)] = self._implicit
         self._inverse = None
@@ -29,13 +28,12 @@ class StablePD:
         """Take a new mass matrix (6 + n, 6 + n)."""
         self._inverse = np.linalg.inv(inertia + self._diagonal)[6:]
 
-    def torques(self, angles, speeds, target, target_speeds, bias):
-        """(n,) torques [N m] towards the target (n,) of the next step; bias (6 + n,) as of
-        `World.bias`."""
+    def torques(self, angles, speeds, target, target_speeds, known):
+        """(n,) torques [N m] towards the target (n,) of the next step. known: (6 + n,) sum of the
+        generalised forces that act besides, gravity and inertia included."""
         force = self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
         force -= self._ahead * speeds
-        right = self._right
-        np.negative(bias, out=right)
+        right = known.copy()
         right[6:] += force
         return force - self._implicit * (self._inverse @ right)
 
@@ -50,7 +48,7 @@ class ExplicitPD:
     def refresh(self, inertia):
         """Needs no mass matrix."""
 
-    def torques(self, angles, speeds, target, target_speeds, bias):
+    def torques(self, angles, speeds, target, target_speeds, known):
         """(n,) torques [N m]."""
         return self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
 

@@ -12,15 +12,16 @@ import numpy as np
 import pybullet
 
 from .exceptions import SimulationError
+from .momentum import GRAVITY
 from .rotations import matrix_from_quaternion, quaternion_from_matrix
 from .skeleton import SEGMENTS
 
-GRAVITY = 9.81  # [m/s^2]
 FRICTION = 1.0
 
 #: Mass [share of the body's] and radius of gyration [m] of the links inside a joint.
 _INNER_MASS = 0.0003
 _INNER_GYRATION = 0.1
+_FLOOR_SIZE = 1000.0  # [m]
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _UPRIGHT = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
@@ -93,9 +94,13 @@ class World:
             pybullet.changeDynamics(body, link, **{name: value}, **self._keywords)
 
     def _make_floor(self):
-        plane = pybullet.createCollisionShape(pybullet.GEOM_PLANE, **self._keywords)
+        # A slab, not a plane: Bullet finds all corners of a box on a box at once, but of a box on
+        # a plane one a step, and a foot would tip over its first corner.
+        slab = pybullet.createCollisionShape(
+            pybullet.GEOM_BOX, halfExtents=[_FLOOR_SIZE, _FLOOR_SIZE, 1], **self._keywords
+        )
         floor = pybullet.createMultiBody(
-            0, plane, basePosition=[0, 0, self.character.ground], **self._keywords
+            0, slab, basePosition=[0, 0, self.character.ground - 1], **self._keywords
         )
         self._change(floor, -1, lateralFriction=FRICTION)
         return floor
@@ -192,6 +197,7 @@ class World:
             pybullet.resetJointState(
                 self._body, link, angles[link], speeds[link], **self._keywords
             )
+
 
     def state(self):
         """The body's State now."""

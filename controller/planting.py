@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reference that a body with these feet can perform: soles on the floor, weight above them.
+
+A captured stance foot skates, tilts and floats by a few centimetres and degrees. The simulated
+foot is a box on a floor: asked to follow, its ankle would work against its balance. So the soles
+of the reference are laid flat and still, and the hips moved by the little that brings the
+zero-moment point inside the soles; two-bone inverse kinematics bends the legs to suit.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .momentum import GRAVITY, com_dynamics, zero_moment_point
+from .rotations import unit
+from .skeleton import SEGMENT_INDEX, SIDES
+
+_RAMP = 0.2  # [s] into and out of the planted pose
+_MAX_SHIFT = 0.08  # [m] a foot may wander in one stance and still be held in one place
+_MAX_TURN = np.radians(15)
+_LONGEST = 0.999  # of the leg's length
+_MARGIN = 0.25  # of the sole's half width that the zero-moment point keeps from its edge
+_ROUNDS = 2
+_DIRECTIONS = np.stack([np.cos(np.arange(16) * np.pi / 8), np.sin(np.arange(16) * np.pi / 8)], 1)
+
+
+def physical(character, trajectory, contacts, cutoff):
+    """Trajectory with planted feet and the weight above them.
+
+    contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
+    """
+    planted = plant(character, trajectory, contacts)
+    for _ in range(_ROUNDS):
+        shift = _weight_shift(character, planted, contacts, cutoff)
+        moved = replace(trajectory, root=trajectory.root + shift)
+        trajectory = moved
+        planted = plant(character, trajectory, contacts)
+    return planted
+
+
+def _weight_shift(character, trajectory, contacts, cutoff):
+    """(F, 3) horizontal displacement of the hips [m] that takes the zero-moment point inside.
+
+    With the correction d of the centre of mass at height z, the zero-moment point moves by
+    d - (z / g) d''; the bounded solution for a wanted movement is its convolution with
+    exp(-|t| / T) / 2T, T = sqrt(z / g): the body leans before it must.
+    """
+    smooth, _, _, _ = trajectory.smoothed(cutoff)
+    joints, frames = character.pose(smooth)
+    centres = character.body_centres(joints, frames)
+    dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
+    point = zero_moment_point(character, dynamics)
+    corners = character.sole_corners(joints, frames)[..., :2]
+    inside = _clamp(point, corners, contacts, _MARGIN * character.feet[0].half_width)
+    wanted = np.where(contacts.any(1)[:, None], inside - point, 0.0)
+    height = float(np.median(dynamics.com[:, 2])) - character.ground
+    pad = len(wanted) - 1
+    mirrored = np.concatenate([wanted, wanted[pad - 1 : 0 : -1]])
+    frequency = np.fft.rfftfreq(len(mirrored), 1 / trajectory.rate)[:, None]
+    gain = 1 / (1 + (height / GRAVITY) * (2 * np.pi * frequency) ** 2)
+    shift = np.fft.irfft(np.fft.rfft(mirrored, axis=0) * gain, len(mirrored), axis=0)
+    return np.pad(shift[: len(wanted)], ((0, 0), (0, 1)))
+
+
+def _clamp(points, corners, contacts, margin):
+    """(F, 2) points moved into the hull of the standing feet's corners (F, 2, 4, 2)."""
+    points = points.copy()
+    reach = np.einsum("fsci,di->fscd", corners, _DIRECTIONS).max(2)
+    reach = np.where(contacts[:, :, None], reach, -np.inf).max(1) - margin
+    for _ in range(3):
+        for direction, limit in zip(_DIRECTIONS, reach.T, strict=True):
+            beyond = np.maximum(points @ direction - limit, 0.0)
+            points -= np.where(np.isfinite(beyond), beyond, 0.0)[:, None] * direction
+    return points
+
+
+def plant(character, trajectory, contacts):
+    """Trajectory with the feet planted while `contacts` (F, 2) hold."""
+    joints, frames = character.pose(trajectory)
+    joints, frames = joints.copy(), frames.copy()
+    weight = _weights(contacts, trajectory.rate)
+    for side, label in enumerate(SIDES):
+        foot = SEGMENT_INDEX[f"foot_{label}"]
+        ankle, heading = _targets(joints[:, foot], frames[:, foot], contacts[:, side])
+        ankle[:, 2] = character.ground + character.feet[side].depth
+        share = weight[:, side, None]
+        ankle = joints[:, foot] + share * (ankle - joints[:, foot])
+        _bend_leg(joints, frames, label, ankle)
+        frames[:, foot] = _blend(frames[:, foot], heading, share)
+    return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
+
+
+def _weights(contacts, rate):
+    """(F, 2) from 0 to 1, 1 throughout each stance but for ramps inside its ends."""
+    window = max(1, round(_RAMP * rate)) | 1
+    half = window // 2
+    padded = np.pad(contacts, ((half, half), (0, 0)), mode="edge")
+    inner = np.lib.stride_tricks.sliding_window_view(padded, window, axis=0).all(-1)
+    # Eroded by half a window, then averaged over one: 0 at the ends of the stance.
+    smooth = np.pad(inner.astype(float), ((half, half), (0, 0)), mode="edge")
+    total = np.cumsum(np.vstack([np.zeros((1, 2)), smooth]), axis=0)
+    linear = (total[window:] - total[:-window]) / window
+    return linear * linear * (3 - 2 * linear)
+
+
+def _runs(mask):
+    """(start, stop) of each stretch of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    return edges.reshape(-1, 2)
+
+
+def _targets(ankles, frames, contact):
+    """Where each stance holds the ankle (F, 3) and which way the flat foot looks (F, 3)."""
+    ankles = ankles.copy()
+    heading = unit(frames[:, :, 0] * [1, 1, 0])
+    for start, stop in _runs(contact):
+        place = np.median(ankles[start:stop, :2], axis=0)
+        ahead = unit(heading[start:stop].mean(0))
+        apart = np.linalg.norm(ankles[start:stop, :2] - place, axis=1).max()
+        turned = np.arccos(np.clip(heading[start:stop] @ ahead, -1, 1)).max()
+        if apart < _MAX_SHIFT and turned < _MAX_TURN:
+            ankles[start:stop, :2] = place
+            heading[start:stop] = ahead
+    return ankles, heading
+
+
+def _bend_leg(joints, frames, side, ankle):
+    """Turn thigh and shin so that the ankle is at (F, 3), the knee in the plane it was in."""
+    thigh, shin, foot = (SEGMENT_INDEX[f"{n}_{side}"] for n in ("thigh", "shin", "foot"))
+    hip, knee = joints[:, thigh], joints[:, shin]
+    upper = np.linalg.norm(knee - hip, axis=1)
+    lower = np.linalg.norm(joints[:, foot] - knee, axis=1)
+    reach = ankle - hip
+    distance = np.linalg.norm(reach, axis=1)
+    distance = np.clip(distance, 0.2 * (upper + lower), _LONGEST * (upper + lower))
+    down = unit(reach)
+    left = frames[:, thigh, :, 1]
+    left = unit(left - (left * down).sum(1, keepdims=True) * down)
+    ahead = np.cross(down, left)  # x = y cross z with z up: forward is left x (-down)
+    cosine = np.clip((upper**2 + distance**2 - lower**2) / (2 * upper * distance), -1, 1)
+    sine = np.sqrt(1 - cosine**2)
+    new_knee = hip + upper[:, None] * (cosine[:, None] * down + sine[:, None] * ahead)
+    end = hip + distance[:, None] * down
+    joints[:, shin], joints[:, foot] = new_knee, end
+    for segment, vector in ((thigh, hip - new_knee), (shin, new_knee - end)):
+        z = unit(vector)
+        frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
+
+
+def _blend(frames, heading, share):
+    """Frames (F, 3, 3) turned by their share towards flat ones that look along `heading`."""
+    up = unit((1 - share) * frames[:, :, 2] + share * np.array([0.0, 0, 1]))
+    ahead = (1 - share) * frames[:, :, 0] + share * heading
+    left = unit(np.cross(up, ahead))
+    return np.stack([np.cross(left, up), left, up], -1)
+
