@@ -6,6 +6,7 @@ that carry it; everything else keeps its local animation. What is written is the
 through Blender, and corrected where hidden mechanisms stand between the keys and the bones.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -257,7 +258,6 @@ class _Wanted:
 
     def __init__(self, reading, clip, rotations, displacement, options):
         self.unit = reading.metres_per_unit
-        self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
         weight = _blend_weights(clip, options)
         deltas = np.zeros((len(clip.frames), len(SEGMENTS), 4))
         deltas[..., 0] = 1
@@ -265,39 +265,42 @@ class _Wanted:
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
         moved = np.zeros((len(clip.frames), 3))
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
-        self._clip, self._deltas = clip, deltas
-        chains = reading.rig_map.bones
+        self._clip, self._deltas, self._moved = clip, deltas, moved
+        self._rig_map, self._root_motion = reading.rig_map, options.root_motion
+        self.spread({})
+
+    def spread(self, shares):
+        """Put everything in place; shares: bone -> share of its segment's turn, in a chain."""
+        self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
+        chains, controls = self._rig_map.bones, self._rig_map.controls
         for segment in SEGMENTS:
-            self._add(segment, chains[segment], moved)
-        if reading.rig_map.controls:
-            for part, segment in FOLLOWERS.items():
-                if part in chains and part in reading.rig_map.controls:
-                    self._follow(part, chains[part][0], reading.rig_map, segment)
+            self._add(segment, chains[segment], shares)
+        for part, segment in FOLLOWERS.items():
+            if part in chains and part in controls:
+                delta = self._deltas[:, SEGMENT_INDEX[segment]]
+                self._put(part, chains[part][0], chains[segment][0], delta)
         self.bones = tuple(self.matrices)
-        self.objects = self._objects(options.root_motion, moved)
+        self.objects = self._objects()
 
     def world(self, bone):
         """(T, 4, 4) reference world matrices of a bone."""
         return self._clip.objects @ self._clip.poses[:, self._clip.names.index(bone)]
 
-    def _add(self, segment, chain, moved):
+    def _add(self, segment, chain, shares):
         """Add the bones of a segment, the last of which turns with it."""
         delta = self._deltas[:, SEGMENT_INDEX[segment]]
         if segment == "pelvis":
             self._put(segment, chain[-1], None, delta)
-            self.matrices[chain[-1]][:, :3, 3] += moved
+            self.matrices[chain[-1]][:, :3, 3] += self._moved
             return
         parent = PARENTS[segment]
         start = self._deltas[:, SEGMENT_INDEX[parent]]
         before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
         spread = chain if segment in ("trunk", "head") else chain[:1]
         for i, bone in enumerate(spread):
-            self._put(segment, bone, before, slerp(start, delta, (i + 1) / len(spread)))
+            share = shares.get(bone, (i + 1) / len(spread))
+            self._put(segment, bone, before, slerp(start, delta, share))
             before = bone
-
-    def _follow(self, part, bone, rig_map, segment):
-        """Add a part that moves rigidly with the difference of a segment."""
-        self._put(part, bone, rig_map.bones[segment][0], self._deltas[:, SEGMENT_INDEX[segment]])
 
     def _put(self, slot, bone, parent, delta):
         """Turn a bone in the world, and carry its head along with the bone that carries it."""
@@ -310,10 +313,10 @@ class _Wanted:
         self.matrices[bone], self.parents[bone] = matrix, parent
         self.slots[bone], self._turns[bone] = slot, turn
 
-    def _objects(self, root_motion, moved):
+    def _objects(self):
         """World matrices of the object: the reference's, or moving along with the pelvis."""
         objects = self._clip.objects.copy()
-        if root_motion == "OBJECT":
+        if self._root_motion == "OBJECT":
             simulated = self._clip.simulated
             pelvis = self.matrices[self.bones[0]][simulated, :2, 3]
             objects[simulated, :2, 3] = objects[simulated, :2, 3][0] + pelvis - pelvis[0]
@@ -348,62 +351,60 @@ def _blend_weights(clip, options):
 
 def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
     """Write the keys, read them back and correct them; returns the remaining error [mm]."""
-    joints = wanted.joints(armature, wanted.matrices)
 
-    def error_after(tracks, kept, interpolation):
-        target.write(tracks, kept, interpolation)
+    def error_after(tracks, keep, interpolation):
+        target.write(tracks, [keep(track) for track in tracks], interpolation)
         sampled = reference.run(reference.sampling(scene, armature, clip.frames, keyed.watched))
         names, poses, _, objects, _ = sampled
         seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
         worlds = {bone: objects @ seen[bone] for bone in wanted.bones}
-        distance = np.linalg.norm(wanted.joints(armature, worlds) - joints, axis=-1)
+        offsets = wanted.joints(armature, worlds) - wanted.joints(armature, wanted.matrices)
+        distance = np.linalg.norm(offsets, axis=-1)
         return 1000 * wanted.unit * float(distance.max()), seen
 
-    dense = [np.arange(len(track.frames)) for track in tracks]
     thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
     interpolation = "LINEAR" if thinning else options.interpolation
-    error, seen = error_after(tracks, dense, interpolation)
+    error, seen = error_after(tracks, _all, interpolation)
     for _ in range(SWEEPS):
         if error <= EXACT:
             break
         better = keyed.corrected(scene, seen)
-        better_error, seen = error_after(better, dense, interpolation)
-        if not better_error < 0.95 * error:
-            if better_error > error:
-                error, *_ = error_after(tracks, dense, interpolation)
-            else:
-                tracks, error = better, better_error
+        better_error, seen = error_after(better, _all, interpolation)
+        if better_error > error:
+            error, _ = error_after(tracks, _all, interpolation)
             break
-        tracks, error = better, better_error
+        tracks, error, gain = better, better_error, better_error / error
+        if gain > 0.95:
+            break
     if options.tolerance > 0:
-        return _simplify(tracks, error_after, wanted, options, error)
+        return _simplify(tracks, error_after, wanted, options)
     if thinning:
-        kept = [_kept(track, clip, target, options) for track in tracks]
-        error, *_ = error_after(tracks, kept, options.interpolation)
+        error, _ = error_after(
+            tracks, lambda track: _kept(track, clip, target, options), options.interpolation
+        )
     return error
 
 
-def _simplify(tracks, error_after, wanted, options, error):
+def _simplify(tracks, error_after, wanted, options):
     """Write as few keys as stay within the tolerance; returns the error [mm].
 
     Errors of the bones on the way to a joint may add up or cancel, so each is given a share that
     is lowered until what is read back is within the tolerance.
     """
-    kind, share = options.interpolation, 0.7
+    kind, allowed = options.interpolation, 0.7 * options.tolerance / 1000 / wanted.unit
     for _ in range(THINNINGS):
-        allowed = share * options.tolerance / 1000 / wanted.unit
-        kept = [
-            np.arange(len(track.frames))
-            if track.kind == "CONSTANT"
-            else keys.simplified(track, allowed, kind)
-            for track in tracks
-        ]
-        error, *_ = error_after(tracks, kept, kind)
+        error, _ = error_after(
+            tracks, functools.partial(keys.simplified, tolerance=allowed, interpolation=kind), kind
+        )
         if error <= options.tolerance:
             return error
-        share *= 0.9 * options.tolerance / error
-    dense = [np.arange(len(track.frames)) for track in tracks]
-    return error_after(tracks, dense, kind)[0]
+        allowed *= 0.9 * options.tolerance / error
+    return error_after(tracks, _all, kind)[0]
+
+
+def _all(track):
+    """Indices of all samples of a track."""
+    return np.arange(len(track.frames))
 
 
 def _kept(track, clip, target, options):

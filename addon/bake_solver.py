@@ -232,6 +232,7 @@ class ControlSolver(_Solver):
             for control, carrier in self._pairs.items()
         }
         self._bases = {control: self._channels(control).copy() for control in self.bones}
+        self._stretched = set()
         self._responses = None
 
     def _control_before(self, control, carrier):
@@ -256,7 +257,7 @@ class ControlSolver(_Solver):
                 control,
                 basis[:, :3, 3] if is_root else None,
                 nearest_rotation(basis[:, :3, :3] / scale_of(basis)[:, None, :]),
-                None,
+                scale_of(basis) if control in self._stretched else None,
                 self._reach(carrier, self._carried(carrier)),
             )
         return [*tracks, *self._common_tracks()]
@@ -267,7 +268,9 @@ class ControlSolver(_Solver):
         seen: bone -> (T, 4, 4) poses.
         """
         if self._responses is None:
-            self._responses = _Responses(scene, self.armature, self._pairs)
+            self._responses = _Responses(scene, self.armature, self._pairs, self._wanted.bones)
+            self._wanted.spread(self._shares())
+        self._stretch(seen)
         turned = {}
         for control, carrier in self._pairs.items():
             wanted = nearest_rotation(self._wanted.poses(carrier)[:, :3, :3])
@@ -283,6 +286,36 @@ class ControlSolver(_Solver):
             self._bases[control][:, :3, :3] = self._turned(control, turn)
             turned[control] = axes @ turn @ axes.swapaxes(1, 2) @ inherited
         return self.tracks()
+
+    def _shares(self):
+        """Bone -> share of the turn of its segment that the controls can give it."""
+        shares = {}
+        for slot in dict.fromkeys(self._wanted.slots.values()):
+            bones = [bone for bone in self._wanted.bones if self._wanted.slots[bone] == slot]
+            controls = [one for one in self._pairs if self._pairs[one] in bones]
+            for bone in bones:
+                follows = [self._responses.follow[control, bone] for control in controls]
+                shares[bone] = float(np.mean(follows))
+            shares[bones[-1]] = 1.0
+        return shares
+
+    def _stretch(self, seen):
+        """Scale the controls of limbs that were longer or shorter, by IK that stretches."""
+        stretched = {}
+        for control, carrier in self._pairs.items():
+            wanted = np.linalg.norm(self._wanted.poses(carrier)[:, :3, 1], axis=-1)
+            own = np.linalg.norm(seen[carrier][:, :3, 1], axis=-1)
+            lacks = np.log(wanted / own)
+            for other, factor in stretched.items():
+                lacks = lacks - self._responses.stretch[other, carrier] * factor
+            response = self._responses.stretch[control, carrier]
+            locked = self.armature.pose.bones[control].lock_scale[1]
+            enough = SCALE_TOLERANCE if control not in self._stretched else 0.0
+            if np.abs(lacks).max() < enough or response < PROBE or locked:
+                continue
+            stretched[control] = lacks / response
+            self._bases[control][:, :3, 1] *= np.exp(stretched[control])[:, None]
+            self._stretched.add(control)
 
     def _turned(self, control, turn):
         """The control's basis axes after a rotation in its own frame."""
@@ -315,60 +348,77 @@ class ControlSolver(_Solver):
 
 
 class _Responses:
-    """How bones follow controls, found by turning each a little at the current frame.
+    """How bones follow controls, found by turning and stretching each a little.
 
     inverse: control -> (3, 3): what to turn it by, in its own frame, for a turn of its bone;
         directions in which the bone does not follow are left out.
     share: (control, other control) -> share of a turn that the other one inherits.
+    follow: (control, carrying bone) -> share of a turn that the bone makes.
+    stretch: (control, carrying bone) -> share of a stretch along its length that the bone makes.
     """
 
-    def __init__(self, scene, armature, pairs):
-        self._armature, self._pairs = armature, pairs
+    def __init__(self, scene, armature, pairs, bones):
+        self._armature, self._pairs, self._bones = armature, pairs, bones
         self._layer = next(layer for layer in scene.view_layers if armature.name in layer.objects)
-        self.inverse, self.share = {}, {}
+        self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         self._still = self._seen()
         for control in pairs:
-            self._probe(control)
+            self._turn(control)
+            self._lengthen(control)
 
     def _seen(self):
-        """Rotations of bones, and of what the controls inherit, at present."""
-        evaluated = self._armature.evaluated_get(self._layer.depsgraph)
-        poses = {name: np.array(evaluated.pose.bones[name].matrix, float) for name in self._names()}
-        bases = {
-            name: np.array(evaluated.pose.bones[name].matrix_basis, float) for name in self._pairs
-        }
-        bones = {name: nearest_rotation(pose[:3, :3]) for name, pose in poses.items()}
+        """(rotations and lengths of bones, rotations of what controls inherit) at present."""
+        evaluated = self._armature.evaluated_get(self._layer.depsgraph).pose.bones
+        names = dict.fromkeys((*self._pairs, *self._bones))
+        poses = {name: np.array(evaluated[name].matrix, float)[:3, :3] for name in names}
         spaces = {
-            name: nearest_rotation(poses[name][:3, :3] @ np.linalg.inv(basis[:3, :3]))
-            for name, basis in bases.items()
+            name: poses[name] @ np.linalg.inv(np.array(evaluated[name].matrix_basis)[:3, :3])
+            for name in self._pairs
         }
-        return bones, spaces
+        lengths = {name: np.linalg.norm(pose[:, 1]) for name, pose in poses.items()}
+        rotations, spaces = (
+            {name: nearest_rotation(matrix) for name, matrix in matrices.items()}
+            for matrices in (poses, spaces)
+        )
+        return rotations, lengths, spaces
 
-    def _names(self):
-        return dict.fromkeys((*self._pairs, *self._pairs.values()))
-
-    def _probe(self, control):
-        """Turn a control about its own three axes, one after the other."""
+    def _after(self, control, change):
+        """What is seen after a change to a control's basis, which is then taken back."""
         owner = self._armature.pose.bones[control]
         before = owner.matrix_basis.copy()
-        own = self._still[0][control]
-        response = np.zeros((3, 3))
-        shares = {other: 0.0 for other in self._pairs}
-        for axis in range(3):
-            owner.matrix_basis = before @ Matrix.Rotation(PROBE, 4, "XYZ"[axis])
-            self._layer.update()
-            bones, spaces = self._seen()
-            carrier = self._pairs[control]
-            turn = _vector(bones[carrier] @ self._still[0][carrier].T)
-            response[:, axis] = own.T @ turn / PROBE
-            for other in self._pairs:
-                turn = own.T @ _vector(spaces[other] @ self._still[1][other].T)
-                shares[other] += turn[axis] / PROBE / 3
+        owner.matrix_basis = before @ change
+        self._layer.update()
+        seen = self._seen()
         owner.matrix_basis = before
         self._layer.update()
+        return seen
+
+    def _turn(self, control):
+        """Turn a control about its own three axes, one after the other."""
+        still, _, still_spaces = self._still
+        own = still[control]
+        response = np.zeros((3, 3))
+        follow, share = dict.fromkeys(self._bones, 0.0), dict.fromkeys(self._pairs, 0.0)
+        for axis in range(3):
+            seen, _, spaces = self._after(control, Matrix.Rotation(PROBE, 4, "XYZ"[axis]))
+            turns = {name: own.T @ _vector(seen[name] @ still[name].T) / PROBE for name in follow}
+            response[:, axis] = turns[self._pairs[control]]
+            for name, turn in turns.items():
+                follow[name] += turn[axis] / 3
+            for name in share:
+                share[name] += (own.T @ _vector(spaces[name] @ still_spaces[name].T))[axis]
         self.inverse[control] = np.linalg.pinv(response, rcond=0.1)
-        self.share |= {(control, other): np.clip(s, 0, 1) for other, s in shares.items()}
+        self.follow |= {(control, name): np.clip(part, 0, 1) for name, part in follow.items()}
+        self.share |= {
+            (control, name): np.clip(part / PROBE / 3, 0, 1) for name, part in share.items()
+        }
+
+    def _lengthen(self, control):
+        """Stretch a control along its length."""
+        _, lengths, _ = self._after(control, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
+        for name in self._bones:
+            self.stretch[control, name] = np.log(lengths[name] / self._still[1][name]) / PROBE
 
 
 def _vector(rotation):

@@ -116,6 +116,8 @@ def simplified(track, tolerance, interpolation):
     tolerance: in scene units. Splits where the error is largest, as Ramer, Douglas and Peucker do.
     """
     last = len(track.frames) - 1
+    if last == 0:
+        return np.zeros(1, int)
     slope = slopes(track)
     kept, open_spans = {0, last}, [(0, last)]
     while open_spans:
