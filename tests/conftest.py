@@ -7,6 +7,7 @@ variable POISE_MOTIONS names; without them the tests that need them are skipped.
 
 import importlib.util
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,25 @@ HAS_BPY = importlib.util.find_spec("bpy") is not None
 
 #: Without the bpy module the physics library is tested alone.
 collect_ignore = [] if HAS_BPY else ["addon"]
+
+
+_status = 0
+
+
+def pytest_sessionfinish(exitstatus):
+    global _status
+    _status = int(exitstatus)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    """Leave without Python's own clean-up where the bpy module would crash in it: that of 4.2
+    does so once any property with a callback was registered, even if it is unregistered again."""
+    bpy = sys.modules.get("bpy")
+    if bpy is not None and bpy.app.version < (4, 3):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_status)
 
 
 @dataclass(frozen=True)

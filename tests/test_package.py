@@ -155,7 +155,7 @@ def test_extension_registers_under_the_name_that_blender_gives_it(extension, tmp
     package = tmp_path / "bl_ext_stand_in" / "user_default" / "poise"
     zipfile.ZipFile(extension).extractall(package)
     code = f"""
-import sys
+import os, sys
 sys.path.insert(0, {str(tmp_path)!r})
 import bpy
 import bl_ext_stand_in.user_default.poise as extension
@@ -163,7 +163,8 @@ for _ in range(2):
     extension.register()
     extension.unregister()
 assert "poise" not in sys.modules, "an absolute import"
-print("fine")
+print("fine", flush=True)
+os._exit(0)  # see conftest.pytest_unconfigure
 """
     assert run(code).strip().endswith("fine")
 
