@@ -117,13 +117,13 @@ def bake(scene, reading, rotation_deltas, root_displacement, options=None):
         clip = _extended(scene, armature, reading, source, slot, len(rotation_deltas))
         wanted = _Wanted(reading, clip, rotation_deltas, root_displacement, options)
         keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
-        state.switches = keyed.switches
+        state.keep(keyed.bones, keyed.switches)
         tracks = keyed.tracks()
         bake_target.check_channels(armature, keyed.bones, tracks)
         with bake_target.Target(armature, source, slot, options.action) as target:
             error = _write(scene, armature, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
-            target.finish(keyed.switches)
+            target.finish(state.values)
     except BaseException:
         state.put_back()
         raise

@@ -27,11 +27,14 @@ from .pose import (
     scale_of,
     slerp,
 )
+from .reference import view_layer
 
 #: A location is keyed where without it a joint would be off by more than this [m].
 LOCATION_TOLERANCE = 2e-5
 #: A scale is keyed where it differs from its channel by more than this share.
 SCALE_TOLERANCE = 1e-4
+#: How often a rotation is improved where uneven scales shear the space that it acts in.
+SHEAR_STEPS = 8
 #: By how much a control is turned to see what follows [rad].
 PROBE = 0.1
 
@@ -115,7 +118,7 @@ class _Solver:
         """Tracks of switches, and of the object if that moves."""
         for switch in self.switches:
             value = np.array([[switch.value]], float)
-            yield Track(switch.path, switch.bone, self._clip.times[:1], value, "CONSTANT")
+            yield Track(switch.path, switch.group, self._clip.times[:1], value, "CONSTANT")
         clip, wanted = self._clip, self._wanted
         moved = wanted.objects[:, :3, 3] - clip.objects[:, :3, 3]
         if not np.any(moved):
@@ -176,7 +179,7 @@ class PlainSolver(_Solver):
         """Location or None, rotation, scale or None of the channels for a basis."""
         channels, effective = self._channels(bone), self._first[bone]
         scale = scale_of(effective)
-        rotation = nearest_rotation(basis[:, :3, :3] / scale[:, None, :])
+        rotation = _rotation_for(space, basis, scale)
         key_location, key_scale = self._keyed.setdefault(
             bone,
             (
@@ -213,6 +216,21 @@ class PlainSolver(_Solver):
             if bone not in self.bones:
                 self._local[bone] = self._effective(bone, seen)
         return self.tracks()
+
+
+def _rotation_for(space, basis, scale):
+    """(n, 3, 3) rotation channels with which the pose of a bone has the rotation that a basis
+    gives it. In a sheared space the basis is none that channels could hold."""
+    rotation = nearest_rotation(basis[:, :3, :3] / scale[:, None, :])
+    wanted = nearest_rotation(space.turn @ basis[:, :3, :3] * space.stretch[:, None, :])
+    for _ in range(SHEAR_STEPS):
+        channels = rotation * scale[:, None, :]
+        own = nearest_rotation(space.turn @ channels * space.stretch[:, None, :])
+        if np.abs(own - wanted).max() < 1e-7:
+            break
+        missing = np.linalg.solve(space.turn, wanted @ own.swapaxes(1, 2) @ space.turn)
+        rotation = nearest_rotation(missing @ rotation)
+    return rotation
 
 
 class ControlSolver(_Solver):
@@ -359,7 +377,7 @@ class _Responses:
 
     def __init__(self, scene, armature, pairs, bones):
         self._armature, self._pairs, self._bones = armature, pairs, bones
-        self._layer = next(layer for layer in scene.view_layers if armature.name in layer.objects)
+        self._layer = view_layer(scene, armature)
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         self._still = self._seen()
@@ -459,7 +477,7 @@ def _property_switches(armature, properties):
         for name, value in values.items():
             if owner is not None and name in owner:
                 path = f'{owner.path_from_id()}["{name}"]'
-                switches.append(Switch(bone, None, name, path, value, owner[name]))
+                switches.append(Switch(path, bone, value))
     return switches
 
 
@@ -512,8 +530,7 @@ def _constraint_switch(bone, constraint, driven):
     for name, value in (("influence", 0.0), ("mute", 1.0)):
         path = constraint.path_from_id(name)
         if path not in driven:
-            before = getattr(constraint, name)
-            return Switch(bone.name, constraint.name, name, path, value, float(before))
+            return Switch(path, bone.name, value)
     raise BakeError(
         f"The constraint '{constraint.name}' of the bone '{bone.name}' is driven, so that it "
         "cannot be turned off: remove its drivers, or bake to controls with a rig map."

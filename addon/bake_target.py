@@ -15,6 +15,7 @@ import numpy as np
 
 from ..controller.exceptions import BakeError
 from . import compat, keys
+from .pose import rotation_property
 from .reference import bone_of
 
 MARK = "poise"
@@ -22,27 +23,34 @@ MARK = "poise"
 
 @dataclass(frozen=True)
 class Switch:
-    """A property that must have a value while a bake is shown: of a bone or of its constraint.
+    """A property that must have a value while a bake is shown.
 
-    path: its data path. before: its value otherwise.
+    path: its data path. group: of its curve.
     """
 
-    bone: str
-    constraint: str | None
-    name: str
     path: str
+    group: str
     value: float
-    before: float
 
 
-def set_value(armature, bone, constraint, name, value):
-    """Set a property of a bone's constraint, or a custom property of a bone, if it still exists."""
-    owner = armature.pose.bones.get(bone)
-    if owner is not None and constraint is not None:
-        owner = owner.constraints.get(constraint)
-        if owner is not None:
-            setattr(owner, name, type(getattr(owner, name))(value))
-    elif owner is not None and name in owner:
+def value_at(armature, path):
+    """Value of a property by its data path: a number, or a list of numbers."""
+    value = armature.path_resolve(path)
+    return value if isinstance(value, (int, float)) else list(value)
+
+
+def set_value_at(armature, path, value):
+    """Set a property by its data path, if what it belongs to still exists."""
+    custom = path.endswith('"]')
+    owner, name = path[:-2].rsplit('["', 1) if custom else path.rpartition(".")[::2]
+    try:
+        owner = armature.path_resolve(owner) if owner else armature
+    except ValueError:
+        return
+    if not custom:
+        kind = type(getattr(owner, name))
+        setattr(owner, name, kind(value) if kind in (bool, int) else value)
+    elif name in owner:
         owner[name] = type(owner[name])(value)
 
 
@@ -97,8 +105,8 @@ def marked_slot(action, armature, source, slot):
 
 def restore_values(armature, mark):
     """Give what a bake switched the values it had."""
-    for bone, constraint, name, value in json.loads(mark["before"]):
-        set_value(armature, bone, constraint, name, value)
+    for path, value in json.loads(mark["before"]).items():
+        set_value_at(armature, path, value)
 
 
 # Checks -----------------------------------------------------------------------------------------
@@ -158,27 +166,37 @@ def check_channels(armature, bones, tracks):
 
 
 class State:
-    """What animates an armature before a bake, to put it back if the bake fails."""
+    """What animates an armature before a bake, to put it back if the bake fails.
+
+    values: {data path: value} of all that the bake may set.
+    """
 
     def __init__(self, armature):
         self._armature = armature
         self._animation = armature.animation_data is not None
         self._before = compat.assigned(armature)
-        self.switches = ()
+        self.values = {}
 
     def show_source(self, source, slot):
-        """Assign the source, with all that an earlier bake switched as it was."""
-        if self._before == (source, slot):
-            return
+        """Assign the source, with all that an earlier bake set as it was."""
         mark = mark_of(*self._before)
         compat.assign(self._armature, source, slot)
         if mark is not None:
             restore_values(self._armature, mark)
 
+    def keep(self, bones, switches):
+        """Remember the values of switches and of the channels of bones and of the object."""
+        paths = ["location", *(switch.path for switch in switches)]
+        for name in bones:
+            bone = self._armature.pose.bones[name]
+            channels = ("location", "scale", rotation_property(bone.rotation_mode))
+            paths += [bone.path_from_id(channel) for channel in channels]
+        self.values = {path: value_at(self._armature, path) for path in paths}
+
     def put_back(self):
         """Undo everything but the current frame."""
-        for switch in self.switches:
-            set_value(self._armature, switch.bone, switch.constraint, switch.name, switch.before)
+        for path, value in self.values.items():
+            set_value_at(self._armature, path, value)
         compat.assign(self._armature, *self._before)
         if not self._animation:
             self._armature.animation_data_clear()
@@ -295,14 +313,17 @@ class Target:
             times.update(co[::2])
         return sorted(times)
 
-    def finish(self, switches):
-        """Mark what was written, and let it take the place of the earlier bake."""
+    def finish(self, values):
+        """Mark what was written, and let it take the place of the earlier bake.
+
+        values: {data path: value} without the bake, of all that it may have set.
+        """
         if self._old is not None:
             if self._chosen is None:
                 self._replace_action()
             else:
                 self._replace_slot()
-        marks = {key: mark for key, mark in self._other_marks()}
+        others = [mark for mark in _marks(self.action).values() if self._is_other(mark)]
         mark = {
             "slot": _slot_key(self.slot),
             "armature": self._armature.name,
@@ -312,19 +333,18 @@ class Target:
             "copied": json.dumps(
                 {key: d for key, d in self._copied.items() if key not in set(self._written)}
             ),
-            "before": json.dumps([[s.bone, s.constraint, s.name, s.before] for s in switches]),
+            "before": json.dumps(values),
         }
         if self._source is not None:
             # A pointer: the source has a user as long as its bake exists, and may be renamed.
             mark["source"] = self._source
-        self.action[MARK] = {str(i): m for i, m in enumerate([*marks.values(), mark])}
+        self.action[MARK] = {str(i): m for i, m in enumerate([*others, mark])}
 
-    def _other_marks(self):
-        """Marks of other bakes in the same action, whose slots still exist."""
-        for key, mark in _marks(self.action).items():
-            exists = not compat.HAS_SLOTS or compat.find_slot(self.action, mark["slot"])
-            if exists and mark["slot"] != _slot_key(self.slot):
-                yield key, mark
+    def _is_other(self, mark):
+        """Whether a mark is of another bake in the same action, whose slot still exists."""
+        if mark["slot"] == _slot_key(self.slot):
+            return False
+        return compat.find_slot(self.action, mark["slot"]) is not None
 
     def _replace_action(self):
         name = self._old.name

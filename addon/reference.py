@@ -168,7 +168,7 @@ def sampling(scene, armature, frames, bones=None):
     Returns the names, their pose matrices (F, B, 4, 4) in the armature's space, their channel
     (basis) matrices (F, B, 4, 4), and the object's world and basis matrices (F, 4, 4).
     """
-    layer = _view_layer(scene, armature)
+    layer = view_layer(scene, armature)
     names = tuple(armature.pose.bones.keys())
     total = len(names)
     rows = slice(None) if bones is None else [names.index(bone) for bone in bones]
@@ -205,12 +205,13 @@ def run(generator):
             return end.value
 
 
-def _view_layer(scene, armature):
+def view_layer(scene, armature):
     """A view layer of the scene in which the armature object is."""
     for layer in scene.view_layers:
+        if layer.depsgraph is None or armature.name not in layer.objects:
+            # Blender brings a layer up to date only when somebody looks at it.
+            layer.update()
         if armature.name in layer.objects:
-            if layer.depsgraph is None:
-                layer.update()
             return layer
     raise RigError(
         f"'{armature.name}' is in no view layer of the scene '{scene.name}': "
