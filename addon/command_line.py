@@ -407,7 +407,7 @@ def _tell_result(report):
     else:
         _say(f"{report['why']} The bake ends there.")
     for name, unit in report["units"].items():
-        value = report.get(name)
+        value, unit = report.get(name), "" if unit == "1" else unit
         if isinstance(value, dict) and "before" in value:
             _say(f"  {name:22} {_figure(value['before'])} before, {_figure(value['after'])} {unit}")
         elif name.endswith(("_error", "reward", "factor")) and value is not None:

@@ -55,11 +55,18 @@ UNITS = {
     "bake_time": "s per 1000 bone-frames",
     "real_time_factor": "simulated s per s",
     "rate": "Hz",
+    "physics_rate": "Hz",
     "fps": "Hz",
     "mass": "kg",
     "height": "m",
     "ground": "m",
     "metres_per_unit": "m per scene unit",
+    "stiffness": "N m/rad",
+    "damping": "N m s/rad",
+    "com_position": "N/m",
+    "com_velocity": "N s/m",
+    "trunk": "N m/rad",
+    "momentum": "1/s",
 }
 
 
@@ -298,6 +305,7 @@ class Shot:
             "rig": _rig(reading.rig_map),
             "body": self._body(),
             "rate": _plain(self.simulation.rate),
+            "physics_rate": _plain(self.simulation.rate),
             "balance": self.gains.balance,
             "seed": options.seed,
             "keys": asdict(options.keys),
