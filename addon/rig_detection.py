@@ -10,6 +10,7 @@ axes, lengths of bones, and the scale play no part.
 """
 
 import contextlib
+import functools
 import itertools
 from dataclasses import dataclass
 
@@ -23,15 +24,18 @@ _FRAMES, _UPRIGHT = 24, 0.5
 #: Triples shorter than this share of the longest are fingers and the like.
 _SHORTEST = 0.12
 #: How many triples are paired, and how many pairs are tried as legs and as arms of one body.
-_TRIPLES, _LEGS, _ARMS = 250, 30, 60
+_TRIPLES, _LEGS, _ARMS = 250, 40, 150
 #: Joints closer than this, per length of the limb, are one place.
 _COINCIDENT = 0.015
 #: Costs above which legs, arms or a body are none.
-_LEGS_LIMIT, _ARMS_LIMIT, _BODY_LIMIT = 14.0, 14.0, 20.0
+_LEGS_LIMIT, _ARMS_LIMIT, _BODY_LIMIT = 14.0, 16.0, 20.0
 #: The least cosine between the trunk and the vertical, when it is most upright.
 _ERECT = 0.5
 #: Longest distance between two neck bones, per length of the leg; beyond it the head ends.
 _NECK_STEP = 0.165
+#: How far the head's joint rises above the shoulders at least, per length of the leg: cartoon
+#: characters carry it lower than people do.
+_HEAD_RISE = -0.05
 
 
 @dataclass(frozen=True)
@@ -65,16 +69,26 @@ def detect(armature, frames=None):
     arms = [pair for pair in arms if pair.cost < _ARMS_LIMIT][:_ARMS]
     if not arms:
         raise _refusal(armature, "has no two arms of upper arm, forearm and hand")
-    bodies = [_Body(tree, *pair) for pair in itertools.product(legs, arms)]
-    body = min(bodies, key=lambda one: one.cost)
-    if body.cost > _BODY_LIMIT:
-        raise _refusal(armature, "has no two legs and two arms on one trunk")
+    body = _best_body(tree, legs, arms)
+    if body is None:
+        raise _refusal(armature, "has no two legs and two arms on one trunk with a head")
     if body.erect < _ERECT:
         raise _refusal(armature, "never stands upright on two legs, like a quadruped")
     slots = body.slots()
-    if "head" not in slots:
-        raise _refusal(armature, "has no neck or head above the shoulders")
     return {slot: tuple(names[bone] for bone in chain) for slot, chain in slots.items()}
+
+
+def _best_body(tree, legs, arms):
+    """The cheapest body with a head that can be made of these legs and arms, or None."""
+    best, limit = None, _BODY_LIMIT
+    pairs = sorted(itertools.product(legs, arms), key=lambda pair: pair[0].cost + pair[1].cost)
+    for leg, arm in pairs:
+        if leg.cost + arm.cost >= limit:
+            break
+        body = _Body(tree, leg, arm)
+        if body.cost < limit and body.head:
+            best, limit = body, body.cost
+    return best
 
 
 def stands(armature, slots, frames=None):
@@ -175,6 +189,25 @@ class _Tree:
         way = np.median(self.along, axis=0)
         self.reach = np.where(self.above, way[None], -np.inf).max(1) - way
         self.family = self.above.sum(1)
+        self.twists = self._find_twists()
+
+    def _find_twists(self):
+        """(B,) whether a bone lies on the straight way to another one's head and leads nowhere."""
+        tiny = _COINCIDENT * self.reach.max()
+        anchor = self.parents.copy()
+        for bone in self._downwards():
+            if anchor[bone] >= 0 and self.lengths[anchor[bone]] <= tiny:
+                anchor[bone] = anchor[anchor[bone]] if anchor[anchor[bone]] >= 0 else anchor[bone]
+        twists = np.zeros(len(anchor), bool)
+        for start in np.unique(anchor[anchor >= 0]):
+            bones = np.nonzero((anchor == start) & (self.lengths > tiny))[0]
+            ways = self.points[:, bones] - self.points[:, [start]]
+            sizes = np.median(np.linalg.norm(ways, axis=-1), axis=0)
+            ways = _unit(ways)
+            in_line = np.einsum("fai,fbi->fab", ways, ways).min(0) > 0.985
+            shorter = sizes[:, None] * 1.15 < sizes
+            twists[bones] = (in_line & shorter).any(1) & (self.reach[bones] <= tiny)
+        return twists
 
     def _downwards(self):
         """All bones, parents before children, else in their order."""
@@ -189,6 +222,10 @@ class _Tree:
         """The closest bone that is above both, or -1."""
         return next((bone for bone in reversed(self.chains[a]) if self.above[bone, b]), -1)
 
+    def distance(self, a, b):
+        """Usual distance between two heads."""
+        return float(np.median(np.linalg.norm(self.points[:, a] - self.points[:, b], axis=-1)))
+
     def between(self, high, low):
         """Bones on the way from one down to another, without both."""
         chain = self.chains[low]
@@ -196,7 +233,9 @@ class _Tree:
 
     def triples(self, limb):
         """(N, 3) first, middle and end bones of what may be a limb, and (N,) costs."""
-        high, low = np.nonzero(self.above & ~np.eye(len(self.above), dtype=bool))
+        joints = self.above & ~np.eye(len(self.above), dtype=bool)
+        joints[:, self.twists] = joints[self.twists] = False
+        high, low = np.nonzero(joints)
         arc = self.along[:, low] - self.along[:, high]
         chord = np.linalg.norm(self.points[:, low] - self.points[:, high], axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -253,7 +292,7 @@ class _Tree:
         total += _off(second[one] / second[other], (1.0, 0.08), 8)
         total += _capped(0.7 * (steps[one] - steps[other]), 4)
         total += _off(2 * width / (first[one] + first[other]), limb.apart, 6)
-        best = np.argsort(total, kind="stable")[: 4 * _ARMS]
+        best = np.argsort(total, kind="stable")[: 2 * _ARMS]
         length = first + second
         return [
             _Pair(
@@ -316,10 +355,9 @@ class _Body:
         """Slot -> bone indices."""
         tree = self.tree
         left_leg, right_leg, left_arm, right_arm = self._sides()
-        chest, head = self._head()
+        chest, head = self.head
         slots = {"pelvis": (self.hub,), "trunk": (*tree.between(self.hub, chest), chest)}
-        if head:
-            slots["head"] = tuple(head)
+        slots["head"] = tuple(self._neck(head, self._up()))
         for side, leg, arm in zip(SIDES, (left_leg, right_leg), (left_arm, right_arm), strict=True):
             between = tree.between(chest, arm[0])
             if between:
@@ -408,17 +446,19 @@ class _Body:
         bend = bend - (bend * line).sum(-1, keepdims=True) * line
         return foot / self.legs.length + bend / self.legs.length
 
-    def _head(self):
-        """The bone that carries arms and neck, and the chain of neck and head ([] if none)."""
+    @functools.cached_property
+    def head(self):
+        """The bone that carries arms and neck, and the first neck bone; None if there is none."""
         tree = self.tree
         up = self._up()
         shoulders = tree.points[:, [self.arms.one[0], self.arms.other[0]]].mean(1)
         starts = [arm[0] for arm in (self.arms.one, self.arms.other)]
         chest = self.chest
         while chest != self.hub:
-            best, height = None, 0.03 * self.legs.length
-            for child in tree.children[chest]:
-                if tree.above[child, starts].any() or tree.above[child, self.chest]:
+            best, height = None, _HEAD_RISE * self.legs.length
+            others = [c for c in tree.children[chest] if not tree.above[c, starts].any()]
+            for child in others:
+                if tree.above[child, self.chest] or self._has_twin(child, others):
                     continue
                 below = np.nonzero(tree.above[child])[0]
                 rise = ((tree.points[:, below] - shoulders[:, None]) * up[:, None]).sum(-1)
@@ -426,9 +466,9 @@ class _Body:
                 if top > height:
                     best, height = child, top
             if best is not None:
-                return chest, self._neck(best, up)
+                return chest, best
             chest = int(tree.parents[chest])
-        return self.chest, []
+        return None
 
     def _neck(self, bone, up):
         """The chain upwards from the first neck bone to the head."""
@@ -450,8 +490,23 @@ class _Body:
         length = tree.lengths[child] / self.legs.length
         if not 0.02 < length < _NECK_STEP:
             return False
-        step = _unit(tree.points[:, child] - tree.points[:, bone])
-        return np.median((step * up).sum(-1)) > 0.7
+        step = tree.points[:, child] - tree.points[:, bone]
+        if self._has_twin(child, tree.children[bone]):
+            return False
+        return np.median((_unit(step) * up).sum(-1)) > 0.7
+
+    def _has_twin(self, bone, siblings):
+        """Whether one of the siblings is the other one of a pair: eyes, ears, breasts."""
+        tree = self.tree
+        starts = tree.points[:, [self.arms.one[0], self.arms.other[0]]]
+        across = _unit(starts[:, 0] - starts[:, 1])
+        for other in siblings:
+            step = tree.points[:, other] - tree.points[:, bone]
+            near = np.linalg.norm(step, axis=-1).min() < 0.3 * tree.lengths[bone]
+            alike = abs(tree.lengths[other] - tree.lengths[bone]) < 0.15 * tree.lengths[bone]
+            if alike and not near and np.median(np.abs((_unit(step) * across).sum(-1))) > 0.7:
+                return True
+        return False
 
     def _is_end(self, bone, child):
         """Whether a child only marks where its parent ends: it has no child and never turns."""
