@@ -91,10 +91,11 @@ class Reference:
         _check(character, motion, raw_trajectory, corners)
         if duration is not None:
             travel = _travel(joints[:, _FEET], contacts, raw_trajectory.root)
-            raw_trajectory = raw_trajectory.looped(duration, travel)
+            raw_trajectory, period = raw_trajectory.looped(duration, travel)
             joints, frames = character.pose(raw_trajectory)
-            corners = character.sole_corners(joints, frames)
-            contacts = reference_contacts(corners, character.ground, motion.rate, in_place)
+            contacts = _looped_contacts(
+                contacts, period, character.sole_corners(joints, frames), character.ground, motion.rate
+            )
         if cutoff is None:
             cutoff = _IN_PLACE_CUTOFF if in_place else _TRAVEL_CUTOFF
         target = raw_trajectory
@@ -131,6 +132,18 @@ def _travel(ankles, contacts, root):
     else:
         step = root[-1] - root[0]
     return step * [1, 1, 0]
+
+
+def _looped_contacts(contacts, period, corners, ground, rate):
+    """(F, 2) contacts of a looped clip: its own, and between two rounds those of feet that stand
+    at both ends, or that the blended pose puts on the floor."""
+    result = reference_contacts(corners, ground, rate, True)
+    count, total = len(contacts), len(result)
+    stays = contacts[0] & contacts[-1]
+    for start in range(0, total, period):
+        result[start : start + count] = contacts[: total - start]
+        result[start + count : start + period] |= stays
+    return result
 
 
 def _sample(cls, character, motions, contacts, rate, cutoff):

@@ -11,7 +11,7 @@ NAMES = ("flight", "left", "right", "dual")
 SIMULATED_CLEARANCE = 0.0135
 
 _IN_PLACE_TRAVEL = 0.5  # [m]
-IPH=0.05
+IPH=0.03
 _MAJORITY = 0.1  # [s]
 
 

@@ -9,6 +9,7 @@ from .rotations import continuous, multiply, rotation_vector
 
 _MIN_BLEND = 0.5  # [s]
 _MAX_BLEND = 3.0  # [s]
+_COAST = 0.2  # [s] in which the end's speed dies away in a blend
 
 
 @dataclass(frozen=True)
@@ -48,34 +49,38 @@ class Trajectory:
         """Repeat the trajectory until it lasts `duration` [s].
 
         travel: (3,) displacement [m] from the first sample to the first of the next round. The
-        end is blended into the start by quintic polynomials over as long as no joint gets faster
-        in it than in the clip (or than the clip's median joint), from 0.5 to 3 s.
+        end is blended into the start over as long as nothing moves or accelerates faster in it
+        than in the clip (or than the clip's median joint), from 0.5 to 3 s. Returns the
+        trajectory and its period in samples.
         """
         count = round(duration * self.rate) + 1
         if len(self) >= count:
-            return Trajectory(
+            cut = Trajectory(
                 self.rate, self.root[:count], self.rotation[:count], self.angles[:count]
             )
+            return cut, count
         bridge = self._bridge(travel)
         period = len(self) + len(bridge)
         rounds = -(-count // period)
         root = [np.concatenate([self.root, bridge.root]) + k * travel for k in range(rounds)]
         rotation = np.concatenate([self.rotation, bridge.rotation])
         angles = np.concatenate([self.angles, bridge.angles])
-        return Trajectory(
+        looped = Trajectory(
             self.rate,
             np.concatenate(root)[:count],
             continuous(np.tile(rotation, (rounds, 1))[:count]),
             np.tile(angles, (rounds, 1))[:count],
         )
+        return looped, period
 
     def _bridge(self, travel):
         """The samples between the last one and the first of the next round."""
         smooth, velocity, _, speeds = self.smoothed(6.0)
-        fastest = np.abs(speeds).max(0)
-        allowed = np.maximum(fastest, np.median(fastest))
-        start = np.concatenate([self.root[-1], self.angles[-1]])
+        limits = _extremes(np.concatenate([smooth.root, smooth.angles], 1), self.rate)
+        # What hardly moves in the clip may move as much as most of it does.
+        limits = np.maximum(limits, np.median(limits[:, 3:], axis=1, keepdims=True))
         turns = 2 * np.pi * np.round((self.angles[-1] - self.angles[0]) / (2 * np.pi))
+        start = np.concatenate([self.root[-1], self.angles[-1]])
         # A joint angle that went round fully in the clip takes the short way back.
         goal = np.concatenate([self.root[0] + travel, self.angles[0] + turns])
         leave = np.concatenate([velocity[-1], speeds[-1]])
@@ -83,25 +88,25 @@ class Trajectory:
         turn = rotation_vector(multiply(self.rotation[-1] * [1, -1, -1, -1], self.rotation[0]))
         steps = round(_MIN_BLEND * self.rate)
         while True:
-            x = np.arange(1, steps) / steps
-            time = steps / self.rate
-            path = _quintic(x, start, goal, leave * time, arrive * time)
-            fast = np.abs(np.diff(path[:, 3:], axis=0)).max(0) * self.rate
-            if steps >= _MAX_BLEND * self.rate or (fast <= allowed * 1.001).all():
+            time = np.arange(1, steps)[:, None] / self.rate
+            left = steps / self.rate - time
+            x = time / (steps / self.rate)
+            weight = x**3 * (10 - 15 * x + 6 * x**2)
+            settle = start + leave * _COAST * (1 - np.exp(-time / _COAST))
+            depart = goal - arrive * _COAST * (1 - np.exp(-left / _COAST))
+            path = (1 - weight) * settle + weight * depart
+            whole = np.concatenate([start[None], path, goal[None]])
+            fast = _extremes(whole, self.rate)
+            if steps >= _MAX_BLEND * self.rate or (fast <= limits).all():
                 break
             steps += max(1, round(0.1 * self.rate))
-        weight = _quintic(x, np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1))
         rotation = multiply(self.rotation[-1], _exponential(weight * turn))
         return Trajectory(self.rate, path[:, :3], rotation, path[:, 3:])
 
 
-def _quintic(x, start, goal, leave, arrive):
-    """Polynomials (len(x), n) with given ends and slopes, and no acceleration at the ends."""
-    x = x[:, None]
-    blend = x**3 * (10 - 15 * x + 6 * x**2)
-    first = x - x**3 * (6 - 8 * x + 3 * x**2)
-    last = -(x**3) * (4 - 7 * x + 3 * x**2)
-    return start + (goal - start) * blend + leave * first + arrive * last
+def _extremes(path, rate):
+    """(2, n) largest speed and acceleration of (samples, n) values."""
+    return np.stack([np.abs(np.diff(path, k, axis=0)).max(0) * rate**k for k in (1, 2)])
 
 
 def _exponential(vectors):
