@@ -1,1 +1,37 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything of Poise that touches Blender.
+
+Importing this package imports nothing of Blender's, so that one module of it can be used alone.
+"""
+
+
+def register():
+    """Register the classes, the settings of a scene and the command `blender --command poise`."""
+    import bpy
+
+    from . import command_line, properties, session
+
+    for cls in _classes():
+        bpy.utils.register_class(cls)
+    properties.register()
+    session.register()
+    command_line.register()
+
+
+def unregister():
+    """Undo `register`: stop what runs and forget all results."""
+    import bpy
+
+    from . import command_line, properties, session
+
+    command_line.unregister()
+    session.unregister()
+    properties.unregister()
+    for cls in reversed(_classes()):
+        bpy.utils.unregister_class(cls)
+
+
+def _classes():
+    from . import operators, panels, properties
+
+    return (*properties.CLASSES, *operators.CLASSES, *panels.CLASSES)

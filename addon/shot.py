@@ -57,6 +57,7 @@ UNITS = {
     "rate": "Hz",
     "physics_rate": "Hz",
     "fps": "Hz",
+    "noise": "N m",
     "mass": "kg",
     "height": "m",
     "ground": "m",
@@ -83,6 +84,7 @@ class ShotOptions:
     balance: "foot_forces" or "virtual_forces"; None: that of the gains file, else foot_forces.
     rate: of control and physics [Hz].
     mass: of the body [kg]; None: from its height.
+    noise: motor noise [N m], as controller.Settings counts it.
     seed: of the motor noise.
     keys: how the result is written.
     """
@@ -96,6 +98,7 @@ class ShotOptions:
     balance: str | None = None
     rate: float = 300.0
     mass: float | None = None
+    noise: float = 0.0
     seed: int = 0
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
@@ -193,7 +196,10 @@ class Shot:
         self.character = controller.Character.from_motion(motion, mass=options.mass)
         self.gains = self._gains()
         settings = controller.Settings(
-            rate=options.rate, balance=self.gains.balance, seed=options.seed
+            rate=options.rate,
+            balance=self.gains.balance,
+            noise=options.noise,
+            seed=options.seed,
         )
         self.simulation = controller.Simulation(self.character, motion, self.gains, settings)
 
@@ -307,6 +313,7 @@ class Shot:
             "rate": _plain(self.simulation.rate),
             "physics_rate": _plain(self.simulation.rate),
             "balance": self.gains.balance,
+            "noise": options.noise,
             "seed": options.seed,
             "keys": asdict(options.keys),
             "versions": versions(),

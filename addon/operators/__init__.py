@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operators. What they do is elsewhere: here it is started, shown, stopped and reported."""
+
+from .bake import POISE_OT_bake, POISE_OT_discard, POISE_OT_show
+from .rig import POISE_OT_save_map
+from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
+
+__all__ = [
+    "CLASSES",
+    "POISE_OT_bake",
+    "POISE_OT_cancel",
+    "POISE_OT_discard",
+    "POISE_OT_inspect",
+    "POISE_OT_save_map",
+    "POISE_OT_show",
+    "POISE_OT_simulate",
+]
+
+CLASSES = (
+    POISE_OT_inspect,
+    POISE_OT_save_map,
+    POISE_OT_simulate,
+    POISE_OT_cancel,
+    POISE_OT_bake,
+    POISE_OT_show,
+    POISE_OT_discard,
+)

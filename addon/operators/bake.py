@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bake the simulation, compare it with its source, discard it."""
+
+from dataclasses import replace
+
+import bpy
+
+from ...controller.exceptions import PoiseError
+from .. import bake, session
+from ..properties import bake_options, chosen_armature, redraw
+from .job import MeasureJob
+from .modal import JobOperator, poll_idle
+
+
+def poll_simulated(cls, context):
+    """Whether the chosen armature has a simulation and nothing runs."""
+    if not poll_idle(cls, context):
+        return False
+    armature, _ = chosen_armature(context)
+    if session.result_of(context.scene, armature).recording is None:
+        cls.poll_message_set(f"There is no simulation of '{armature.name}': press Simulate first")
+        return False
+    return True
+
+
+class POISE_OT_bake(JobOperator, bpy.types.Operator):
+    """Write the simulated motion to a new action of the armature. The source action is kept"""
+
+    bl_idname = "poise.bake"
+    bl_label = "Bake"
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a simulation, and an armature whose action can be changed."""
+        if not poll_simulated(cls, context):
+            return False
+        armature, _ = chosen_armature(context)
+        if armature.mode == "EDIT":
+            cls.poll_message_set(f"'{armature.name}' is in Edit Mode: leave it first")
+            return False
+        return True
+
+    def make_job(self, context, armature):
+        """Bake at once, which is quick; the comparison is the job."""
+        shot = session.result_of(context.scene, armature).shot
+        shot.options = replace(shot.options, keys=bake_options(context.scene.poise))
+        shot.bake()
+        return MeasureJob(shot)
+
+    def _stop(self, context):
+        # What is baked stays, as one undo step; only the comparison with the source is missing.
+        super()._stop(context)
+        return {"FINISHED"}
+
+    stopped = "Baked; the comparison with the source was stopped"
+
+    def finished(self):
+        """Report the outcome."""
+        baked = self._job.shot.baked
+        self.report({"INFO"}, f"Baked {baked.keys} keys to '{baked.action}'")
+
+
+class POISE_OT_show(bpy.types.Operator):
+    """Animate the armature with the source action or with the baked one"""
+
+    bl_idname = "poise.show"
+    bl_label = "Show"
+    bl_options = {"REGISTER", "UNDO"}
+
+    which: bpy.props.EnumProperty(
+        name="Action",
+        description="Which action animates the armature",
+        items=(
+            ("source", "Source", "The original action"),
+            ("baked", "Baked", "The action that Poise baked"),
+        ),
+    )
+
+    @classmethod
+    def description(cls, _context, properties):
+        """A tooltip for each of the two buttons."""
+        return {
+            "source": "Animate the armature with the original action",
+            "baked": "Animate the armature with the action that Poise baked",
+        }[properties.which]
+
+    @classmethod
+    def poll(cls, context):
+        """Needs an armature."""
+        return poll_idle(cls, context)
+
+    def execute(self, context):
+        """Assign the action."""
+        armature, _ = chosen_armature(context)
+        try:
+            bake.show(context.scene, armature, self.which)
+        except PoiseError as error:
+            session.complain(context.scene.name, armature.name, str(error))
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return {"FINISHED"}
+
+
+class POISE_OT_discard(bpy.types.Operator):
+    """Forget the simulation and its ghost. What is baked stays"""
+
+    bl_idname = "poise.discard"
+    bl_label = "Discard"
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a simulation."""
+        return poll_simulated(cls, context)
+
+    def execute(self, context):
+        """Forget it."""
+        armature, _ = chosen_armature(context)
+        session.discard(context.scene, armature)
+        redraw()
+        return {"FINISHED"}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Long work on a shot, in slices short enough that the window stays alive.
+
+No operator in here: a job runs the same with and without a window.
+"""
+
+import contextlib
+import time
+
+import bpy
+
+from ...controller.exceptions import RigError
+from .. import bake, bake_target, compat, session
+from ..shot import Shot
+
+_DONE = object()
+
+
+class Job:
+    """Some stages of a shot, one after the other.
+
+    stages: (what it is doing, generator) pairs; each generator yields its progress from 0 to 1.
+    doing: the stage at work. progress: of that stage.
+    """
+
+    #: The stages sample the scene at other frames: nothing else may touch it meanwhile.
+    owns_scene = True
+
+    def __init__(self, shot, stages):
+        """stages: what it is doing, and a generator of progress from 0 to 1, for each."""
+        self.shot = shot
+        self.scene_name, self.armature_name = shot.scene.name, shot.armature.name
+        self.doing, self.progress = stages[0][0], 0.0
+        self._work = self._stages(stages)
+
+    def _stages(self, stages):
+        for self.doing, generator in stages:
+            self.progress = 0.0
+            for self.progress in generator:
+                yield
+
+    @property
+    def text(self):
+        """What is going on, for the progress bar."""
+        return f"{self.doing.capitalize()}: {self.progress:.0%}"
+
+    def start(self):
+        """Become the job at work. Raises PoiseError if there is another one."""
+        session.start(self)
+
+    def step(self, budget):
+        """Work for about `budget` seconds. Returns whether everything is done.
+
+        Raises PoiseError if it cannot go on; the job is over then.
+        """
+        try:
+            return self._step(budget)
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _step(self, budget):
+        until = time.perf_counter() + budget
+        self._demand_armature()
+        scene = self.shot.scene
+        frame, subframe = scene.frame_current, scene.frame_subframe
+        try:
+            while time.perf_counter() < until:
+                if next(self._work, _DONE) is _DONE:
+                    self._finish()
+                    return True
+        finally:
+            # Reading samples other frames; the window shows the user's own all the while.
+            if (scene.frame_current, scene.frame_subframe) != (frame, subframe):
+                scene.frame_set(frame, subframe=subframe)
+        return False
+
+    def _demand_armature(self):
+        scene = bpy.data.scenes.get(self.scene_name)
+        if scene is None:
+            raise RigError(
+                f"The scene '{self.scene_name}' was deleted or renamed while Poise was "
+                f"{self.doing}: undo that, or start again."
+            )
+        if self.armature_name not in scene.objects:
+            raise RigError(
+                f"The armature '{self.armature_name}' was deleted or renamed while Poise was "
+                f"{self.doing}: undo that, or start again."
+            )
+
+    def _finish(self):
+        session.end(self)
+        session.keep(self.scene_name, self.armature_name, self.shot)
+
+    def cancel(self):
+        """Stop, and leave the scene as it was."""
+        session.end(self)
+        # With the armature gone there is nothing to put back.
+        with contextlib.suppress(ReferenceError):
+            self._work.close()
+
+    def run(self):
+        """Do everything at once."""
+        while not self.step(float("inf")):
+            pass
+
+
+class InspectJob(Job):
+    """Read an armature's animation and measure the body."""
+
+    def __init__(self, scene, options):
+        shot = Shot(scene, options)
+        super().__init__(shot, _reading_stages(shot))
+
+
+class SimulateJob(Job):
+    """Read an armature's animation, measure the body and simulate it."""
+
+    def __init__(self, scene, options):
+        shot = Shot(scene, options)
+        super().__init__(shot, (*_reading_stages(shot), ("simulating", _simulate(shot))))
+
+    @property
+    def owns_scene(self):
+        """Once everything is read, the scene is free again."""
+        return self.recording is None
+
+    @property
+    def recording(self):
+        """What is simulated so far, or None."""
+        recording = self.shot.recording
+        return recording if recording is not None and len(recording) else None
+
+    @property
+    def text(self):
+        """What is going on, for the progress bar: simulated time, once there is any."""
+        if self.recording is None:
+            return super().text
+        motion = self.shot.reading.motion
+        reached = (len(self.recording) - 1) / motion.rate
+        return f"Simulating: {reached:.2f} of {motion.duration:.2f} s"
+
+    @property
+    def real_time_factor(self):
+        """Simulated seconds per second of computing; None before there are any."""
+        recording = self.recording
+        if recording is None or len(recording) < 2:
+            return None
+        return (len(recording) - 1) / self.shot.reading.motion.rate / recording.wall_time
+
+
+class MeasureJob(Job):
+    """Read a bake back and compare it with its source."""
+
+    def __init__(self, shot):
+        super().__init__(shot, (("comparing", shot.measure()),))
+
+
+def _reading_stages(shot):
+    return (("reading", _read(shot)), ("measuring the body", _prepare(shot)))
+
+
+def _read(shot):
+    """Read the source, also while its bake is shown."""
+    scene, armature = shot.scene, shot.armature
+    shows_bake = bake_target.mark_of(*compat.assigned(armature)) is not None
+    if shows_bake:
+        bake.show(scene, armature, "source")
+    try:
+        yield from shot.read()
+    finally:
+        if shows_bake:
+            bake.show(scene, armature, "baked")
+
+
+def _prepare(shot):
+    yield 0.0  # so that this is shown before the time that it takes
+    shot.prepare()
+
+
+def _simulate(shot):
+    for sample in shot.simulate():
+        yield (sample + 1) / len(shot.simulation)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all operators share that run a job in the window."""
+
+from ...controller.exceptions import PoiseError
+from .. import session
+from ..properties import chosen_armature, redraw
+
+#: Work this long in each turn [s], and ask for the next turn after this long [s]. What is left of
+#: a frame of the window goes to drawing and to the user.
+BUDGET = 0.016
+PERIOD = 0.02
+
+#: Moving about in the window harms nothing, even while the scene is being read.
+_HARMLESS = ("MOUSEMOVE", "INBETWEEN_MOUSEMOVE", "WINDOW_DEACTIVATE", "MIDDLEMOUSE")
+_HARMLESS_KINDS = ("WHEEL", "TRACKPAD", "NUMPAD_", "NDOF_")
+
+
+def poll_idle(cls, context):
+    """Whether an armature can be told and nothing runs; else the reason greys the button."""
+    job = session.job()
+    armature, reason = chosen_armature(context)
+    if job is not None:
+        cls.poll_message_set(f"Poise is {job.doing}: wait, or press Esc to stop it")
+    elif armature is None:
+        cls.poll_message_set(reason)
+    else:
+        return True
+    return False
+
+
+def poll_animated(cls, context):
+    """Whether the chosen armature can be read now."""
+    if not poll_idle(cls, context):
+        return False
+    armature, _ = chosen_armature(context)
+    animation = armature.animation_data
+    if armature.mode == "EDIT":
+        cls.poll_message_set(f"'{armature.name}' is in Edit Mode: leave it first")
+    elif animation is None or not (animation.action or animation.nla_tracks):
+        cls.poll_message_set(f"'{armature.name}' has no animation: give it an action")
+    else:
+        return True
+    return False
+
+
+class JobOperator:
+    """An operator that works on a job: at once as a function, in slices in the window.
+
+    Children define `make_job(context, armature)` and `finished()`.
+    """
+
+    #: What Esc reports.
+    stopped = "Stopped: the scene is as it was"
+
+    _timer = None
+    _job = None
+    _names = None
+
+    def execute(self, context):
+        """Do everything at once."""
+        try:
+            self._begin(context)
+            self._job.run()
+        except PoiseError as error:
+            return self._fail(str(error))
+        return self._succeed(context)
+
+    def invoke(self, context, _event):
+        """Begin, and go on in `modal`."""
+        try:
+            self._begin(context)
+        except PoiseError as error:
+            return self._fail(str(error))
+        manager = context.window_manager
+        self._timer = manager.event_timer_add(PERIOD, window=context.window)
+        manager.modal_handler_add(self)
+        context.workspace.status_text_set("Poise: Esc to stop")
+        redraw()
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context, event):
+        """One event of the window: a turn of the timer works on the job."""
+        job = self._job
+        if session.job() is not job:  # stopped by a button
+            return self._stop(context)
+        if event.type == "ESC" and event.value == "PRESS":
+            job.cancel()
+            return self._stop(context)
+        if event.type != "TIMER":
+            alone = job.owns_scene and not _harmless(context, event)
+            return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
+        try:
+            done = job.step(BUDGET)
+        except PoiseError as error:
+            self._leave(context)
+            return self._fail(str(error))
+        except BaseException:
+            self._leave(context)
+            raise
+        redraw()
+        if not done:
+            return {"PASS_THROUGH"}
+        self._leave(context)
+        return self._succeed(context)
+
+    def cancel(self, context):
+        """Blender ends the operator itself, with its window or its file."""
+        self._job.cancel()
+        self._leave(context)
+
+    def _begin(self, context):
+        armature, reason = chosen_armature(context)
+        if armature is None:
+            raise PoiseError(f"{reason}.")
+        self._names = context.scene.name, armature.name
+        job = self.make_job(context, armature)
+        job.start()
+        self._job = job
+
+    def _leave(self, context):
+        """Leave nothing behind in the window."""
+        if self._timer is not None:
+            context.window_manager.event_timer_remove(self._timer)
+            self._timer = None
+        if context.workspace is not None:
+            context.workspace.status_text_set(None)
+        redraw()
+
+    def _stop(self, context):
+        self._leave(context)
+        self.report({"INFO"}, self.stopped)
+        return {"CANCELLED"}
+
+    def _fail(self, message):
+        if self._names is not None:
+            session.complain(*self._names, message)
+        redraw()
+        self.report({"ERROR"}, message)
+        return {"CANCELLED"}
+
+    def _succeed(self, context):
+        self.finished()
+        redraw()
+        return {"FINISHED"}
+
+
+def _harmless(context, event):
+    """Whether an event cannot change the scene: moving about, and clicks in a sidebar, where
+    Poise's Stop button is."""
+    if event.type in _HARMLESS or event.type.startswith(_HARMLESS_KINDS):
+        return True
+    if event.type != "LEFTMOUSE":
+        return False
+    regions = (
+        region
+        for area in context.window.screen.areas
+        if area.type == "VIEW_3D"
+        for region in area.regions
+        if region.type == "UI"
+    )
+    return any(
+        0 <= event.mouse_x - region.x < region.width
+        and 0 <= event.mouse_y - region.y < region.height
+        for region in regions
+    )

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Save the rig map of an armature, to correct it or to use it elsewhere."""
+
+import bpy
+from bpy_extras.io_utils import ExportHelper
+
+from ...controller.exceptions import PoiseError
+from .. import rig, session
+from ..properties import chosen_armature
+from .modal import poll_idle
+
+
+class POISE_OT_save_map(ExportHelper, bpy.types.Operator):
+    """Save which bones carry which part of the body to a .json file, which can be edited and then
+    be chosen as Rig Map"""
+
+    bl_idname = "poise.save_map"
+    bl_label = "Save Map"
+
+    filename_ext = ".json"
+    filter_glob: bpy.props.StringProperty(
+        name="Filter", description="Files to list", default="*.json", options={"HIDDEN"}
+    )
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a map that was read."""
+        if not poll_idle(cls, context):
+            return False
+        armature, _ = chosen_armature(context)
+        if session.result_of(context.scene, armature).shot is None:
+            cls.poll_message_set("Measure the body or simulate first, which finds the map")
+            return False
+        return True
+
+    def execute(self, context):
+        """Write the file."""
+        armature, _ = chosen_armature(context)
+        try:
+            rig.save(session.result_of(context.scene, armature).shot.reading.rig_map, self.filepath)
+        except PoiseError as error:
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        self.report({"INFO"}, f"Saved '{self.filepath}'")
+        return {"FINISHED"}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measure a character, simulate it, stop."""
+
+import bpy
+
+from .. import session
+from ..properties import shot_options
+from .job import InspectJob, SimulateJob
+from .modal import JobOperator, poll_animated
+
+
+class POISE_OT_inspect(JobOperator, bpy.types.Operator):
+    """Read the animation and measure the body: height, mass, ground and scale.
+    Nothing in the scene changes"""
+
+    bl_idname = "poise.inspect"
+    bl_label = "Measure Body"
+
+    @classmethod
+    def poll(cls, context):
+        """Needs an animated armature."""
+        return poll_animated(cls, context)
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        return InspectJob(context.scene, shot_options(context, armature))
+
+    def finished(self):
+        """Report the outcome."""
+        character = self._job.shot.character
+        self.report({"INFO"}, f"A body of {character.height:.2f} m and {character.mass:.1f} kg")
+
+
+class POISE_OT_simulate(JobOperator, bpy.types.Operator):
+    """Let a physically simulated body perform the animation; it appears as a ghost.
+    Nothing in the scene changes before the result is baked. Esc stops"""
+
+    bl_idname = "poise.simulate"
+    bl_label = "Simulate"
+
+    @classmethod
+    def poll(cls, context):
+        """Needs an animated armature."""
+        return poll_animated(cls, context)
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        return SimulateJob(context.scene, shot_options(context, armature))
+
+    def finished(self):
+        """Report the outcome."""
+        recording = self._job.recording
+        if recording.success:
+            self.report({"INFO"}, f"Simulated {self._job.shot.reading.motion.duration:.2f} s")
+        else:
+            self.report({"WARNING"}, recording.why())
+
+
+class POISE_OT_cancel(bpy.types.Operator):
+    """Stop what Poise is doing; the scene is as it was before"""
+
+    bl_idname = "poise.cancel"
+    bl_label = "Stop"
+    bl_options = {"INTERNAL"}
+
+    @classmethod
+    def poll(cls, _context):
+        """Needs something to stop."""
+        if session.job() is None:
+            cls.poll_message_set("Nothing is running")
+            return False
+        return True
+
+    def execute(self, _context):
+        """Stop; the operator that runs notices at its next turn."""
+        session.stop()
+        return {"FINISHED"}

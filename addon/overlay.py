@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ghost: the simulated body, drawn over or beside the original in the 3D views.
+
+While a simulation runs the ghost shows its newest sample, afterwards the one of the current frame.
+Only what is drawn changes, nothing in the scene.
+"""
+
+from functools import lru_cache
+
+import bpy
+import gpu
+import numpy as np
+from gpu_extras.batch import batch_for_shader
+
+from ..controller.rotations import matrix_from_quaternion
+from ..controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
+from . import session
+
+#: Colours (red, green, blue, opacity) as on the screen: the body, a foot that touches the ground,
+#: a body that has fallen, and the outline.
+BODY = (0.22, 0.56, 0.86, 0.62)
+CONTACT = (1.0, 0.62, 0.18, 0.85)
+FALLEN = (0.88, 0.30, 0.26, 0.62)
+OUTLINE = (0.03, 0.10, 0.18, 0.85)
+#: Opacity of what is hidden behind or inside other things, relative to what is not.
+HIDDEN = 0.3
+#: Width of the outline [pixels].
+LINE = 1.5
+#: Rounding of boxes relative to their smallest half extent; points per quarter of a circle.
+ROUNDING, POINTS = 0.45, 6
+
+_handle = None
+
+
+def register():
+    """Draw ghosts in all 3D views from now on."""
+    global _handle
+    _handle = bpy.types.SpaceView3D.draw_handler_add(_draw, (), "WINDOW", "POST_VIEW")
+
+
+def unregister():
+    """Undo `register`."""
+    bpy.types.SpaceView3D.draw_handler_remove(_handle, "WINDOW")
+
+
+# --- What to draw --------------------------------------------------------------------------------
+
+
+def ghosts(scene):
+    """What is to be drawn in a scene: a list of (shot, index of the sample)."""
+    job = session.job()
+    found = []
+    running = None
+    if job is not None and job.scene_name == scene.name and getattr(job, "recording", None):
+        running = job.armature_name
+        found.append((job.shot, len(job.recording) - 1))
+    for result in session.results_in(scene):
+        if result.recording is not None and result.shot.reading.armature != running:
+            found.append((result.shot, sample_at(result.shot, scene.frame_current_final)))
+    return found
+
+
+def sample_at(shot, frame):
+    """Index of the simulated sample that is nearest to a frame of the scene."""
+    motion = shot.reading.motion
+    sample = round((frame - motion.first_frame) / motion.frame_step)
+    return min(max(sample, 0), len(shot.recording) - 1)
+
+
+def aside(motion, distance):
+    """(3,) displacement [m] by a distance to the left of the character, as it first stands."""
+    hips = motion.positions[0, [LANDMARK_INDEX["hip_l"], LANDMARK_INDEX["hip_r"]], :2]
+    left = hips[0] - hips[1]
+    length = np.linalg.norm(left)
+    left = left / length if length > 1e-6 else np.array([1.0, 0.0])
+    return distance * np.array([*left, 0.0])
+
+
+def posed(shot, sample, offset):
+    """World positions (V, 3) in scene units, normals (V, 3) and colours (V, 4) of a sample."""
+    recording = shot.recording
+    rotations = matrix_from_quaternion(recording.body_rotations[sample])
+    origins = recording.body_positions[sample] + offset
+    fell = recording.fell_at is not None and sample == len(recording) - 1
+    colours = np.full((len(rotations), 4), FALLEN if fell else BODY)
+    for side, touches in zip("lr", recording.contacts[sample], strict=True):
+        if touches and not fell:
+            colours[SEGMENT_INDEX[f"foot_{side}"]] = CONTACT
+    points, normals, owners = _solids(shot.character)
+    turns = rotations[owners]
+    return (
+        (np.einsum("vij,vj->vi", turns, points) + origins[owners]) / shot.reading.metres_per_unit,
+        np.einsum("vij,vj->vi", turns, normals),
+        colours[owners],
+    )
+
+
+# --- Solids --------------------------------------------------------------------------------------
+
+
+def _solids(character):
+    """All shapes of a character as one mesh in the frames of their segments: points (V, 3) [m],
+    normals (V, 3), index of the segment (V,)."""
+    parts = []
+    for shape in character.shapes:
+        points, normals = solid(shape.kind, shape.size)
+        turn = matrix_from_quaternion(np.array(shape.rotation, float))
+        owner = np.full(len(points), SEGMENT_INDEX[shape.segment])
+        parts.append((points @ turn.T + shape.position, normals @ turn.T, owner))
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+
+def solid(kind, size):
+    """Points and normals (V, 3) of a solid about its origin: a box with rounded edges, a capsule
+    along z, or a sphere. All of them are spheres that were cut into octants and pulled apart."""
+    directions, octants = _sphere()
+    if kind == "box":
+        half = np.array(size)
+        radius = ROUNDING * half.min()
+        stretch = half - radius
+    elif kind == "capsule":
+        radius, stretch = size[0], np.array([0.0, 0.0, size[1] / 2])
+    else:
+        radius, stretch = size[0], np.zeros(3)
+    return radius * directions + stretch * octants, directions
+
+
+@lru_cache
+def _sphere():
+    """Directions (V, 3) on a sphere and the signs (V, 3) of the octant that each belongs to; the
+    borders of the octants are there twice."""
+    quarter = np.linspace(0, np.pi / 2, POINTS)
+    height = np.concatenate([quarter - np.pi / 2, quarter])
+    turn = np.concatenate([quarter + i * np.pi / 2 for i in range(4)])
+    z_sign = np.repeat([-1.0, 1.0], POINTS)
+    x_sign, y_sign = (np.repeat(signs, POINTS) for signs in ([1.0, -1, -1, 1], [1.0, 1, -1, -1]))
+    height, turn = np.meshgrid(height, turn, indexing="ij")
+    directions = np.stack(
+        [np.cos(height) * np.cos(turn), np.cos(height) * np.sin(turn), np.sin(height)], -1
+    )
+    octants = np.stack(np.broadcast_arrays(x_sign, y_sign, z_sign[:, None]), -1)
+    return directions.reshape(-1, 3), octants.reshape(-1, 3)
+
+
+@lru_cache
+def _triangles(count):
+    """(T, 3) vertex indices of `count` solids after one another, counter-clockwise from outside."""
+    rows, columns = 2 * POINTS, 4 * POINTS
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    a, b = grid[:-1], np.roll(grid, -1, 1)[:-1]
+    c, d = np.roll(grid, -1, 1)[1:], grid[1:]
+    sides = np.stack([np.stack([a, b, c], -1), np.stack([a, c, d], -1)]).reshape(-1, 3)
+    # A box is open at its poles: the four octants' corners there are a flat face.
+    low, high = grid[0, ::POINTS], grid[-1, ::POINTS]
+    caps = [low[[0, 2, 1]], low[[0, 3, 2]], high[[0, 1, 2]], high[[0, 2, 3]]]
+    faces = np.concatenate([sides, caps])
+    starts = np.arange(count)[:, None, None] * grid.size
+    return (faces + starts).reshape(-1, 3).astype(np.int32)
+
+
+# --- Drawing -------------------------------------------------------------------------------------
+
+_VERTEX = """
+void main()
+{
+  shade = color;
+  direction = normal;
+  view = eye.xyz - eye.w * pos;
+  gl_Position = matrix * vec4(pos, 1.0);
+  vec2 side = (matrix * vec4(normal, 0.0)).xy * line.yz;
+  gl_Position.xy += line.x * gl_Position.w * normalize(side + 1e-9) / line.yz;
+}
+"""
+
+_FRAGMENT = """
+void main()
+{
+  if (line.x > 0.0) {
+    result = vec4(shade.rgb, shade.a * line.w);
+    return;
+  }
+  vec3 n = normalize(direction);
+  float facing = abs(dot(n, normalize(view)));
+  float light = 0.55 + 0.30 * facing + 0.25 * max(n.z, 0.0);
+  float rim = pow(1.0 - facing, 2.0);
+  result = vec4(shade.rgb * light + 0.25 * rim, min(1.0, shade.a + 0.3 * rim) * line.w);
+}
+"""
+
+
+@lru_cache
+def _shader():
+    """One lit colour a vertex, or a flat outline.
+
+    matrix: from world to clip space. eye: where one looks from (w 1), or the direction to there
+    (w 0). line: swelling [pixels], half the size of the region [pixels], opacity.
+    """
+    between = gpu.types.GPUStageInterfaceInfo("poise_ghost")
+    between.smooth("VEC4", "shade")
+    between.smooth("VEC3", "direction")
+    between.smooth("VEC3", "view")
+    info = gpu.types.GPUShaderCreateInfo()
+    info.push_constant("MAT4", "matrix")
+    info.push_constant("VEC4", "eye")
+    info.push_constant("VEC4", "line")
+    info.vertex_in(0, "VEC3", "pos")
+    info.vertex_in(1, "VEC3", "normal")
+    info.vertex_in(2, "VEC4", "color")
+    info.vertex_out(between)
+    info.fragment_out(0, "VEC4", "result")
+    info.vertex_source(_VERTEX)
+    info.fragment_source(_FRAGMENT)
+    return gpu.shader.create_from_info(info)
+
+
+def _draw():
+    """Draw all ghosts of the scene in the 3D view that is being drawn."""
+    context = bpy.context
+    scene = context.scene
+    settings = scene.poise
+    if settings.ghost == "HIDDEN" or not context.space_data.overlay.show_overlays:
+        return
+    for shot, sample in ghosts(scene):
+        motion = shot.reading.motion
+        distance = settings.ghost_distance if settings.ghost == "BESIDE" else 0.0
+        mesh = posed(shot, sample, aside(motion, distance))
+        _draw_mesh(context.region, context.region_data, mesh, len(shot.character.shapes))
+
+
+def _draw_mesh(region, view, mesh, count):
+    points, normals, colours = (np.ascontiguousarray(array, np.float32) for array in mesh)
+    shader = _shader()
+    triangles = _triangles(count)
+    body = batch_for_shader(
+        shader, "TRIS", {"pos": points, "normal": normals, "color": colours}, indices=triangles
+    )
+    outlines = np.broadcast_to(np.float32(OUTLINE), colours.shape).copy()
+    outline = batch_for_shader(
+        shader, "TRIS", {"pos": points, "normal": normals, "color": outlines}, indices=triangles
+    )
+    shader.bind()
+    shader.uniform_float("matrix", view.perspective_matrix)
+    back = view.view_matrix.inverted()
+    eye = back.translation if view.is_perspective else back.col[2].xyz
+    shader.uniform_float("eye", (*eye, float(view.is_perspective)))
+    half = (region.width / 2, region.height / 2)
+
+    def draw(batch, swelling=0.0, opacity=1.0):
+        shader.uniform_float("line", (swelling, *half, opacity))
+        batch.draw(shader)
+
+    state = gpu.state
+    before = state.depth_test_get(), state.depth_mask_get(), state.blend_get()
+    state.blend_set("ALPHA")
+    state.depth_mask_set(False)
+    state.depth_test_set("GREATER")
+    draw(body, opacity=HIDDEN)
+    # Depth first, so that the ghost's own parts do not shine through each other.
+    state.depth_test_set("LESS_EQUAL")
+    state.depth_mask_set(True)
+    state.color_mask_set(False, False, False, False)
+    draw(body)
+    state.color_mask_set(True, True, True, True)
+    state.depth_mask_set(False)
+    draw(body)
+    state.face_culling_set("FRONT")
+    draw(outline, swelling=LINE)
+    state.face_culling_set("NONE")
+    state.depth_test_set(before[0])
+    state.depth_mask_set(before[1])
+    state.blend_set(before[2])

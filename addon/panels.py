@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tab *Poise* in the sidebar of the 3D view.
+
+Whatever is shown here is looked up anew at each drawing, so undo and redo cannot leave it behind.
+"""
+
+import textwrap
+from functools import lru_cache
+
+import bpy
+import numpy as np
+
+from ..controller.exceptions import MotionError, RigError
+from ..controller.measures import MAXIMA
+from . import bake_target, compat, reference, rig, session
+from .operators import (
+    POISE_OT_bake,
+    POISE_OT_cancel,
+    POISE_OT_discard,
+    POISE_OT_inspect,
+    POISE_OT_save_map,
+    POISE_OT_show,
+    POISE_OT_simulate,
+)
+from .properties import chosen_armature
+
+#: Errors of a simulation as they are shown: key of the report, label, format with the unit.
+ERROR_ROWS = (
+    ("pose_error", "Pose", "{:.3f} m"),
+    ("stance_error", "Stance", "{:.0%}"),
+    ("slide_error", "Foot slide", "{:.3f} m/s"),
+    ("torque_error", "Torque", "{:.0f} N m"),
+)
+#: Other figures of a simulation, likewise.
+OTHER_ROWS = (
+    ("tracking_error", "Joints off", "{:.0f} mm"),
+    ("tracking_error_local", "… about the root", "{:.0f} mm"),
+    ("residual", "Help from outside", "{:.0f} N"),
+    ("reward", "Reward (at most 2)", "{:.2f}"),
+    ("real_time_factor", "Speed", "{:.1f} × real time"),
+)
+#: Measures of a bake: before and after.
+BAKE_ROWS = (
+    ("foot_slide", "Foot slide", "{:.3f} m/s"),
+    ("foot_penetration", "Foot in ground", "{:.0f} mm"),
+    ("jitter", "Jitter", "{:.0f} m/s³"),
+    ("zmp_inside", "ZMP inside", "{:.0%}"),
+    ("pulls_on_ground", "Pulls on ground", "{:.0%}"),
+)
+
+
+class _Panel:
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_category = "Poise"
+
+    def draw(self, context):
+        """Blender calls this for every drawing."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        armature, reason = chosen_armature(context)
+        self.content(layout, context, armature, reason)
+
+
+class POISE_PT_character(_Panel, bpy.types.Panel):
+    """Whom to simulate."""
+
+    bl_label = "Character"
+
+    def content(self, layout, context, armature, reason):
+        """The armature, its rig map, its body."""
+        settings = context.scene.poise
+        layout.active = session.job() is None
+        placeholder = armature.name if armature else ""
+        layout.prop(settings, "armature", placeholder=placeholder)
+        if armature is None:
+            _sentence(layout, context, f"{reason}.", "INFO")
+            return
+        layout.prop(settings, "rig", placeholder="Automatic", icon="ARMATURE_DATA")
+        result = session.result_of(context.scene, armature)
+        _draw_map(layout, context, armature)
+        row = layout.row(heading="Mass (kg)")
+        row.prop(settings, "use_mass", text="")
+        sub = row.row()
+        sub.active = settings.use_mass
+        sub.prop(settings, "mass", text="")
+        _draw_body(layout, result)
+
+
+def _draw_map(layout, context, armature):
+    """Which rig map was found, and how; what it lacks."""
+    rig_map, problem = _known_map(context, armature)
+    column = layout.column(align=True)
+    if problem:
+        _sentence(column, context, problem, "ERROR")
+    elif rig_map is None:
+        _fact(column, "Found", "at the first reading")
+    else:
+        _fact(column, "Found", rig_map.name)
+        _fact(column, "By", "geometry (detected)" if rig_map.detected else "bone names")
+        missing = ", ".join(map(rig.label, rig_map.missing))
+        _fact(column, "Missing", missing or "nothing")
+
+
+def _known_map(context, armature):
+    """The RigMap of an armature and the problem with it: as it was read, else as the names of its
+    bones say. Both are empty if it has to be detected."""
+    shot = session.result_of(context.scene, armature).shot
+    name = context.scene.poise.rig
+    if shot is not None and (shot.options.rig or "") == name:
+        return shot.reading.rig_map, ""
+    return _map_by_names(armature.name, tuple(armature.data.bones.keys()), name)
+
+
+@lru_cache(maxsize=16)
+def _map_by_names(armature_name, _bones, name):
+    """The map that fits the names of an armature's bones. Cached: panels are drawn all the time."""
+    armature = bpy.data.objects[armature_name]
+    # Without frames the map would be looked for in the animation, which may not be sampled here.
+    rest = np.array([[bone.matrix_local for bone in armature.data.bones]], float)
+    try:
+        found = rig.find(armature, rest, name or None)
+    except RigError as error:
+        return None, str(error) if name else ""
+    return (None if found.detected else found), ""
+
+
+def _draw_body(layout, result):
+    """What is known of the body."""
+    shot = result.shot
+    column = layout.column(align=True)
+    if shot is not None and shot.character is not None:
+        character, scale = shot.character, shot.reading.metres_per_unit
+        given = "given" if shot.options.mass is not None else "from height"
+        _fact(column, "Mass", f"{character.mass:.1f} kg ({given})")
+        _fact(column, "Height", f"{character.height:.2f} m")
+        _fact(column, "Ground", f"{character.ground:.3f} m")
+        _fact(column, "Scale", f"1 unit = {scale:.4g} m")
+    layout.operator(POISE_OT_inspect.bl_idname, icon="DRIVER_DISTANCE")
+
+
+class POISE_PT_bones(_Panel, bpy.types.Panel):
+    """Which bones carry what."""
+
+    bl_label = "Bones"
+    bl_parent_id = "POISE_PT_character"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a map."""
+        armature, _ = chosen_armature(context)
+        return armature is not None and _known_map(context, armature)[0] is not None
+
+    def content(self, layout, context, armature, _reason):
+        """One line a part of the body."""
+        rig_map, _ = _known_map(context, armature)
+        column = layout.column(align=True)
+        for slot, bones in rig_map.bones.items():
+            _fact(column, rig.label(slot).capitalize(), ", ".join(bones))
+        layout.operator(POISE_OT_save_map.bl_idname, icon="EXPORT")
+
+
+class POISE_PT_simulate(_Panel, bpy.types.Panel):
+    """How to simulate, and the button."""
+
+    bl_label = "Simulate"
+
+    def content(self, layout, context, armature, _reason):
+        """Range, controller, button; progress while a job is at work."""
+        settings = context.scene.poise
+        job = session.job()
+        column = layout.column()
+        column.active = job is None
+        column.row().prop(settings, "frames", expand=True)
+        if settings.frames == "CUSTOM":
+            sub = column.column(align=True)
+            sub.prop(settings, "first_frame", text="First")
+            sub.prop(settings, "last_frame", text="Last")
+        else:
+            _fact(column, "Range", _range_words(context, armature))
+        sub = column.row()
+        sub.active = not settings.gains
+        sub.prop(settings, "balance")
+        column.prop(settings, "gains", placeholder="Default gains")
+        # Names with units are too long to stand beside their fields.
+        column = column.column(align=True)
+        column.use_property_split = False
+        column.prop(settings, "rate")
+        column.prop(settings, "noise")
+        sub = column.row()
+        sub.active = settings.noise > 0
+        sub.prop(settings, "seed")
+        if job is None:
+            row = layout.row()
+            row.scale_y = 1.5
+            row.operator(POISE_OT_simulate.bl_idname, icon="PLAY")
+        else:
+            _draw_job(layout, job)
+
+
+def _draw_job(layout, job):
+    """Progress of the job at work, and the button that stops it."""
+    row = layout.row(align=True)
+    row.scale_y = 1.5
+    row.progress(factor=job.progress, text=job.text)
+    row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
+    factor = getattr(job, "real_time_factor", None)
+    row = layout.row()
+    row.label(text=f"{factor:.1f} × real time" if factor else "")
+    sub = row.row()
+    sub.alignment = "RIGHT"
+    sub.label(text="stops", icon="EVENT_ESC")
+
+
+def _range_words(context, armature):
+    """The frames that will be simulated."""
+    scene = context.scene
+    if scene.poise.frames == "SCENE":
+        if scene.use_preview_range:
+            return f"{scene.frame_preview_start} to {scene.frame_preview_end} (preview)"
+        return f"{scene.frame_start} to {scene.frame_end}"
+    if armature is None or armature.animation_data is None:
+        return "–"
+    try:
+        first, last = reference.animated_range(armature, *compat.assigned(armature))
+    except MotionError:
+        return "–"
+    return f"{first:g} to {last:g}"
+
+
+class POISE_PT_result(_Panel, bpy.types.Panel):
+    """What became of it."""
+
+    bl_label = "Result"
+
+    @classmethod
+    def poll(cls, context):
+        """Needs an attempt."""
+        armature, _ = chosen_armature(context)
+        if armature is None:
+            return False
+        result = session.result_of(context.scene, armature)
+        return bool(result.error or result.recording)
+
+    def content(self, layout, context, armature, _reason):
+        """Success or fall, measures, the ghost."""
+        result = session.result_of(context.scene, armature)
+        if result.error:
+            _sentence(layout, context, result.error, "ERROR")
+        if result.recording is None:
+            return
+        _draw_outcome(layout, context, result)
+        _draw_ghost(layout, context.scene.poise)
+
+
+class POISE_PT_measures(_Panel, bpy.types.Panel):
+    """The figures of the result."""
+
+    bl_label = "Measures"
+    bl_parent_id = "POISE_PT_result"
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a simulation."""
+        armature, _ = chosen_armature(context)
+        return bool(armature and session.result_of(context.scene, armature).recording)
+
+    def content(self, layout, context, armature, _reason):
+        """Tables against the reference, and of the bake before and after."""
+        result = session.result_of(context.scene, armature)
+        shot = result.shot
+        summary = result.summary
+        table = layout.box().column(align=True)
+        _table_row(table, "Error", "Mean", "Limit", head=True)
+        for name, label, form in ERROR_ROWS:
+            _table_row(table, label, form.format(summary[name]), form.format(MAXIMA[name]))
+        table = layout.box().column(align=True)
+        for name, label, form in OTHER_ROWS:
+            _table_row(table, label, form.format(summary[name]), factor=0.55)
+        if not shot.measures:
+            return
+        table = layout.box().column(align=True)
+        _table_row(table, "Bake", "Before", "After", head=True)
+        for name, label, form in BAKE_ROWS:
+            _table_row(table, label, *(_figure(form, value) for value in shot.measures[name]))
+
+
+def _draw_outcome(layout, context, result):
+    """Whether it stood, in a box that tells at a glance."""
+    recording, motion = result.recording, result.shot.reading.motion
+    box = layout.box()
+    if recording.success:
+        last = motion.frame(len(motion) - 1)
+        text = f"Stood to the end ({motion.duration:.2f} s, frame {last:g})"
+        _sentence(box, context, text, "CHECKMARK")
+    else:
+        box.alert = True
+        _sentence(box, context, recording.why(), "CANCEL")
+
+
+def _draw_ghost(layout, settings):
+    """How the ghost is shown."""
+    layout.row().prop(settings, "ghost", expand=True)
+    if settings.ghost == "BESIDE":
+        row = layout.row()
+        row.use_property_split = False
+        row.prop(settings, "ghost_distance")
+
+
+class POISE_PT_bake(_Panel, bpy.types.Panel):
+    """How to bake, and the button; afterwards, compare."""
+
+    bl_label = "Bake"
+
+    def content(self, layout, context, armature, _reason):
+        """Keys, root motion, blending, button, switch."""
+        settings = context.scene.poise
+        column = layout.column()
+        column.active = session.job() is None
+        column.prop(settings, "keys")
+        if settings.keys == "NTH":
+            column.prop(settings, "key_every")
+        elif settings.keys == "TOLERANCE":
+            column.prop(settings, "tolerance")
+        column.prop(settings, "interpolation")
+        column.row().prop(settings, "root_motion", expand=True)
+        sub = column.column(align=True)
+        sub.use_property_split = False
+        sub.prop(settings, "blend_in")
+        sub.prop(settings, "blend_out")
+        row = layout.row(align=True)
+        row.scale_y = 1.5
+        row.operator(POISE_OT_bake.bl_idname, icon="ACTION")
+        row.operator(POISE_OT_discard.bl_idname, text="", icon="TRASH")
+        if armature is not None:
+            _draw_switch(layout, context, armature)
+
+
+def _draw_switch(layout, context, armature):
+    """The switch between source and bake, if there is a bake."""
+    animation = compat.assigned(armature)
+    baked = bake_target.mark_of(*animation) is not None
+    if not baked and bake_target.find_bake(armature, *animation) is None:
+        return
+    row = layout.row(align=True)
+    for which, label, pressed in (("source", "Source", not baked), ("baked", "Baked", baked)):
+        row.operator(POISE_OT_show.bl_idname, text=label, depress=pressed).which = which
+    _fact(layout, "Action", animation[0].name if animation[0] else "NLA strips")
+
+
+# --- Pieces --------------------------------------------------------------------------------------
+
+
+def _fact(layout, label, text):
+    """A name and a value, aligned like the properties."""
+    row = layout.row()
+    row.scale_y = 0.8
+    split = row.split(factor=0.4)
+    left = split.row()
+    left.alignment = "RIGHT"
+    left.label(text=label)
+    split.label(text=text)
+
+
+def _table_row(layout, label, *values, head=False, factor=0.36):
+    """A line of a table: figures stand right, in columns of equal width."""
+    row = layout.row()
+    row.scale_y = 0.8
+    row.active = not head
+    split = row.split(factor=factor)
+    split.label(text=label)
+    cells = split.grid_flow(columns=len(values), even_columns=True)
+    for value in values:
+        cell = cells.row()
+        cell.alignment = "RIGHT"
+        cell.label(text=value)
+
+
+def _figure(form, value):
+    return form.format(value) if np.isfinite(value) else "–"
+
+
+def _sentence(layout, context, text, icon):
+    """A sentence, broken into lines as the sidebar's width has it."""
+    scale = context.preferences.system.ui_scale
+    letters = max(16, int((context.region.width / scale - 70) / 6.2))
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    for i, line in enumerate(textwrap.wrap(text, letters)):
+        column.label(text=line, icon="BLANK1" if i else icon)
+
+
+CLASSES = (
+    POISE_PT_character,
+    POISE_PT_bones,
+    POISE_PT_simulate,
+    POISE_PT_result,
+    POISE_PT_measures,
+    POISE_PT_bake,
+)

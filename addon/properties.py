@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings of a scene: `scene.poise`.
+
+Lengths and masses are in metres and kilograms whatever the scene's unit scale says, and their
+names say so: Blender would multiply a property of unit MASS by the cube of that scale, and show a
+body of 70 kg in a scene in centimetres as 70 mg.
+"""
+
+import bpy
+from bpy.props import (
+    BoolProperty,
+    EnumProperty,
+    FloatProperty,
+    IntProperty,
+    PointerProperty,
+    StringProperty,
+)
+
+from . import bake, rig, shot
+
+
+def redraw():
+    """Draw all 3D views again, ghosts and panels."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                area.tag_redraw()
+
+
+def _redraw(_settings, _context):
+    redraw()
+
+
+def _is_armature(_settings, thing):
+    return thing.type == "ARMATURE"
+
+
+def _rig_names(_settings, _context, _text):
+    return [rig_map.name for rig_map in rig.load_maps()]
+
+
+class POISE_PG_settings(bpy.types.PropertyGroup):
+    """How Poise simulates and bakes in this scene."""
+
+    # --- Character
+    armature: PointerProperty(
+        name="Armature",
+        description="Armature to simulate; empty: the active one, or the only one of the scene",
+        type=bpy.types.Object,
+        poll=_is_armature,
+    )
+    rig: StringProperty(
+        name="Rig Map",
+        description="Which bones carry which part of the body: the name of a rig map or a .json "
+        "file; empty: found by the names of the bones, else detected from their motion",
+        search=_rig_names,
+        search_options={"SUGGESTION"},
+    )
+    use_mass: BoolProperty(
+        name="Own Mass",
+        description="Give the mass of the body; otherwise it follows from the height",
+    )
+    mass: FloatProperty(
+        name="Mass (kg)",
+        description="Mass of the whole body [kg]",
+        default=70.0,
+        min=1.0,
+        max=1000.0,
+        soft_min=5.0,
+        soft_max=150.0,
+        step=100,
+        precision=1,
+    )
+
+    # --- Simulate
+    frames: EnumProperty(
+        name="Frames",
+        description="Which frames to simulate",
+        items=(
+            ("ACTION", "Action", "All frames that the action has keys for"),
+            ("SCENE", "Scene", "The scene's frame range, or its preview range if that is on"),
+            ("CUSTOM", "Custom", "Frames of your choice"),
+        ),
+    )
+    first_frame: IntProperty(
+        name="First Frame", description="First frame to simulate; the body starts in this pose"
+    )
+    last_frame: IntProperty(name="Last Frame", description="Last frame to simulate", default=250)
+    gains: StringProperty(
+        name="Gains",
+        description="File of gains to control the body with; empty: the default gains of the "
+        "balance mode, scaled to the body",
+        subtype="FILE_PATH",
+    )
+    balance: EnumProperty(
+        name="Balance",
+        description="How the body keeps its balance; a file of gains has its own mode",
+        items=(
+            (
+                "FOOT_FORCES",
+                "Foot Forces",
+                "Distribute the force that balance needs over the feet, within what a foot can "
+                "push without tipping",
+            ),
+            (
+                "VIRTUAL_FORCES",
+                "Virtual Forces",
+                "A virtual force on the centre of mass and torques on the trunk, through the "
+                "stance legs",
+            ),
+        ),
+    )
+    rate: IntProperty(
+        name="Rate (Hz)",
+        description="Steps of control and physics per second [Hz]; more is steadier and slower",
+        default=300,
+        min=50,
+        max=10000,
+        soft_min=120,
+        soft_max=3000,
+        step=60,
+    )
+    noise: FloatProperty(
+        name="Motor Noise (N m)",
+        description="Random torque on every joint, as muscles have it [N m]",
+        min=0.0,
+        max=1000.0,
+        soft_max=20.0,
+        step=50,
+        precision=1,
+    )
+    seed: IntProperty(
+        name="Seed",
+        description="Number that the random torques are drawn from: the same seed gives the same "
+        "result",
+        min=0,
+    )
+
+    # --- Ghost
+    ghost: EnumProperty(
+        name="Ghost",
+        description="Where to show the simulated body in the 3D view",
+        items=(
+            ("OVER", "Over", "On the original"),
+            ("BESIDE", "Beside", "Beside the original"),
+            ("HIDDEN", "Hidden", "Nowhere"),
+        ),
+        update=_redraw,
+    )
+    ghost_distance: FloatProperty(
+        name="Distance (m)",
+        description="How far to its own left the ghost stands beside the original [m]",
+        default=1.0,
+        soft_min=-5.0,
+        soft_max=5.0,
+        step=10,
+        update=_redraw,
+    )
+
+    # --- Bake
+    keys: EnumProperty(
+        name="Keys",
+        description="Where to set keys",
+        items=(
+            ("EVERY", "Every Frame", "A key at every simulated frame"),
+            ("NTH", "Every n-th Frame", "A key at every n-th simulated frame"),
+            ("SOURCE", "As in Source", "Keys where the original action has them"),
+            ("TOLERANCE", "Simplified", "As few keys as keep the motion within a tolerance"),
+        ),
+    )
+    key_every: IntProperty(
+        name="Every (frames)",
+        description="Distance between keys [frames]",
+        default=2,
+        min=1,
+        soft_max=30,
+    )
+    tolerance: FloatProperty(
+        name="Tolerance (mm)",
+        description="Largest distance of any joint from the simulated one [mm]",
+        default=1.0,
+        min=0.001,
+        soft_max=50.0,
+        step=10,
+        precision=2,
+    )
+    interpolation: EnumProperty(
+        name="Interpolation",
+        description="Interpolation between the keys",
+        items=(
+            ("LINEAR", "Linear", "Straight lines between keys"),
+            ("BEZIER", "Bézier", "Smooth curves through the keys"),
+            ("CONSTANT", "Constant", "Hold each key until the next"),
+        ),
+    )
+    root_motion: EnumProperty(
+        name="Root Motion",
+        description="What takes the displacement of the body",
+        items=(
+            ("BONE", "Bone", "The root bone"),
+            ("OBJECT", "Object", "The armature object"),
+        ),
+    )
+    blend_in: IntProperty(
+        name="Blend In (frames)",
+        description="Go from the original pose to the simulated one over so many frames [frames]",
+        min=0,
+        soft_max=100,
+    )
+    blend_out: IntProperty(
+        name="Blend Out (frames)",
+        description="Go from the simulated pose back to the original one over so many frames "
+        "[frames]",
+        min=0,
+        soft_max=100,
+    )
+
+
+CLASSES = (POISE_PG_settings,)
+
+
+def register():
+    """Give every scene its settings."""
+    bpy.types.Scene.poise = PointerProperty(type=POISE_PG_settings)
+
+
+def unregister():
+    """Undo `register`."""
+    del bpy.types.Scene.poise
+
+
+def chosen_armature(context):
+    """The armature that the settings and the selection mean; (object, reason why there is none)."""
+    scene = context.scene
+    chosen = scene.poise.armature
+    if chosen is not None:
+        if chosen.name in scene.objects and chosen.type == "ARMATURE":
+            return chosen, ""
+        return None, f"'{chosen.name}' is not in this scene any more: choose another armature"
+    active = context.active_object
+    for thing in (active, active.find_armature() if active else None):
+        if thing is not None and thing.type == "ARMATURE":
+            return thing, ""
+    armatures = [thing for thing in scene.objects if thing.type == "ARMATURE"]
+    if len(armatures) == 1:
+        return armatures[0], ""
+    if armatures:
+        return None, "The scene has several armatures: choose or select one"
+    return None, "The scene has no armature: add or import an animated character"
+
+
+def shot_options(context, armature):
+    """The settings of the scene as ShotOptions."""
+    scene, settings = context.scene, context.scene.poise
+    ranges = {
+        "ACTION": None,
+        "CUSTOM": (settings.first_frame, settings.last_frame),
+        "SCENE": (scene.frame_start, scene.frame_end),
+    }
+    if scene.use_preview_range:
+        ranges["SCENE"] = (scene.frame_preview_start, scene.frame_preview_end)
+    return shot.ShotOptions(
+        armature=armature.name,
+        frames=ranges[settings.frames],
+        rig=settings.rig or None,
+        gains=bpy.path.abspath(settings.gains) if settings.gains else None,
+        balance=None if settings.gains else settings.balance.lower(),
+        rate=float(settings.rate),
+        mass=settings.mass if settings.use_mass else None,
+        noise=settings.noise,
+        seed=settings.seed,
+    )
+
+
+def bake_options(settings):
+    """The settings of the scene as BakeOptions."""
+    keys = settings.keys
+    return bake.BakeOptions(
+        key_every=settings.key_every if keys == "NTH" else 1,
+        tolerance=settings.tolerance if keys == "TOLERANCE" else 0.0,
+        source_keys=keys == "SOURCE",
+        interpolation=settings.interpolation,
+        root_motion=settings.root_motion,
+        blend_in=settings.blend_in,
+        blend_out=settings.blend_out,
+    )

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Poise remembers while Blender runs: the job at work, and the result of each armature.
+
+None of it is in the .blend file. Everything is kept under names: references to data-blocks become
+invalid with every undo.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import bpy
+
+from ..controller.exceptions import PoiseError
+
+
+@dataclass
+class Result:
+    """What is known of one armature in one scene.
+
+    shot: the last one that was read, and perhaps simulated and baked, to the end; None before.
+    error: why the last attempt failed, in a sentence; empty if it did not.
+    """
+
+    shot: object = None
+    error: str = ""
+
+    @property
+    def recording(self):
+        """The simulation, if there is one that moved; else None."""
+        recording = self.shot.recording if self.shot else None
+        return recording if recording is not None and len(recording) else None
+
+    @cached_property
+    def summary(self):
+        """The figures of the simulation by name; it is shown at every drawing."""
+        return self.recording.summary()
+
+
+_results = {}
+_job = None
+
+
+def result_of(scene, armature):
+    """The Result of an armature in a scene; an empty one if there is none."""
+    return _results.get((scene.name, armature.name)) or Result()
+
+
+def results_in(scene):
+    """The results of all armatures that are (still) in a scene."""
+    return [
+        result
+        for (scene_name, armature_name), result in _results.items()
+        if scene_name == scene.name and armature_name in scene.objects
+    ]
+
+
+def keep(scene_name, armature_name, shot):
+    """Remember a shot as the result of its armature."""
+    _results[scene_name, armature_name] = Result(shot)
+
+
+def complain(scene_name, armature_name, message):
+    """Remember why something failed; the result from before stays."""
+    _results.setdefault((scene_name, armature_name), Result()).error = message
+
+
+def discard(scene, armature):
+    """Forget the result of an armature."""
+    _results.pop((scene.name, armature.name), None)
+
+
+def job():
+    """The job at work, or None."""
+    return _job
+
+
+def start(new_job):
+    """Make a job the one at work. Raises PoiseError if another one is."""
+    global _job
+    if _job is not None:
+        raise PoiseError(f"Poise is still {_job.doing}: wait for it, or press Esc to stop it.")
+    _job = new_job
+
+
+def end(ended_job):
+    """A job is over; does nothing if it is not the one at work."""
+    global _job
+    if _job is ended_job:
+        _job = None
+
+
+def stop():
+    """Cancel the job at work, if any."""
+    if _job is not None:
+        _job.cancel()
+
+
+def clear():
+    """Stop what runs and forget everything."""
+    stop()
+    _results.clear()
+
+
+@bpy.app.handlers.persistent
+def _before_load(*_):
+    clear()
+
+
+def register():
+    """Forget everything when another file is loaded, from now on."""
+    from . import overlay
+
+    bpy.app.handlers.load_pre.append(_before_load)
+    overlay.register()
+
+
+def unregister():
+    """Undo `register`, and forget everything now."""
+    from . import overlay
+
+    clear()
+    overlay.unregister()
+    bpy.app.handlers.load_pre.remove(_before_load)
