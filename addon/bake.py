@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..controller.exceptions import BakeError, SettingsError
+from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
 from . import bake_solver, bake_target, compat, keys, reference
@@ -217,7 +217,11 @@ class Clip:
 def _extended(scene, armature, reading, source, slot, count):
     """The Clip of a reading of which `count` samples were simulated."""
     frames = reading.frames[:count]
-    first, last = reference.animated_range(armature, source, slot)
+    try:
+        first, last = reference.animated_range(armature, source, slot)
+    except MotionError:
+        # What others move, by constraints, has no range of its own.
+        first, last = frames[0], frames[-1]
     before = np.arange(math.floor(first), math.ceil(frames[0]))
     after = np.arange(math.floor(frames[-1]) + 1, math.ceil(last) + 1)
     outside = [

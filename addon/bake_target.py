@@ -83,11 +83,18 @@ def find_bake(armature, source, slot, within=None, whole=None):
 
     within: look in this action only. whole: look only for actions that Poise made as a whole.
     """
-    for action in reversed(bpy.data.actions) if within is None else (within,):
+    found = {}
+    for action in bpy.data.actions if within is None else (within,):
         mark = _mark_for(action, armature, source, slot)
         if mark and (whole is None or mark["whole"] == whole) and action.library is None:
-            return action
-    return None
+            found[mark["number"]] = action
+    return found[max(found)] if found else None
+
+
+def _next_number():
+    """A number above those of all bakes, so that the newest can be told."""
+    numbers = [mark["number"] for action in bpy.data.actions for mark in _marks(action).values()]
+    return max(numbers, default=0) + 1
 
 
 def _mark_for(action, armature, source, slot):
@@ -284,7 +291,7 @@ class Target:
         if self._old_mark is not None:
             written = set(json.loads(self._old_mark["written"]))
             copied = json.loads(self._old_mark["copied"])
-            _check_unlocked(self.action, self._holder, written)
+            _check_unlocked(getattr(self._old, "name", self.action.name), self._holder, written)
             for curve in list(self._holder.fcurves):
                 key = _key(curve)
                 if key in written or copied.get(key) == _digest(curve):
@@ -299,7 +306,8 @@ class Target:
         self._written = [
             f"{track.path}[{i}]" for track in tracks for i in range(track.values.shape[1])
         ]
-        _check_unlocked(self.action, self._holder, set(self._written))
+        owner = self._source if self._old_mark is None and self._source else self.action
+        _check_unlocked(owner.name, self._holder, set(self._written))
         self.counts = keys.write(self._holder, tracks, kept, interpolation)
 
     def source_times(self, bone):
@@ -328,6 +336,7 @@ class Target:
             "slot": _slot_key(self.slot),
             "armature": self._armature.name,
             "source_slot": _slot_key(self._source_slot),
+            "number": _next_number(),
             "whole": self._chosen is None,
             "written": json.dumps(self._written),
             "copied": json.dumps(
@@ -385,14 +394,14 @@ def _chosen(name, source):
     return action
 
 
-def _check_unlocked(action, holder, written):
+def _check_unlocked(action_name, holder, written):
     """Raise BakeError if a curve that the bake replaces is locked."""
     for curve in holder.fcurves:
         if _key(curve) in written and (curve.lock or (curve.group and curve.group.lock)):
             where = f"bone '{bone_of(curve.data_path)}'" if bone_of(curve.data_path) else "object"
             raise BakeError(
                 f"The curve {curve.data_path.rsplit('.', 1)[-1]} of the {where} in "
-                f"'{action.name}' is locked: unlock it, since the bake must replace it."
+                f"'{action_name}' is locked: unlock it, since the bake must replace it."
             )
 
 

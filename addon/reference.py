@@ -24,6 +24,8 @@ KNOWN_UNITS = (1.0, 0.01, 0.0254, 0.056444, 0.1, 0.001, 0.3048, 0.9144, 10.0, 10
 LEG_RANGE, USUAL_LEG = (0.25, 1.35), 0.85
 #: A bone that turns faster and further than this between two samples has popped [rad/s], [rad].
 POP_SPEED, POP_ANGLE = 60.0, math.radians(90)
+#: No key that means anything is larger.
+LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
 SHEAR_TOLERANCE = 1e-3
 
@@ -302,15 +304,22 @@ def sampled_frames(armature, action, slot, frames=None):
 
 
 def animated_range(armature, action, slot):
-    """First and last frame that the keys, or without an action the NLA strips, span."""
+    """First and last frame that the keys, or without keys the NLA strips, span.
+
+    Raises MotionError if there are neither.
+    """
     if action is not None and action.use_frame_range:
         return action.frame_start, action.frame_end
     ends = [curve.range() for curve in compat.curves(action, slot) if _key_count(curve)]
-    if not ends:
-        tracks = [track for track in armature.animation_data.nla_tracks if not track.mute]
+    animation = armature.animation_data
+    if not ends and animation is not None:
+        tracks = [track for track in animation.nla_tracks if not track.mute]
         ends = [(s.frame_start, s.frame_end) for track in tracks for s in track.strips]
     if not ends:
-        raise MotionError(f"All NLA tracks of '{armature.name}' are muted: unmute one.")
+        raise MotionError(
+            f"'{armature.name}' has no keys and no NLA strips that are not muted: give the range "
+            "of frames."
+        )
     return min(start for start, _ in ends), max(end for _, end in ends)
 
 
@@ -361,7 +370,8 @@ def _check_keys(action, slot, rig_map):
             continue
         keys = np.empty(2 * len(curve.keyframe_points))
         curve.keyframe_points.foreach_get("co", keys)
-        wrong = ~np.isfinite(keys.reshape(-1, 2)).all(1)
+        # Blender stores an infinite value as the largest number that there is.
+        wrong = ~(np.abs(keys.reshape(-1, 2)) < LARGEST_KEY).all(1)
         if wrong.any():
             frame = keys[2 * np.argmax(wrong)]
             owner = f"bone '{bone}'" if bone else f"channel '{curve.data_path}'"
