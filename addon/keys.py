@@ -51,20 +51,16 @@ def write(holder, tracks, kept, interpolation):
     curves = keys = 0
     for track, chosen in zip(tracks, kept, strict=True):
         kind = "CONSTANT" if track.kind == "CONSTANT" else interpolation
-        slope = slopes(track)
-        for index in range(track.values.shape[1]):
+        settings = _settings(len(chosen), kind)
+        for index, points in enumerate(_points(track, chosen, kind)):
             curve = existing.get((track.path, index))
             if curve is None:
                 curve = compat.new_curve(holder, track.path, index, track.group)
             else:
                 _empty(curve)
-            _write_keys(
-                curve,
-                track.frames[chosen],
-                track.values[chosen, index],
-                slope[chosen, index],
-                kind,
-            )
+            curve.keyframe_points.add(len(chosen))
+            for attribute, values in (*points.items(), *settings.items()):
+                curve.keyframe_points.foreach_set(attribute, values)
             curves += 1
             keys += len(chosen)
     holder.id_data.update_tag()
@@ -80,34 +76,36 @@ def _empty(curve):
     curve.extrapolation = "CONSTANT"
 
 
-def _write_keys(curve, frames, values, slope, interpolation):
-    """All keys of one curve at once.
-
-    The handles are written too, a third of the way to the neighbours: a Bezier curve is then a
-    cubic in time with the given slopes. Blender's own update of the handles takes longer than
-    all the rest.
-    """
-    count = len(frames)
-    points = curve.keyframe_points
-    points.add(count)
-    co = np.empty((count, 2), np.float32)
-    co[:, 0], co[:, 1] = frames, values
-    points.foreach_set("co", co.ravel())
-    points.foreach_set("interpolation", np.full(count, INTERPOLATIONS[interpolation], np.int32))
-    gaps = np.diff(frames) / 3
+def _settings(count, interpolation):
+    """{attribute: (count,) numbers of Blender's} of the keys of a curve."""
+    settings = {"interpolation": np.full(count, INTERPOLATIONS[interpolation], np.int32)}
     if interpolation == "BEZIER":
         aligned = np.full(count, ALIGNED, np.int32)
-        points.foreach_set("handle_left_type", aligned)
-        points.foreach_set("handle_right_type", aligned)
-    else:
-        slope = np.zeros(count)
-    for side, steps in (
-        ("handle_left", -np.concatenate([gaps[:1], gaps]) if count > 1 else -np.ones(1)),
-        ("handle_right", np.concatenate([gaps, gaps[-1:]]) if count > 1 else np.ones(1)),
-    ):
-        handles = np.empty((count, 2), np.float32)
-        handles[:, 0], handles[:, 1] = frames + steps, values + slope * steps
-        points.foreach_set(side, handles.ravel())
+        settings |= {"handle_left_type": aligned, "handle_right_type": aligned}
+    return settings
+
+
+def _points(track, chosen, interpolation):
+    """For each curve of a track {attribute: (2 n,) flat times and values} of its keys and handles.
+
+    The handles are written too: Blender's own update of them takes longer than all the rest.
+    Those of a Bezier reach a third of the way to the neighbours, so that the curve is a cubic in
+    time with the given slopes; the others wait at their keys.
+    """
+    frames, values = track.frames[chosen], track.values[chosen].T
+    points = np.empty((3, len(values), len(frames), 2), np.float32)
+    points[..., 0], points[..., 1] = frames, values
+    if interpolation == "BEZIER" and len(frames) > 1:
+        slope, gaps = slopes(track)[chosen].T, np.diff(frames) / 3
+        steps = -np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
+        for handles, step in zip(points[1:], steps, strict=True):
+            handles[..., 0] += step
+            handles[..., 1] += slope * step
+    flat = points.reshape(3, len(values), -1)
+    return [
+        {"co": flat[0, i], "handle_left": flat[1, i], "handle_right": flat[2, i]}
+        for i in range(len(values))
+    ]
 
 
 def simplified(track, tolerance, interpolation):
