@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from . import anthropometry as body
-from .exceptions import MotionError, RigError, SettingsError
+from .exceptions import RigError, SettingsError
 from .rotations import (
     angles_yxz,
     frame_from_up,

@@ -19,7 +19,7 @@ _RAMP = 0.2  # [s] into and out of the planted pose
 _MAX_SHIFT = 0.2  # [m] a foot may wander in one stance and still be held in one place
 _MAX_TURN = np.radians(40)
 _LONGEST = 0.999  # of the leg's length
-_MARGIN = 0.25  # of the sole's half width that the zero-moment point keeps from its edge
+_MARGIN = 0.6  # of the sole's half width that the zero-moment point keeps from its edge
 _ROUNDS = 2
 _DIRECTIONS = np.stack([np.cos(np.arange(16) * np.pi / 8), np.sin(np.arange(16) * np.pi / 8)], 1)
 

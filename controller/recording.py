@@ -7,6 +7,7 @@ from .measures import NAMES, pose_error, slide_speed
 from .rotations import quaternion_from_matrix
 from .skeleton import SEGMENT_INDEX, SEGMENTS
 from .stance import NAMES as STANCE_NAMES
+from .stance import SIMULATED_SPEED, stance_of
 
 _FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
@@ -39,22 +40,26 @@ class Recording:
     def __len__(self):
         return self._count
 
-    def add(self, sample, centres, frames, touch, forces, stance, effort, torques):
-        """Append a sample. Returns False when a measure exceeds its maximum."""
+    def add(self, sample, centres, frames, touch, forces, low, effort, torques):
+        """Append a sample: body centres (S, 3) and frames (S, 3, 3), which feet touch and are low
+        (2,), forces on them (2, 3), summed and last torques. Returns False when a measure exceeds
+        its maximum."""
         masses = self.character.masses
         com = masses @ centres / masses.sum()
         self._centres[sample] = centres
         self._frames[sample] = frames
         self._contacts[sample] = touch
         self._forces[sample] = forces
-        self._stance[sample] = stance
         self._torques[sample] = torques
         self._com[sample] = com
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
         pose = pose_error(masses, centres, com, smooth, masses @ smooth / masses.sum())
+        speeds = self._foot_speeds(sample) if sample else np.zeros(2)
+        stance = stance_of(low & (np.array(touch) | (speeds < SIMULATED_SPEED)))
+        self._stance[sample] = stance
         differs = stance != self.reference.stance[sample]
-        slide = slide_speed(stance, self._foot_speeds(sample)) if sample else 0.0
+        slide = slide_speed(stance, speeds)
         return self.measures.add(pose, differs, slide, effort)
 
     def _foot_speeds(self, sample):

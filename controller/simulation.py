@@ -10,13 +10,13 @@ from . import tracking
 from .balance import EDGE_SHARE, Legs, Sole, press, wanted_wrench
 from .exceptions import SettingsError, SimulationError
 from .gains import BALANCE_MODES, Gains
+from .measures import Measures
 from .momentum import GRAVITY
-from .measures import T_MAX, Measures, pose_error, slide_speed
 from .recording import Recording
 from .reference import Reference
 from .rotations import matrix_from_quaternion
 from .skeleton import SEGMENTS
-from .stance import DUAL, SIMULATED_CLEARANCE, stance_of
+from .stance import SIMULATED_CLEARANCE
 from .world import World
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
@@ -42,7 +42,7 @@ class Settings:
     tracking: str = "stable_pd"
     noise: float = 0.0
     seed: int = 0
-    torque_limit: float = 200.0
+    torque_limit: float = 300.0
     duration: float | None = None
     cutoff: float | None = None
 
@@ -64,7 +64,7 @@ class Settings:
             f"There is no tracking mode '{self.tracking}': use {', '.join(tracking.MODES)}.",
         )
         demand(0 <= self.noise <= 1000, "Motor noise must be from 0 to 1000 N m.")
-        demand(0 < self.torque_limit, "The torque limit must be above 0 N m.")
+        demand(self.torque_limit > 0, "The torque limit must be above 0 N m.")
 
 
 class Simulation:
@@ -132,12 +132,12 @@ class Simulation:
                     world.apply(efforts[i])
                     world.step()
                     step += 1
-            if not self._record(sample, controller.stance_now(), efforts):
+            if not self._record(sample, controller.low_feet(), efforts):
                 yield sample
                 return
             yield sample
 
-    def _record(self, sample, stance, efforts):
+    def _record(self, sample, low, efforts):
         """Take down a sample. Returns False when the trial is over."""
         world, reference = self.world, self.reference
         centres, frames = world.body_transforms()
@@ -149,7 +149,7 @@ class Simulation:
             )
         touch, forces = world.contacts()
         effort = float(np.abs(efforts).sum(1).mean())
-        return self.recording.add(sample, centres, frames, touch, forces, stance, effort, efforts[-1])
+        return self.recording.add(sample, centres, frames, touch, forces, low, effort, efforts[-1])
 
 
 class Controller:
@@ -233,10 +233,9 @@ class Controller:
             torques += self.random.uniform(-self.noise, self.noise, len(torques))
         return torques
 
-    def stance_now(self):
-        """Stance state of the simulation, from the height of the soles."""
-        legs = self._legs_now(self.world.state())
-        return int(stance_of(self._standing(legs)))
+    def low_feet(self):
+        """(2,) which soles are on or just above the floor."""
+        return self._standing(self._legs_now(self.world.state()))
 
     def _legs_now(self, state):
         links = state.links
@@ -341,5 +340,3 @@ def _vector(matrix):
         return vector
     return vector * (np.arctan2(sine, cosine) / sine)
 
-
-__all__ = ["DUAL", "T_MAX", "Controller", "Settings", "Simulation", "pose_error", "slide_speed"]

@@ -7,11 +7,15 @@ import numpy as np
 FLIGHT, LEFT, RIGHT, DUAL = 0, 1, 2, 3
 NAMES = ("flight", "left", "right", "dual")
 
-#: A foot of the simulation stands while its lowest sole corner is below this [m], or it touches.
+#: A foot of the simulation stands when its lowest sole corner is below this [m] ...
 SIMULATED_CLEARANCE = 0.0135
+#: ... and it touches, or is no faster than this [m/s]: a swinging foot may skim the floor.
+SIMULATED_SPEED = 0.3
 
 _IN_PLACE_TRAVEL = 0.5  # [m]
-IPH=0.03
+_HEIGHT = 0.05  # [m]
+_HEIGHT_IN_PLACE = 0.03
+_SPEED = 0.6  # [m/s]
 _MAJORITY = 0.1  # [s]
 
 
@@ -29,7 +33,7 @@ def reference_contacts(corners, ground, rate, in_place):
     """
     height = corners[..., 2] - ground
     speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate
-    contacts = ((height < (IPH if in_place else 0.05)) & (speed < 0.6)).any(-1)
+    contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
     if in_place:
         contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
     return contacts
