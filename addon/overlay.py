@@ -18,9 +18,9 @@ from . import session
 
 #: Colours (red, green, blue, opacity) as on the screen: the body, a foot that touches the ground,
 #: a body that has fallen, and the outline.
-BODY = (0.22, 0.56, 0.86, 0.62)
-CONTACT = (1.0, 0.62, 0.18, 0.85)
-FALLEN = (0.88, 0.30, 0.26, 0.62)
+BODY = (0.10, 0.42, 0.78, 0.66)
+CONTACT = (1.0, 0.52, 0.08, 0.85)
+FALLEN = (0.80, 0.16, 0.13, 0.66)
 OUTLINE = (0.03, 0.10, 0.18, 0.85)
 #: Opacity of what is hidden behind or inside other things, relative to what is not.
 HIDDEN = 0.3
@@ -181,7 +181,7 @@ void main()
   }
   vec3 n = normalize(direction);
   float facing = abs(dot(n, normalize(view)));
-  float light = 0.55 + 0.30 * facing + 0.25 * max(n.z, 0.0);
+  float light = 0.45 + 0.35 * facing + 0.35 * max(n.z, 0.0);
   float rim = pow(1.0 - facing, 2.0);
   result = vec4(shade.rgb * light + 0.25 * rim, min(1.0, shade.a + 0.3 * rim) * line.w);
 }

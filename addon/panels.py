@@ -33,8 +33,8 @@ ERROR_ROWS = (
 )
 #: Other figures of a simulation, likewise.
 OTHER_ROWS = (
-    ("tracking_error", "Joints off", "{:.0f} mm"),
-    ("tracking_error_local", "… about the root", "{:.0f} mm"),
+    ("tracking_error", "Joints off, world", "{:.0f} mm"),
+    ("tracking_error_local", "Joints off, local", "{:.0f} mm"),
     ("residual", "Help from outside", "{:.0f} N"),
     ("reward", "Reward (at most 2)", "{:.2f}"),
     ("real_time_factor", "Speed", "{:.1f} × real time"),
@@ -42,10 +42,10 @@ OTHER_ROWS = (
 #: Measures of a bake: before and after.
 BAKE_ROWS = (
     ("foot_slide", "Foot slide", "{:.3f} m/s"),
-    ("foot_penetration", "Foot in ground", "{:.0f} mm"),
+    ("foot_penetration", "Below floor", "{:.0f} mm"),
     ("jitter", "Jitter", "{:.0f} m/s³"),
     ("zmp_inside", "ZMP inside", "{:.0%}"),
-    ("pulls_on_ground", "Pulls on ground", "{:.0%}"),
+    ("pulls_on_ground", "Pulled down", "{:.0%}"),
 )
 
 
@@ -293,7 +293,7 @@ def _draw_outcome(layout, context, result):
     box = layout.box()
     if recording.success:
         last = motion.frame(len(motion) - 1)
-        text = f"Stood to the end ({motion.duration:.2f} s, frame {last:g})"
+        text = f"Stood: {motion.duration:.2f} s, to frame {last:g}"
         _sentence(box, context, text, "CHECKMARK")
     else:
         box.alert = True

@@ -24,10 +24,14 @@ def poll_simulated(cls, context):
 
 
 class POISE_OT_bake(JobOperator, bpy.types.Operator):
-    """Write the simulated motion to a new action of the armature. The source action is kept"""
+    """Write the simulation to keys, and compare them with the source."""
 
     bl_idname = "poise.bake"
     bl_label = "Bake"
+    bl_description = (
+        "Write the simulated motion to a new action of the armature, in place of an earlier bake. "
+        "The source action is kept"
+    )
     bl_options = {"REGISTER", "UNDO"}
 
     @classmethod
@@ -62,10 +66,11 @@ class POISE_OT_bake(JobOperator, bpy.types.Operator):
 
 
 class POISE_OT_show(bpy.types.Operator):
-    """Animate the armature with the source action or with the baked one"""
+    """Switch between source and bake."""
 
     bl_idname = "poise.show"
     bl_label = "Show"
+    bl_description = "Animate the armature with the source action or with the baked one"
     bl_options = {"REGISTER", "UNDO"}
 
     which: bpy.props.EnumProperty(
@@ -103,10 +108,12 @@ class POISE_OT_show(bpy.types.Operator):
 
 
 class POISE_OT_discard(bpy.types.Operator):
-    """Forget the simulation and its ghost. What is baked stays"""
+    """Forget the result of the armature."""
 
     bl_idname = "poise.discard"
     bl_label = "Discard"
+    bl_description = "Forget the simulation and its ghost. What is baked stays"
+    bl_options = {"REGISTER"}
 
     @classmethod
     def poll(cls, context):

@@ -36,8 +36,9 @@ class Job:
     def _stages(self, stages):
         for self.doing, generator in stages:
             self.progress = 0.0
-            for self.progress in generator:
-                yield
+            with contextlib.closing(generator):
+                for self.progress in generator:
+                    yield
 
     @property
     def text(self):

@@ -11,11 +11,15 @@ from .modal import poll_idle
 
 
 class POISE_OT_save_map(ExportHelper, bpy.types.Operator):
-    """Save which bones carry which part of the body to a .json file, which can be edited and then
-    be chosen as Rig Map"""
+    """Write the rig map of the armature to a file."""
 
     bl_idname = "poise.save_map"
     bl_label = "Save Map"
+    bl_description = (
+        "Save which bones carry which part of the body to a .json file, which can be edited and "
+        "then be chosen as rig map"
+    )
+    bl_options = {"REGISTER"}
 
     filename_ext = ".json"
     filter_glob: bpy.props.StringProperty(

@@ -10,11 +10,15 @@ from .modal import JobOperator, poll_animated
 
 
 class POISE_OT_inspect(JobOperator, bpy.types.Operator):
-    """Read the animation and measure the body: height, mass, ground and scale.
-    Nothing in the scene changes"""
+    """Read an armature's animation, without a simulation."""
 
     bl_idname = "poise.inspect"
     bl_label = "Measure Body"
+    bl_description = (
+        "Read the animation and measure the body: height, mass, ground and scale. "
+        "Nothing in the scene changes"
+    )
+    bl_options = {"REGISTER"}
 
     @classmethod
     def poll(cls, context):
@@ -32,11 +36,15 @@ class POISE_OT_inspect(JobOperator, bpy.types.Operator):
 
 
 class POISE_OT_simulate(JobOperator, bpy.types.Operator):
-    """Let a physically simulated body perform the animation; it appears as a ghost.
-    Nothing in the scene changes before the result is baked. Esc stops"""
+    """Simulate an armature's animation."""
 
     bl_idname = "poise.simulate"
     bl_label = "Simulate"
+    bl_description = (
+        "Let a physically simulated body perform the animation; it appears as a ghost. "
+        "Nothing in the scene changes before the result is baked. Esc stops"
+    )
+    bl_options = {"REGISTER"}
 
     @classmethod
     def poll(cls, context):
@@ -57,10 +65,11 @@ class POISE_OT_simulate(JobOperator, bpy.types.Operator):
 
 
 class POISE_OT_cancel(bpy.types.Operator):
-    """Stop what Poise is doing; the scene is as it was before"""
+    """Stop the job at work."""
 
     bl_idname = "poise.cancel"
     bl_label = "Stop"
+    bl_description = "Stop what Poise is doing; the scene is as it was before"
     bl_options = {"INTERNAL"}
 
     @classmethod

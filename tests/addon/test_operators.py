@@ -1,0 +1,686 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The operators without a window: a job turned by hand, and the modal operator with a stand-in
+for the window. The real window is driven by tests/gui."""
+
+import re
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+
+import poise
+from poise.addon import bake_target, compat, operators, overlay, panels, properties, session
+from poise.addon.operators.job import SimulateJob
+from poise.addon.operators.modal import JobOperator
+from poise.controller.exceptions import PoiseError
+
+BUDGET = 0.005
+
+
+@pytest.fixture(autouse=True)
+def registered(blender):
+    """Poise as Blender has it when it is enabled."""
+    poise.register()
+    yield
+    poise.unregister()
+
+
+@pytest.fixture
+def armature(import_clip):
+    """A quiet stand, at a frame in its middle."""
+    armature = import_clip("stand")
+    bpy.context.scene.frame_set(40, subframe=0.25)
+    return armature
+
+
+def state(armature):
+    """What a user would miss if it changed."""
+    scene = bpy.context.scene
+    bones = [np.array(bone.matrix) for bone in armature.pose.bones]
+    return {
+        "frame": (scene.frame_current, scene.frame_subframe),
+        "actions": sorted(action.name for action in bpy.data.actions),
+        "assigned": compat.assigned(armature),
+        "pose": np.round(bones, 6).tolist(),
+        "keys": [len(curve.keyframe_points) for curve in compat.curves(*compat.assigned(armature))],
+    }
+
+
+def new_job(armature):
+    """A simulation that is at work."""
+    job = SimulateJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
+    job.start()
+    return job
+
+
+def step_until(job, condition):
+    """Work in small slices until a condition holds."""
+    for _ in range(5000):
+        if condition():
+            return
+        assert not job.step(BUDGET), "it finished too early"
+    raise AssertionError("it never came to that")
+
+
+def result(armature):
+    """The result of the armature in the current scene."""
+    return session.result_of(bpy.context.scene, armature)
+
+
+# --- Registration --------------------------------------------------------------------------------
+
+
+def registered_names():
+    """All that Poise could leave behind in Blender."""
+    return {
+        "classes": {name for name in dir(bpy.types) if "poise" in name.lower()},
+        "operators": set(dir(bpy.ops.poise)),
+        "scene": hasattr(bpy.types.Scene, "poise"),
+        "handlers": len(bpy.app.handlers.load_pre),
+    }
+
+
+def test_registration_leaves_nothing():
+    enabled = registered_names()
+    assert len(enabled["classes"]) >= len(operators.CLASSES)
+    poise.unregister()
+    disabled = registered_names()
+    assert disabled["classes"] == set()
+    assert disabled["operators"] == set()
+    assert not disabled["scene"]
+    assert disabled["handlers"] == enabled["handlers"] - 1
+    poise.register()
+    assert registered_names() == enabled
+
+
+def test_unregistering_stops_what_runs(armature):
+    job = new_job(armature)
+    step_until(job, lambda: job.recording)
+    poise.unregister()
+    assert session.job() is None
+    poise.register()
+
+
+def own_properties(rna):
+    """The properties that Poise defines itself."""
+    return [p for p in rna.properties if p.identifier not in ("rna_type", "name", "bl_idname")]
+
+
+def test_everything_has_a_tooltip():
+    for cls in operators.CLASSES:
+        rna = getattr(bpy.ops.poise, cls.bl_idname.split(".")[1]).get_rna_type()
+        assert len(rna.description) > 20, cls.bl_idname
+        assert "\n" not in rna.description
+        for prop in own_properties(rna):
+            assert prop.description or prop.is_hidden, f"{cls.bl_idname}.{prop.identifier}"
+    for prop in own_properties(properties.POISE_PG_settings.bl_rna):
+        assert len(prop.description) > 10, prop.identifier
+        assert not prop.description.endswith("."), prop.identifier
+        for item in prop.enum_items if prop.type == "ENUM" else ():
+            assert item.description, f"{prop.identifier} {item.identifier}"
+
+
+def test_every_number_has_a_unit():
+    # A frame number and a seed are names rather than amounts.
+    without = {"first_frame", "last_frame", "seed"}
+    for prop in own_properties(properties.POISE_PG_settings.bl_rna):
+        if prop.type in ("INT", "FLOAT") and prop.identifier not in without:
+            unit = re.search(r"\((.+)\)$", prop.name)
+            assert unit, f"{prop.identifier}: '{prop.name}'"
+            assert f"[{unit.group(1)}]" in prop.description, prop.identifier
+
+
+# --- Settings ------------------------------------------------------------------------------------
+
+
+def test_settings_become_options(armature):
+    scene, settings = bpy.context.scene, bpy.context.scene.poise
+    options = properties.shot_options(bpy.context, armature)
+    assert (options.armature, options.frames, options.mass) == (armature.name, None, None)
+    assert (options.balance, options.rate, options.noise) == ("foot_forces", 300.0, 0.0)
+    settings.frames = "SCENE"
+    scene.frame_start, scene.frame_end = 3, 50
+    assert properties.shot_options(bpy.context, armature).frames == (3, 50)
+    scene.use_preview_range = True
+    scene.frame_preview_start, scene.frame_preview_end = 10, 20
+    assert properties.shot_options(bpy.context, armature).frames == (10, 20)
+    settings.frames = "CUSTOM"
+    settings.first_frame, settings.last_frame = 5, 9
+    settings.use_mass, settings.mass = True, 42
+    settings.gains = "tuned.json"
+    options = properties.shot_options(bpy.context, armature)
+    assert (options.frames, options.mass) == ((5, 9), 42)
+    assert options.gains.endswith("tuned.json")
+    assert options.balance is None, "a file of gains knows its own balance mode"
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("EVERY", (1, 0.0, False)),
+        ("NTH", (4, 0.0, False)),
+        ("SOURCE", (1, 0.0, True)),
+        ("TOLERANCE", (1, 2.5, False)),
+    ],
+)
+def test_settings_become_bake_options(keys, expected):
+    settings = bpy.context.scene.poise
+    settings.keys, settings.key_every, settings.tolerance = keys, 4, 2.5
+    options = properties.bake_options(settings)
+    assert (options.key_every, options.tolerance, options.source_keys) == expected
+
+
+def test_armature_is_chosen_or_active_or_the_only_one(armature, import_clip):
+    scene, choose = bpy.context.scene, lambda: properties.chosen_armature(bpy.context)
+    bpy.context.view_layer.objects.active = None
+    assert choose() == (armature, "")
+    other = import_clip("stand")
+    assert choose() == (other, "")
+    bpy.context.view_layer.objects.active = None
+    found, reason = choose()
+    assert found is None
+    assert "several" in reason
+    scene.poise.armature = armature
+    assert choose() == (armature, "")
+    scene.collection.objects.unlink(armature)
+    found, reason = choose()
+    assert found is None
+    assert armature.name in reason
+
+
+def test_a_mesh_stands_for_its_armature(armature):
+    mesh = bpy.data.objects.new("Body", bpy.data.meshes.new("Body"))
+    bpy.context.scene.collection.objects.link(mesh)
+    mesh.modifiers.new("Armature", "ARMATURE").object = armature
+    bpy.context.view_layer.objects.active = mesh
+    assert properties.chosen_armature(bpy.context) == (armature, "")
+
+
+# --- The job -------------------------------------------------------------------------------------
+
+
+def test_simulation_changes_nothing_and_gives_a_result(armature):
+    before = state(armature)
+    job = new_job(armature)
+    progress = []
+    while not job.step(BUDGET):
+        progress.append((job.doing, job.progress))
+        assert state(armature) == before
+    assert state(armature) == before
+    assert session.job() is None
+    stages = list(dict.fromkeys(doing for doing, _ in progress))
+    assert stages[0] == "reading"
+    assert stages[-1] == "simulating"
+    for stage in stages:
+        own = [value for doing, value in progress if doing == stage]
+        assert own == sorted(own)
+    recording = result(armature).recording
+    assert recording is job.recording
+    assert len(recording) == 126
+    assert recording.success
+    assert job.real_time_factor > 0
+    assert result(armature).summary["success"]
+
+
+@pytest.mark.parametrize("stage", ["reading", "simulating"])
+def test_cancelling_leaves_the_scene(armature, stage):
+    before = state(armature)
+    job = new_job(armature)
+    step_until(job, lambda: job.doing == stage and job.progress > 0.1)
+    job.cancel()
+    assert state(armature) == before
+    assert session.job() is None
+    assert result(armature).shot is None
+    new_job(armature).run()
+    assert result(armature).recording.success
+
+
+def test_cancelling_keeps_the_result_from_before(armature):
+    new_job(armature).run()
+    recording = result(armature).recording
+    job = new_job(armature)
+    step_until(job, lambda: job.recording)
+    job.cancel()
+    assert result(armature).recording is recording
+
+
+def test_only_one_job_at_a_time(armature):
+    job = new_job(armature)
+    with pytest.raises(PoiseError, match="still reading"):
+        new_job(armature)
+    assert session.job() is job
+    assert not bpy.ops.poise.simulate.poll()
+
+
+@pytest.mark.parametrize("stage", ["reading", "simulating"])
+@pytest.mark.parametrize("deleted", [True, False])
+def test_armature_that_goes_away_is_told(armature, stage, deleted):
+    name = armature.name
+    job = new_job(armature)
+    step_until(job, lambda: job.doing == stage and job.progress > 0.1)
+    if deleted:
+        bpy.data.objects.remove(armature)
+    else:
+        armature.name = "Somebody"
+    with pytest.raises(PoiseError, match=f"'{name}' was deleted or renamed while .*{stage}"):
+        job.step(BUDGET)
+    assert session.job() is None
+
+
+def test_another_file_forgets_everything(armature):
+    scene_name, name = bpy.context.scene.name, armature.name
+    new_job(armature).run()
+    job = new_job(armature)
+    step_until(job, lambda: job.recording)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert session.job() is None
+    same = SimpleNamespace(name=scene_name), SimpleNamespace(name=name)
+    assert session.result_of(*same).shot is None
+
+
+# --- The operators -------------------------------------------------------------------------------
+
+
+def test_simulate_bake_compare_discard(armature):
+    before = state(armature)
+    assert not bpy.ops.poise.bake.poll()
+    assert bpy.ops.poise.inspect() == {"FINISHED"}
+    assert result(armature).shot.character.height == pytest.approx(1.7, abs=0.2)
+    assert result(armature).recording is None
+    assert bpy.ops.poise.simulate() == {"FINISHED"}
+    assert state(armature) == before
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+    baked = state(armature)
+    assert len(baked["actions"]) == len(before["actions"]) + 1
+    assert bake_target.mark_of(*compat.assigned(armature)) is not None
+    assert baked["pose"] != before["pose"]
+    assert set(result(armature).shot.measures) >= {name for name, *_ in panels.BAKE_ROWS}
+    assert bpy.ops.poise.show(which="source") == {"FINISHED"}
+    assert state(armature)["pose"] == before["pose"]
+    assert bpy.ops.poise.show(which="baked") == {"FINISHED"}
+    assert state(armature)["pose"] == baked["pose"]
+    assert bpy.ops.poise.discard() == {"FINISHED"}
+    assert result(armature).shot is None
+    assert state(armature) == baked
+
+
+def test_simulating_again_reads_the_source_not_its_bake(armature):
+    bpy.ops.poise.simulate()
+    first = result(armature).recording.root_displacement()
+    bpy.ops.poise.bake()
+    baked = state(armature)
+    bpy.ops.poise.simulate()
+    assert result(armature).shot.reading.action == "stand"
+    assert np.array_equal(result(armature).recording.root_displacement(), first)
+    assert state(armature) == baked
+
+
+def test_bake_is_one_step_of_undo(armature):
+    name = armature.name
+    bpy.ops.ed.undo_push(message="Imported")
+    before = state(armature)
+    bpy.ops.poise.simulate("EXEC_DEFAULT", True)
+    bpy.ops.poise.bake("EXEC_DEFAULT", True)
+    baked = state(armature)
+    bpy.ops.ed.undo()
+    undone = state(bpy.data.objects[name])
+    assert undone["actions"] == before["actions"]
+    assert undone["pose"] == before["pose"]
+    assert "poise.show" not in drawn()
+    assert result(bpy.data.objects[name]).recording.success, "the simulation outlives undo"
+    bpy.ops.ed.redo()
+    redone = state(bpy.data.objects[name])
+    assert redone["actions"] == baked["actions"]
+    assert redone["pose"] == baked["pose"]
+    assert "poise.show" in drawn()
+
+
+def test_error_is_reported_and_shown(armature):
+    before = state(armature)
+    bpy.context.scene.poise.rig = "nobody's rig"
+    with pytest.raises(RuntimeError, match="nobody's rig"):
+        bpy.ops.poise.simulate()
+    assert "nobody's rig" in result(armature).error
+    assert state(armature) == before
+    assert session.job() is None
+    bpy.context.scene.poise.rig = ""
+    bpy.ops.poise.simulate()
+    assert result(armature).error == ""
+
+
+def test_showing_a_bake_that_is_not_there_is_told(armature):
+    with pytest.raises(RuntimeError, match="has no bake"):
+        bpy.ops.poise.show(which="baked")
+
+
+def test_map_is_saved_and_used(armature, tmp_path):
+    assert not bpy.ops.poise.save_map.poll()
+    bpy.ops.poise.inspect()
+    path = tmp_path / "map.json"
+    assert bpy.ops.poise.save_map(filepath=str(path)) == {"FINISHED"}
+    bpy.context.scene.poise.rig = str(path)
+    assert bpy.ops.poise.inspect() == {"FINISHED"}
+
+
+def test_nothing_to_simulate_greys_the_button(armature):
+    assert bpy.ops.poise.simulate.poll()
+    bpy.ops.object.mode_set(mode="EDIT")
+    assert not bpy.ops.poise.simulate.poll()
+    bpy.ops.object.mode_set(mode="OBJECT")
+    armature.animation_data_clear()
+    assert not bpy.ops.poise.simulate.poll()
+    bpy.data.objects.remove(armature)
+    assert not bpy.ops.poise.simulate.poll()
+    assert not bpy.ops.poise.cancel.poll()
+
+
+# --- The modal operator with a stand-in for the window -------------------------------------------
+
+
+class Window:
+    """What the modal operator uses of a context; counts its timers."""
+
+    def __init__(self):
+        self.timers = []
+        self.status = None
+        self.scene, self.active_object = bpy.context.scene, bpy.context.active_object
+        region = SimpleNamespace(type="UI", x=1000, y=0, width=200, height=800)
+        area = SimpleNamespace(type="VIEW_3D", regions=[region])
+        self.window = SimpleNamespace(screen=SimpleNamespace(areas=[area]))
+        self.window_manager = self.workspace = self
+
+    def event_timer_add(self, _period, window):
+        self.timers.append(object())
+        return self.timers[-1]
+
+    def event_timer_remove(self, timer):
+        self.timers.remove(timer)
+
+    def modal_handler_add(self, _operator):
+        return True
+
+    def status_text_set(self, text):
+        self.status = text
+
+
+class Simulate(JobOperator):
+    """The operator, without Blender's own part."""
+
+    make_job = operators.POISE_OT_simulate.make_job
+    finished = operators.POISE_OT_simulate.finished
+
+    def __init__(self):
+        self.reports = []
+
+    def report(self, kind, message):
+        self.reports.append((*kind, message))
+
+
+def event(kind, value="PRESS", x=10, y=10):
+    return SimpleNamespace(type=kind, value=value, mouse_x=x, mouse_y=y)
+
+
+@pytest.fixture
+def started(armature):
+    """The operator at work in a window."""
+    window, operator = Window(), Simulate()
+    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
+    assert len(window.timers) == 1
+    assert "Esc" in window.status
+    return window, operator
+
+
+def turn_until(started, condition):
+    window, operator = started
+    for _ in range(5000):
+        if condition():
+            return
+        assert operator.modal(window, event("TIMER")) == {"PASS_THROUGH"}
+    raise AssertionError("it never came to that")
+
+
+def assert_left(window):
+    assert window.timers == []
+    assert window.status is None
+    assert session.job() is None
+
+
+def test_modal_to_the_end(started, armature):
+    window, operator = started
+    for _ in range(5000):
+        outcome = operator.modal(window, event("TIMER"))
+        if outcome != {"PASS_THROUGH"}:
+            break
+    assert outcome == {"FINISHED"}
+    assert_left(window)
+    assert result(armature).recording.success
+    assert operator.reports[-1][0] == "INFO"
+
+
+@pytest.mark.parametrize("simulating", [False, True])
+def test_modal_escape(started, armature, simulating):
+    window, operator = started
+    before = state(armature)
+    if simulating:
+        turn_until(started, lambda: session.job().recording)
+    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    assert_left(window)
+    assert state(armature) == before
+    assert "as it was" in operator.reports[-1][1]
+
+
+def test_modal_stopped_by_the_button(started):
+    window, operator = started
+    turn_until(started, lambda: session.job().recording)
+    assert bpy.ops.poise.cancel() == {"FINISHED"}
+    assert operator.modal(window, event("TIMER")) == {"CANCELLED"}
+    assert_left(window)
+
+
+def test_modal_ended_by_blender(started):
+    window, operator = started
+    operator.cancel(window)
+    assert_left(window)
+
+
+def test_modal_error(started, armature):
+    window, operator = started
+    turn_until(started, lambda: session.job().recording)
+    name, armature.name = armature.name, "Somebody"
+    assert operator.modal(window, event("TIMER")) == {"CANCELLED"}
+    assert_left(window)
+    kind, message = operator.reports[-1]
+    assert kind == "ERROR"
+    armature.name = name
+    assert result(armature).error == message
+
+
+def test_modal_bug_leaves_nothing_and_is_raised(started, monkeypatch):
+    window, operator = started
+    monkeypatch.setattr(SimulateJob, "_step", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        operator.modal(window, event("TIMER"))
+    assert_left(window)
+
+
+def test_only_harmless_events_pass_while_the_scene_is_read(started):
+    window, operator = started
+    alone = {
+        "Z": False,
+        "X": False,
+        "MOUSEMOVE": True,
+        "WHEELUPMOUSE": True,
+        "NUMPAD_1": True,
+        "LEFTMOUSE": False,
+    }
+    for kind, passes in alone.items():
+        expected = {"PASS_THROUGH" if passes else "RUNNING_MODAL"}
+        assert operator.modal(window, event(kind)) == expected, kind
+    sidebar = event("LEFTMOUSE", x=1100, y=300)
+    assert operator.modal(window, sidebar) == {"PASS_THROUGH"}
+    turn_until(started, lambda: session.job().recording)
+    for kind in alone:
+        assert operator.modal(window, event(kind)) == {"PASS_THROUGH"}, kind
+    session.stop()
+
+
+# --- The ghost -----------------------------------------------------------------------------------
+
+
+def test_ghost_is_the_newest_sample_then_the_one_of_the_frame(armature):
+    scene = bpy.context.scene
+    job = new_job(armature)
+    assert overlay.ghosts(scene) == []
+    step_until(job, lambda: job.recording and len(job.recording) > 20)
+    assert overlay.ghosts(scene) == [(job.shot, len(job.recording) - 1)]
+    job.run()
+    for frame, sample in ((-5, 0), (1, 0), (40, 39), (126, 125), (500, 125)):
+        scene.frame_set(frame)
+        assert overlay.ghosts(scene) == [(job.shot, sample)]
+    armature.name = "Somebody"
+    assert overlay.ghosts(scene) == []
+
+
+def test_ghost_stands_where_the_body_is(armature):
+    new_job(armature).run()
+    shot = result(armature).shot
+    points, normals, colours = overlay.posed(shot, 0, np.zeros(3))
+    assert points.shape == normals.shape
+    assert len(colours) == len(points)
+    assert np.allclose(np.linalg.norm(normals, axis=1), 1, atol=1e-6)
+    ground, height = shot.character.ground, shot.character.height
+    assert points[:, 2].min() == pytest.approx(ground, abs=0.03)
+    assert points[:, 2].max() == pytest.approx(ground + height, abs=0.15 * height)
+    pelvis = np.array(armature.matrix_world @ armature.pose.bones["Hips"].head)
+    assert np.linalg.norm(points.mean(0)[:2] - pelvis[:2]) < 0.2
+    touching = shot.recording.contacts[0]
+    assert (colours == overlay.CONTACT).all(1).any() == touching.any()
+    aside = overlay.aside(shot.reading.motion, 2.0)
+    moved, *_ = overlay.posed(shot, 0, aside)
+    assert np.linalg.norm(aside) == pytest.approx(2.0)
+    assert np.allclose(moved - points, aside / shot.reading.metres_per_unit)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "half", "volume"),
+    [
+        ("sphere", (0.5,), (0.5, 0.5, 0.5), 4 / 3 * np.pi * 0.125),
+        ("capsule", (0.1, 0.6), (0.1, 0.1, 0.4), np.pi * 0.01 * (0.6 + 4 / 30)),
+        ("box", (0.3, 0.2, 0.1), (0.3, 0.2, 0.1), 8 * 0.3 * 0.2 * 0.1),
+    ],
+)
+def test_solids_are_closed_and_of_their_size(kind, size, half, volume):
+    points, normals = overlay.solid(kind, size)
+    assert np.allclose(points.max(0), half)
+    assert np.allclose(points.min(0), np.negative(half))
+    triangles = overlay._triangles(2)
+    assert triangles.max() == 2 * len(points) - 1
+    a, b, c = points[triangles[: len(triangles) // 2]].swapaxes(0, 1)
+    # A closed surface that faces outwards encloses a positive volume.
+    enclosed = (a * np.cross(b, c)).sum() / 6
+    assert 0.85 * volume < enclosed < volume
+    across = np.cross(b - a, c - a)
+    facing = (across * normals[triangles[: len(triangles) // 2, 0]]).sum(1)
+    assert (facing >= -1e-12).all()
+
+
+# --- The panels ----------------------------------------------------------------------------------
+
+
+class Layout:
+    """Takes down what a panel draws; refuses properties and operators that do not exist."""
+
+    def __init__(self, texts):
+        self.__dict__.update(texts=texts)
+
+    def prop(self, data, name, **_options):
+        assert hasattr(data, name), name
+        self.texts.append(name)
+
+    def operator(self, name, **_options):
+        group, verb = name.split(".")
+        getattr(getattr(bpy.ops, group), verb).get_rna_type()
+        self.texts.append(name)
+        return SimpleNamespace()
+
+    def label(self, text="", **_options):
+        self.texts.append(text)
+
+    def progress(self, factor, text):
+        assert 0 <= factor <= 1
+        self.texts.append(text)
+
+    def _part(self, **_options):
+        return Layout(self.texts)
+
+    row = column = split = box = grid_flow = _part
+
+
+class Drawn:
+    """A context that panels can draw in: the sidebar 260 pixels wide."""
+
+    def __init__(self):
+        self.region = SimpleNamespace(width=260)
+        self.preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
+        self.scene, self.active_object = bpy.context.scene, bpy.context.active_object
+
+
+def drawn():
+    """All that the panels show now, as one text."""
+    texts, context = [], Drawn()
+    armature, reason = properties.chosen_armature(context)
+    for cls in panels.CLASSES:
+        poll = getattr(cls, "poll", None)
+        if poll is None or cls.poll.__func__(cls, context):
+            texts.append(cls.bl_label)
+            cls.content(None, Layout(texts), context, armature, reason)
+    return "\n".join(texts)
+
+
+def test_panels_without_a_character():
+    text = drawn()
+    assert "no armature" in text.replace("\n", " ")
+    assert "Measures" not in text
+
+
+def test_panels_from_first_look_to_bake(armature):
+    text = drawn()
+    assert "CMU" in text
+    assert "bone names" in text
+    assert "1 to 126" in text
+    job = new_job(armature)
+    step_until(job, lambda: job.recording and len(job.recording) > 2)
+    text = drawn()
+    assert "poise.cancel" in text
+    assert "of 2.08 s" in text
+    assert "real time" in text
+    job.run()
+    text = drawn()
+    assert "Stood: 2.08 s" in text
+    assert re.search(r"\d+\.\d kg", text)
+    assert "poise.show" not in text
+    bpy.ops.poise.bake()
+    text = drawn()
+    assert "After" in text
+    assert "poise.show" in text
+
+
+def test_panels_after_a_fall_and_an_error(import_clip):
+    armature = import_clip("run_leap")
+    new_job(armature).run()
+    recording = result(armature).recording
+    assert not recording.success
+    shown = drawn().replace("\n", " ")
+    assert recording.why() in shown
+    session.complain(bpy.context.scene.name, armature.name, "Something is wrong.")
+    assert "Something is wrong." in drawn().replace("\n", " ")
+
+
+def test_panels_for_an_unknown_rig(import_clip):
+    import_clip("stand", rename=True)
+    assert "at the first reading" in drawn()
+    bpy.ops.poise.inspect()
+    assert "geometry (detected)" in drawn()
+    bpy.context.scene.poise.rig = "nobody's rig"
+    assert "nobody's rig" in drawn()

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Drive Blender's window from inside, as a user would: with the mouse, the keys and the eyes.
+
+Runs inside Blender: `blender --python driver.py -- SCENARIO OUTPUT`. A scenario is a Python file
+beside this one with a generator function `scenario(driver)`. It yields whenever Blender is to go on
+working: seconds to wait, or a function to wait for.
+
+    def scenario(driver):
+        yield from driver.open("hips_twist")
+        yield from driver.click("bpy.ops.poise.simulate()")
+        yield lambda: driver.session.job() is None
+        yield from driver.shot("finished")
+        driver.check("it stands", driver.result.recording.success)
+
+Results are written to OUTPUT/SCENARIO.json as {"checks": [[check, problem or ""], …], "said":
+[text, …]}, screenshots to
+OUTPUT/NAME.png. Blender's own operators work too, but only xdotool proves what a user can do.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import bpy
+
+EXTENSION = "bl_ext.user_default.poise"
+TICK = 0.002  # [s]
+PATIENCE = 120  # [s] to wait for a condition
+
+
+class Driver:
+    """Blender's window with Poise in it."""
+
+    def __init__(self, name, output):
+        self.name, self.output = name, Path(output)
+        self.checks, self.said = [], []
+        #: Longest time between two turns of the main loop since it was last set to 0 [s].
+        self.longest_gap = 0.0
+        self._last_turn = None
+        self._waits_for = None
+        self._until = 0.0
+        self._found = 0
+
+    # --- Running ---------------------------------------------------------------------------------
+
+    def run(self, scenario):
+        """Run a generator turn by turn, then write the results and quit."""
+        bpy.app.timers.register(lambda: self._turn(scenario), persistent=True)
+
+    def _turn(self, scenario):
+        now = time.perf_counter()
+        if self._last_turn is not None:
+            self.longest_gap = max(self.longest_gap, now - self._last_turn)
+        self._last_turn = now
+        try:
+            if not self._waited(now):
+                return TICK
+            self._waits_for = next(scenario)
+            self._until = now + (
+                PATIENCE if callable(self._waits_for) else (self._waits_for or 0.0)
+            )
+            return TICK
+        except StopIteration:
+            pass
+        except Exception:
+            self.checks.append(["the scenario itself", traceback.format_exc()])
+        self._write()
+        bpy.ops.wm.quit_blender()
+        return None
+
+    def _waited(self, now):
+        """Whether what the scenario waits for has come."""
+        if callable(self._waits_for):
+            if self._waits_for():
+                return True
+            if now > self._until:
+                raise TimeoutError(f"waited {PATIENCE} s in vain")
+            return False
+        return now >= self._until
+
+    def _write(self):
+        text = json.dumps({"checks": self.checks, "said": self.said}, indent=1)
+        (self.output / f"{self.name}.json").write_text(text, encoding="utf-8")
+
+    def check(self, what, holds, detail=""):
+        """Note whether something is as it should be."""
+        self.checks.append([what, "" if holds else f"is not so: {detail}".rstrip(": ")])
+        self._write()
+
+    def say(self, text):
+        """Print a figure that is not checked."""
+        self.said.append(text)
+
+    # --- Poise -----------------------------------------------------------------------------------
+
+    @property
+    def session(self):
+        """Poise's own memory."""
+        return importlib.import_module(f"{EXTENSION}.addon.session")
+
+    @property
+    def armature(self):
+        """The armature in the scene."""
+        return next(o for o in bpy.context.scene.objects if o.type == "ARMATURE")
+
+    @property
+    def result(self):
+        """The Result of the armature."""
+        return self.session.result_of(bpy.context.scene, self.armature)
+
+    def simulated_samples(self):
+        """How many samples the job at work has simulated."""
+        job = self.session.job()
+        recording = job.shot.recording if job is not None else None
+        return 0 if recording is None else len(recording)
+
+    def time_steps(self):
+        """From now on, note the longest step of a job in each of its stages: {stage: seconds}."""
+        job_class = importlib.import_module(f"{EXTENSION}.addon.operators.job").Job
+        step, longest = job_class.step, {}
+
+        def timed(job, budget):
+            started, doing = time.perf_counter(), job.doing
+            try:
+                return step(job, budget)
+            finally:
+                longest[doing] = max(longest.get(doing, 0.0), time.perf_counter() - started)
+
+        job_class.step = timed
+        return longest
+
+    def state(self):
+        """What a user would miss if it changed: frame, actions, keys and the pose, as text."""
+        scene, armature = bpy.context.scene, self.armature
+        keys = hashlib.sha1()
+        for action in bpy.data.actions:
+            for curve in action.fcurves:
+                for point in curve.keyframe_points:
+                    keys.update(repr(tuple(point.co)).encode())
+        pose = hashlib.sha1()
+        for bone in armature.pose.bones:
+            pose.update(repr([tuple(row) for row in armature.matrix_world @ bone.matrix]).encode())
+        animation = armature.animation_data
+        return {
+            "frame": scene.frame_current_final,
+            "actions": sorted(action.name for action in bpy.data.actions),
+            "assigned": animation.action.name if animation and animation.action else None,
+            "keys": keys.hexdigest(),
+            "pose": pose.hexdigest(),
+            "objects": sorted(thing.name for thing in bpy.data.objects),
+        }
+
+    # --- Stations --------------------------------------------------------------------------------
+
+    def open(self, clip):
+        """A new file with a captured clip and Poise's tab in front."""
+        bpy.ops.wm.read_homefile(use_empty=False)
+        yield 0.2
+        for name in ("Cube", "Light", "Camera"):
+            bpy.data.objects.remove(bpy.data.objects[name])
+        self._import(clip)
+        self.window = bpy.context.window_manager.windows[0]
+        self.area = next(a for a in self.window.screen.areas if a.type == "VIEW_3D")
+        with bpy.context.temp_override(window=self.window, area=self.area):
+            bpy.ops.screen.screen_full_area(use_hide_panels=False)
+        yield 0.2
+        self.area = next(a for a in self.window.screen.areas if a.type == "VIEW_3D")
+        space = self.area.spaces.active
+        space.show_region_ui = True
+        space.overlay.show_floor = True
+        yield 0.3
+        self.sidebar.active_panel_category = "Poise"
+        self.look_at((0.0, 0.0, 0.9), 4.2)
+        bpy.ops.ed.undo_push(message="Opened")
+        yield 0.5
+
+    def _import(self, clip):
+        folder = Path(os.environ["POISE_MOTIONS"])
+        row = next(
+            [cell.strip() for cell in line.strip("| \n").split("|")]
+            for line in (folder / "README.md").read_text(encoding="utf-8").splitlines()
+            if line.startswith(f"| {clip}.bvh")
+        )
+        fps, frames, up, scale = int(row[4]), int(row[5]), row[8], float(row[9])
+        axes = {"axis_up": "Z", "axis_forward": "Y"} if up == "Z" else {}
+        scene = bpy.context.scene
+        scene.render.fps = fps
+        path = str(folder / f"{clip}.bvh")
+        bpy.ops.import_anim.bvh(filepath=path, global_scale=scale, **axes)
+        scene.frame_start, scene.frame_end = 1, frames
+        scene.frame_set(1)
+
+    def look_at(self, point, distance, direction=(1.15, 0.0, 0.7)):
+        """Turn the 3D view: from `direction` (Euler angles [rad])."""
+        import mathutils
+
+        view = self.area.spaces.active.region_3d
+        view.view_perspective = "PERSP"
+        view.view_location = point
+        view.view_distance = distance
+        view.view_rotation = mathutils.Euler(direction).to_quaternion()
+
+    def shot(self, name):
+        """Take a picture of the whole screen: OUTPUT/NAME.png."""
+        path = self.output / f"{name}.png"
+        picture = subprocess.Popen(["import", "-window", "root", str(path)])
+        yield lambda: picture.poll() is not None
+        self.check(f"picture {name}", path.is_file() and path.stat().st_size > 20000)
+
+    # --- Mouse and keys --------------------------------------------------------------------------
+
+    @property
+    def sidebar(self):
+        """The sidebar's region in the 3D view."""
+        return next(r for r in self.area.regions if r.type == "UI")
+
+    @property
+    def view(self):
+        """The 3D view's main region."""
+        return next(r for r in self.area.regions if r.type == "WINDOW")
+
+    def point_at(self, x, y):
+        """Move the mouse to window coordinates, y upwards as Blender has it."""
+        _xdotool("mousemove", int(x), self.window.height - 1 - int(y))
+
+    def press(self, *keys):
+        """Press keys, such as "Escape" or "ctrl+z", with the mouse over the 3D view."""
+        view = self.view
+        self.point_at(view.x + view.width / 4, view.y + view.height / 4)
+        yield 0.2
+        for key in keys:
+            _xdotool("key", key)
+            yield 0.2
+
+    def click(self, command, across=0.4):
+        """Click the button in the sidebar that runs a Python command, such as
+        `bpy.ops.poise.bake()`. across: where in the width of the sidebar to look for it."""
+        yield from self.find(command, across)
+        _xdotool("click", 1)
+        yield 0.05
+
+    def find(self, command, across=0.4):
+        """Point at the button in the sidebar that runs a Python command; scrolls if need be."""
+        for _ in range(4):
+            if (yield from self._find_in_sight(command, across)):
+                return
+            _xdotool("click", "--repeat", 10, 5)
+            yield 0.5
+        raise LookupError(f"there is no button for {command} in the sidebar")
+
+    def _find_in_sight(self, command, across):
+        """Sweep the mouse over what is visible of the sidebar; returns whether it is there."""
+        region = self.sidebar
+        manager = bpy.context.window_manager
+        rows = range(30, region.height - 10, 11)
+        # From the last find on: what is pressed next is often near.
+        for below in sorted(rows, key=lambda row: abs(row - self._found)):
+            self.point_at(region.x + across * region.width, region.y + region.height - below)
+            yield 0.05
+            manager.clipboard = ""
+            with bpy.context.temp_override(window=self.window, area=self.area, region=region):
+                if bpy.ops.ui.copy_python_command_button.poll():
+                    bpy.ops.ui.copy_python_command_button()
+            if manager.clipboard.startswith(command):
+                self._found = below
+                return True
+        return False
+
+    def hover(self):
+        """Wait for the tooltip of what the mouse points at."""
+        _xdotool("mousemove_relative", 3, 1)
+        yield 2.5
+
+    def redraw_gap(self):
+        """Longest gap [s] while nothing happens but the window being drawn all the time."""
+        yield 0.5
+        self.longest_gap = 0.0
+        for _ in range(20):
+            self.area.tag_redraw()
+            yield 0.05
+        return self.longest_gap
+
+
+def _xdotool(*arguments):
+    subprocess.run(["xdotool", *map(str, arguments)], check=True)
+
+
+def _enable():
+    """Quiet preferences, and the extension."""
+    preferences = bpy.context.preferences
+    preferences.view.show_splash = False
+    preferences.view.show_tooltips = False
+    preferences.use_preferences_save = False
+    preferences.filepaths.use_auto_save_temporary_files = False
+    bpy.ops.preferences.addon_enable(module=EXTENSION)
+
+
+def main():
+    """Load the scenario and start it."""
+    name, output = sys.argv[sys.argv.index("--") + 1 :]
+    path = Path(__file__).with_name(f"{re.sub('[^a-z_]', '', name)}.py")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _enable()
+    driver = Driver(name, output)
+    driver.run(module.scenario(driver))
+
+
+if __name__ == "__main__":
+    main()
