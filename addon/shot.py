@@ -364,7 +364,7 @@ def _check_curves(reading):
 
 
 def _check_extent(motion):
-    """Refuse what single precision cannot place: Blender makes infinite keys merely huge."""
+    """Refuse what Blender's single precision cannot place: it would shake in the bake."""
     extent = np.nanmax(np.abs(motion.positions), axis=(1, 2))
     if extent.max() > MAX_EXTENT:
         raise MotionError(

@@ -133,6 +133,10 @@ def key_huge(armature):
     curve_of(armature, "Hips", "location").keyframe_points[20].co[1] = math.inf
 
 
+def far_away(armature):
+    armature.location.x = 5e4
+
+
 def rotation_pop(armature):
     for point in curve_of(armature, "RightArm").keyframe_points[30:33]:
         point.co[1] += 2.5
@@ -189,7 +193,8 @@ def remove_bones(armature, *roots):
         (sheared_parent, "'wave' is sheared or scaled unevenly at frame 1: apply the scale"),
         (key_not_a_number, "'LeftArm' .* not a finite number at frame 21: mend or delete"),
         (key_infinite, "'Hips' .* not a finite number at frame 21: mend or delete"),
-        (key_huge, "'wave' is .* km away from the origin at frame 21: mend or delete"),
+        (key_huge, "'Hips' .* not a finite number at frame 21: mend or delete"),
+        (far_away, "'wave' is 50 km away from the origin at frame .*, or move the shot"),
         (rotation_pop, "'RightArm' pops: .* from frame 30 to 31: mend the keys there"),
         (linked, "'wave' is linked.*: make"),
         (muted_curve, "rotation_euler of the bone 'LeftArm' in 'wave' is muted: unmute it"),
