@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tests of reading and baking share: a small hand-keyed biped, and random differences."""
+
+import math
+
+import numpy as np
+import pytest
+
+#: Bones of the biped: name, parent, head, tail [m].
+BONES = (
+    ("hips", None, (0, 0, 0.95), (0, 0, 1.05)),
+    ("spine", "hips", (0, 0, 1.05), (0, 0, 1.2)),
+    ("chest", "spine", (0, 0, 1.2), (0, 0, 1.45)),
+    ("neck", "chest", (0, 0, 1.45), (0, 0, 1.55)),
+    ("head", "neck", (0, 0, 1.55), (0, 0, 1.75)),
+    *(
+        (f"{name}.{side}", parent if parent in ("hips", "chest") else f"{parent}.{side}", *ends)
+        for side, x in (("L", 1), ("R", -1))
+        for name, parent, *ends in (
+            ("clavicle", "chest", (x * 0.02, 0, 1.42), (x * 0.15, 0, 1.42)),
+            ("upper_arm", "clavicle", (x * 0.17, 0, 1.42), (x * 0.45, 0.02, 1.42)),
+            ("forearm", "upper_arm", (x * 0.45, 0.02, 1.42), (x * 0.7, 0, 1.42)),
+            ("hand", "forearm", (x * 0.7, 0, 1.42), (x * 0.85, 0, 1.42)),
+            ("thigh", "hips", (x * 0.1, 0, 0.93), (x * 0.1, -0.02, 0.5)),
+            ("shin", "thigh", (x * 0.1, -0.02, 0.5), (x * 0.1, 0, 0.1)),
+            ("foot", "shin", (x * 0.1, 0, 0.1), (x * 0.1, -0.15, 0.02)),
+            ("toe", "foot", (x * 0.1, -0.15, 0.02), (x * 0.1, -0.22, 0.02)),
+        )
+    ),
+)
+FRAMES = 30
+
+
+@pytest.fixture
+def biped(blender):
+    """An armature object "biped" with an action "walk" of FRAMES keys a bone, at 25 fps."""
+    armature = _build(blender)
+    scene = blender.context.scene
+    scene.render.fps, scene.render.fps_base = 25, 1.0
+    random = np.random.default_rng(3)
+    for i, bone in enumerate(armature.pose.bones):
+        bone.rotation_mode = ("XYZ", "QUATERNION", "ZYX", "AXIS_ANGLE")[i % 4]
+        phase, size = random.uniform(0, 6, 3), random.uniform(0.1, 0.3, 3)
+        for frame in range(1, FRAMES + 1):
+            angles = size * np.sin(phase + frame / 5)
+            _turn(bone, angles)
+            bone.keyframe_insert(_channel(bone), frame=frame)
+    hips = armature.pose.bones["hips"]
+    for frame in range(1, FRAMES + 1):
+        hips.location = (0.02 * frame, 0.02 * math.sin(frame / 3), 0.01 * frame)
+        hips.keyframe_insert("location", frame=frame)
+    armature.animation_data.action.name = "walk"
+    scene.frame_set(1)
+    return armature
+
+
+def _build(blender):
+    data = blender.data.armatures.new("biped")
+    armature = blender.data.objects.new("biped", data)
+    blender.context.collection.objects.link(armature)
+    blender.context.view_layer.objects.active = armature
+    blender.ops.object.mode_set(mode="EDIT")
+    for i, (name, parent, head, tail) in enumerate(BONES):
+        bone = data.edit_bones.new(name)
+        bone.head, bone.tail, bone.roll = head, tail, 0.3 * i
+        bone.parent = data.edit_bones[parent] if parent else None
+    blender.ops.object.mode_set(mode="OBJECT")
+    return armature
+
+
+def _channel(bone):
+    modes = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+    return modes.get(bone.rotation_mode, "rotation_euler")
+
+
+def _turn(bone, angles):
+    from mathutils import Euler
+
+    turn = Euler(angles)
+    if bone.rotation_mode == "QUATERNION":
+        bone.rotation_quaternion = turn.to_quaternion()
+    elif bone.rotation_mode == "AXIS_ANGLE":
+        axis, angle = turn.to_quaternion().to_axis_angle()
+        bone.rotation_axis_angle = (angle, *axis)
+    else:
+        bone.rotation_euler = turn.to_matrix().to_euler(bone.rotation_mode)
+
+
+@pytest.fixture
+def biped_map():
+    """The rig map of the biped."""
+    from poise.addon.rig import RigMap
+
+    limbs = ("clavicle", "upper_arm", "forearm", "hand", "thigh", "shin", "foot", "toe")
+    return RigMap(
+        name="test",
+        bones={
+            "pelvis": ("hips",),
+            "trunk": ("spine", "chest"),
+            "head": ("neck", "head"),
+            **{f"{n}_{s}": (f"{n}.{s.upper()}",) for s in ("l", "r") for n in limbs},
+        },
+    )
+
+
+@pytest.fixture
+def differences():
+    """differences(samples, angle, distance) -> smooth random rotation deltas and displacement."""
+
+    def make(samples, angle=0.3, distance=0.05):
+        random = np.random.default_rng(7)
+        knots = np.linspace(0, samples, max(3, samples // 15))
+
+        def smooth(*shape):
+            values = random.normal(size=(len(knots), *shape)).reshape(len(knots), -1)
+            columns = [np.interp(np.arange(samples), knots, column) for column in values.T]
+            return np.stack(columns, 1).reshape(samples, *shape)
+
+        from poise.controller.skeleton import SEGMENTS
+
+        vectors = angle * smooth(len(SEGMENTS), 3)
+        size = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        axes = vectors / np.maximum(size, 1e-12)
+        rotations = np.concatenate([np.cos(size / 2), np.sin(size / 2) * axes], -1)
+        return rotations, distance * smooth(3)
+
+    return make
+
+
+@pytest.fixture
+def no_differences():
+    """no_differences(samples) -> the deltas of a simulation that is its reference."""
+
+    def make(samples):
+        rotations = np.zeros((samples, 13, 4))
+        rotations[..., 0] = 1
+        return rotations, np.zeros((samples, 3))
+
+    return make

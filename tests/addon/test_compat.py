@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+import bpy
+import pytest
+
+from poise.addon import compat
+
+
+@pytest.fixture
+def thing():
+    thing = bpy.data.objects.new("thing", None)
+    bpy.context.collection.objects.link(thing)
+    return thing
+
+
+def test_an_action_and_its_slot_are_assigned_together(thing):
+    action, slot = compat.new_action("walk")
+    compat.assign(thing, action, slot)
+    assert compat.assigned(thing) == (action, slot)
+    compat.assign(thing, None)
+    assert compat.assigned(thing) == (None, None)
+    # Blender alone would choose a slot again, or none.
+    compat.assign(thing, action, slot)
+    assert compat.assigned(thing) == (action, slot)
+
+
+def test_nothing_is_made_to_assign_no_action(thing):
+    compat.assign(thing, None)
+    assert thing.animation_data is None
+    assert compat.assigned(thing) == (None, None)
+
+
+def test_a_curve_is_made_in_its_group_and_animates(thing):
+    action, slot = compat.new_action("walk")
+    holder = compat.channels(action, slot, ensure=True)
+    curve = compat.new_curve(holder, "location", 1, "Object Transforms")
+    curve.keyframe_points.insert(1, 2.5)
+    compat.assign(thing, action, slot)
+    bpy.context.scene.frame_set(1)
+    assert thing.location.y == 2.5
+    assert curve.group.name == "Object Transforms"
+    assert [(c.data_path, c.array_index) for c in compat.curves(action, slot)] == [("location", 1)]
+
+
+def test_channels_are_made_only_when_asked():
+    action, slot = compat.new_action("walk")
+    if compat.HAS_SLOTS:
+        assert compat.channels(action, slot) is None
+        assert compat.channels(action, None) is None
+    assert compat.curves(action, slot) == []
+    assert compat.curves(None, None) == []
+
+
+def test_a_slot_is_found_by_its_identifier():
+    action, slot = compat.new_action("walk")
+    if not compat.HAS_SLOTS:
+        assert slot is None and compat.slot_name(slot) is None
+        return
+    other = compat.new_slot(action, "other")
+    assert compat.find_slot(action, compat.slot_name(other)) == other
+    assert compat.find_slot(action, "OBnobody") is None
+    compat.keep_only(action, other)
+    assert list(action.slots) == [other]
+
+
+def test_the_slot_of_an_object_is_the_one_it_had(thing):
+    if not compat.HAS_SLOTS:
+        pytest.skip("actions have no slots before Blender 4.4")
+    action, slot = compat.new_action("walk")
+    other = compat.new_slot(action, "other")
+    assert compat.object_slot(action, thing) == slot
+    compat.assign(thing, action, other)
+    compat.assign(thing, None)
+    assert compat.object_slot(action, thing) == other
+
+
+def test_a_copied_curve_is_the_same(thing):
+    action, slot = compat.new_action("walk")
+    curve = compat.new_curve(compat.channels(action, slot, ensure=True), "location", 2, "here")
+    for frame, value in ((1, 0.0), (5, 3.0), (9, -1.0)):
+        curve.keyframe_points.insert(frame, value)
+    curve.keyframe_points[1].interpolation = "BOUNCE"
+    curve.keyframe_points[0].handle_right_type = "FREE"
+    curve.keyframe_points[0].handle_right = (2.0, 4.0)
+    curve.modifiers.new("NOISE").strength = 0.7
+    curve.extrapolation = "LINEAR"
+    curve.mute = True
+    target, target_slot = compat.new_action("copy")
+    copy = compat.copy_curve(curve, compat.channels(target, target_slot, ensure=True))
+    frames = [0.5 * i for i in range(30)]
+    assert [copy.evaluate(f) for f in frames] == [curve.evaluate(f) for f in frames]
+    assert (copy.data_path, copy.array_index, copy.group.name) == ("location", 2, "here")
+    assert (copy.mute, copy.extrapolation) == (True, "LINEAR")
+    assert copy.modifiers[0].strength == curve.modifiers[0].strength
+
+
+def test_bones_are_selected():
+    bpy.ops.object.armature_add()
+    bone = bpy.context.object.pose.bones[0]
+    compat.select_bone(bone, False)
+    assert not compat.is_bone_selected(bone)
+    compat.select_bone(bone)
+    assert compat.is_bone_selected(bone)
+
+
+def test_the_render_engine_exists():
+    bpy.context.scene.render.engine = compat.EEVEE
+    assert bpy.context.scene.render.engine == compat.EEVEE
