@@ -22,7 +22,7 @@ from .pose import slerp
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
 EXACT = 0.02
 #: How often a bake is corrected, and how often its keys are thinned anew.
-SWEEPS, THINNINGS = 6, 8
+SWEEPS, THINNINGS = 6, 6
 #: Body parts that follow a segment, but must be keyed too where controls replace their bones.
 FOLLOWERS = {
     f"{part}_{side}": f"{segment}_{side}"
@@ -392,18 +392,29 @@ def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
 def _simplify(tracks, error_after, wanted, options):
     """Write as few keys as stay within the tolerance; returns the error [mm].
 
-    Errors of the bones on the way to a joint may add up or cancel, so each is given a share that
-    is lowered until what is read back is within the tolerance.
+    Errors of the bones on the way to a joint may add up or cancel, so what each bone is allowed is
+    sought between what was too much and what was not.
     """
-    kind, allowed = options.interpolation, 0.7 * options.tolerance / 1000 / wanted.unit
+    kind, tolerance = options.interpolation, options.tolerance
+
+    def error_with(allowed):
+        keep = functools.partial(keys.simplified, tolerance=allowed, interpolation=kind)
+        return error_after(tracks, keep, kind)[0]
+
+    start = 0.7 * tolerance / 1000 / wanted.unit
+    good, bad, allowed, error = 0.0, np.inf, start, np.inf
     for _ in range(THINNINGS):
-        error, _ = error_after(
-            tracks, functools.partial(keys.simplified, tolerance=allowed, interpolation=kind), kind
-        )
-        if error <= options.tolerance:
-            return error
-        allowed *= 0.9 * options.tolerance / error
-    return error_after(tracks, _all, kind)[0]
+        error = error_with(allowed)
+        if error <= tolerance:
+            good = allowed
+            if error > 0.75 * tolerance:
+                return error
+        else:
+            bad = allowed
+        allowed *= 0.9 * tolerance / max(error, 1e-9)
+        if not good < allowed < bad:
+            allowed = (good + min(bad, 2 * good)) / 2
+    return error if good and error <= tolerance else error_with(good)
 
 
 def _all(track):

@@ -128,12 +128,6 @@ def new_curve(holder, data_path, index, group=None):
     return curve
 
 
-def remove_curves(holder, wanted):
-    """Remove the F-curves of `channels(…)` for whose (data path, index) `wanted` says True."""
-    for curve in [c for c in holder.fcurves if wanted(c.data_path, c.array_index)]:
-        holder.fcurves.remove(curve)
-
-
 def remove_slot(action, slot):
     """Remove a slot with all its curves."""
     action.slots.remove(slot)
