@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The physics of Poise: a library of its own, without Blender.
 
-    character = Character.from_motion(motion)
-    recording = Simulation(character, motion).run()
-    print(recording.summary())
+character = Character.from_motion(motion)
+recording = Simulation(character, motion).run()
+print(recording.summary())
 """
 
+from .bake_measures import measures_of_bake
 from .character import Character, Shape
 from .exceptions import (
     BakeError,
@@ -42,4 +43,5 @@ __all__ = [
     "Shape",
     "Simulation",
     "SimulationError",
+    "measures_of_bake",
 ]

@@ -6,55 +6,17 @@ the pelvis, a leg's joint turns the foot, so a wrench that the *floor* exerts on
 at the joint as J^T w, and the torque that lets the leg press with it is the negative.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 EDGE_SHARE = 0.95  # of the sole's half width, heel and toe that the centre of pressure may use
+_NEAR_ENOUGH = 1e-8  # [m^2]
 FRICTION_SHARE = 0.8  # tangential to normal force
 TWIST_SHARE = 0.5  # twisting moment to normal force times the sole's half width
 
-# A cross product by gathers is several times faster than np.cross.
-_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
 
-
-def cross(a, b):
-    """Cross products of (..., 3) arrays."""
-    return a[..., _NEXT] * b[..., _LAST] - a[..., _LAST] * b[..., _NEXT]
-
-
-@dataclass
-class Legs:
-    """Both legs in the world, joints from the hip down, left before right.
-
-    axes, anchors: (2, n, 3) of their degrees of freedom [-, m]. ankles: (2, 3) [m]. feet:
-    (2, 3, 3) frames.
-    """
-
-    axes: np.ndarray
-    anchors: np.ndarray
-    ankles: np.ndarray
-    feet: np.ndarray
-
-    def transposed_jacobian(self, points, forces, moments):
-        """(2, n) joint torques J^T w of wrenches (2, 3), (2, 3) at points (2, 3) of the feet
-        (SCA12, equations 5 and 7)."""
-        arms = points[:, None] - self.anchors
-        total = cross(arms, forces[:, None]) + moments[:, None]
-        return np.einsum("ijk,ijk->ij", self.axes, total)
-
-
-def wanted_wrench(weights, error, error_velocity, orientation_error, momentum_error):
-    """Force [N] and torque [N m], each (3,), of SCA12's equations 12, 13 (with the vector in the
-    world frame, where equation 7 wants it) and 15."""
-    position, velocity, trunk, momentum = weights
-    force = position * error + velocity * error_velocity
-    torque = trunk * orientation_error + momentum * momentum_error
-    return force, torque
-
-
-@dataclass(frozen=True)
-class Sole:
+class Sole(NamedTuple):
     """Where a foot's centre of pressure may be, in the plane of the floor [m].
 
     x, y: the point under the ankle; ahead_x, ahead_y: horizontal unit vector along the foot;
@@ -88,13 +50,15 @@ def centres_of_pressure(x, y, left, right, least, most):
     Returns the left share and both centres of pressure [m].
     """
     a, b = (left.x, left.y), (right.x, right.y)
-    for _ in range(3):
+    for _ in range(4):
         share = _share(x, y, a, b, least, most)
         rx = x - share * a[0] - (1 - share) * b[0]
         ry = y - share * a[1] - (1 - share) * b[1]
+        if rx * rx + ry * ry < _NEAR_ENOUGH:
+            break
         a = left.nearest(a[0] + rx, a[1] + ry)
         b = right.nearest(b[0] + rx, b[1] + ry)
-    return _share(x, y, a, b, least, most), a, b
+    return share, a, b
 
 
 def _share(x, y, a, b, least, most):
@@ -116,9 +80,9 @@ def press(force, torque, com, ground, left, right, load):
     a centre of pressure outside, the torque is kept and the horizontal force gives way: the body
     leans instead of spinning. Returns points, forces and moments, each (2, 3).
     """
-    fx, fy, fz = force.tolist()
-    tx, ty, tz = torque.tolist()
-    cx, cy, cz = com.tolist()
+    fx, fy, fz = force
+    tx, ty, tz = torque
+    cx, cy, cz = com
     height = max(cz - ground, 0.1)
     fz = max(fz, 1.0)
     wanted_x = cx - (ty + height * fx) / fz

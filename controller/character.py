@@ -28,6 +28,8 @@ from .skeleton import (
     SEGMENTS,
     SIDES,
 )
+from .stance import NAMES as STANCE_NAMES
+from .stance import is_in_place, reference_contacts, stance_of
 from .trajectory import Trajectory
 
 PITCH, ROLL, TWIST = 1, 0, 2  # coordinate axes y, x, z
@@ -169,6 +171,14 @@ class Character:
         if mass is not None and not 1 <= mass <= 1000:
             raise SettingsError(f"A mass of {mass:g} kg is out of range: give 1 to 1000 kg.")
         return _measure(cls, motion, mass)
+
+    def stance_summary(self, motion):
+        """Share of the motion's samples in each stance state, by its name."""
+        joints, frames = self.pose(self.trajectory(motion))
+        corners = self.sole_corners(joints, frames)
+        contacts = reference_contacts(corners, self.ground, motion.rate, is_in_place(joints[:, 0]))
+        share = np.bincount(stance_of(contacts), minlength=4) / len(motion)
+        return dict(zip(STANCE_NAMES, share.tolist(), strict=True))
 
     def forward(self, root, rotation, angles):
         """Forward kinematics of (samples,) poses.

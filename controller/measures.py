@@ -17,11 +17,12 @@ T_MAX = 20.0  # [s]
 BONUS = 1.0
 
 
-def pose_error(masses, centres, com, reference_centres, reference_com):
-    """SCA12's e_pose [m]: mass-weighted mean distance of body centres (S, 3), each relative to
-    its own body's centre of mass (3,)."""
-    apart = (centres - com) - (reference_centres - reference_com)
-    return float(np.sqrt((apart**2).sum(-1)) @ masses / masses.sum())
+def pose_error(shares, centres, com, reference_centres, reference_com):
+    """SCA12's e_pose [m]: mean distance of body centres (S, 3), weighted with their shares (S,)
+    of the mass, each relative to its own body's centre of mass (3,)."""
+    apart = centres - reference_centres
+    apart -= com - reference_com
+    return float(np.sqrt((apart * apart).sum(-1)) @ shares)
 
 
 def slide_speed(stance, foot_speeds):
@@ -45,22 +46,26 @@ class Measures:
     maxima: dict = field(default_factory=lambda: dict(MAXIMA))
     fell_at: float | None = None
     fell_measure: str | None = None
-    _raw: list = field(default_factory=list)
     values: list = field(default_factory=list)
+    _raw: list = field(default_factory=list)
+    _sums: list = field(default_factory=lambda: [0.0, 0.0, 0.0])
 
     def add(self, pose, stance_differs, slide, torque):
         """Take the momentary errors of a sample and update the windowed ones. Returns False when
         a maximum is exceeded."""
-        self._raw.append((float(pose), float(stance_differs), float(slide), float(torque)))
-        time = (len(self._raw) - 1) / self.rate
-        window = self._raw[-max(1, round(WINDOW * self.rate)) :]
-        size = max(len(window), _SHORTEST_WINDOW * self.rate)
-        sums = [sum(column) / size for column in list(zip(*window, strict=True))[1:]]
-        now = (float(pose), *sums)
-        self.values.append(now)
-        for name, value in zip(NAMES, now, strict=True):
+        raw, sums = self._raw, self._sums
+        now = (float(stance_differs), float(slide), float(torque))
+        raw.append(now)
+        length = max(1, round(WINDOW * self.rate))
+        leaving = raw[-1 - length] if len(raw) > length else (0.0, 0.0, 0.0)
+        for i in range(3):
+            sums[i] += now[i] - leaving[i]
+        size = max(min(len(raw), length), _SHORTEST_WINDOW * self.rate)
+        values = (float(pose), *(max(0.0, total / size) for total in sums))
+        self.values.append(values)
+        for name, value in zip(NAMES, values, strict=True):
             if not value <= self.maxima[name]:
-                self.fell_at, self.fell_measure = time, name
+                self.fell_at, self.fell_measure = self.duration, name
                 return False
         return True
 

@@ -14,6 +14,7 @@ import numpy as np
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
 from .skeleton import SEGMENT_INDEX, SIDES
+from .stance import DIRECTIONS, support_reach
 
 _RAMP = 0.2  # [s] into and out of the planted pose
 _MAX_SHIFT = 0.2  # [m] a foot may wander in one stance and still be held in one place
@@ -21,7 +22,6 @@ _MAX_TURN = np.radians(40)
 _LONGEST = 0.999  # of the leg's length
 _MARGIN = 0.6  # of the sole's half width that the zero-moment point keeps from its edge
 _ROUNDS = 2
-_DIRECTIONS = np.stack([np.cos(np.arange(16) * np.pi / 8), np.sin(np.arange(16) * np.pi / 8)], 1)
 
 
 def physical(character, trajectory, contacts, cutoff):
@@ -50,9 +50,9 @@ def _weight_shift(character, trajectory, contacts, cutoff):
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
     point = zero_moment_point(character, dynamics)
-    corners = character.sole_corners(joints, frames)[..., :2]
-    inside = _clamp(point, corners, contacts, _MARGIN * character.feet[0].half_width)
-    wanted = np.where(contacts.any(1)[:, None], inside - point, 0.0)
+    corners = character.sole_corners(joints, frames)
+    reach = support_reach(corners, contacts) - _MARGIN * character.feet[0].half_width
+    wanted = _inside(point, reach) - point
     height = float(np.median(dynamics.com[:, 2])) - character.ground
     pad = len(wanted) - 1
     mirrored = np.concatenate([wanted, wanted[pad - 1 : 0 : -1]])
@@ -62,13 +62,12 @@ def _weight_shift(character, trajectory, contacts, cutoff):
     return np.pad(shift[: len(wanted)], ((0, 0), (0, 1)))
 
 
-def _clamp(points, corners, contacts, margin):
-    """(F, 2) points moved into the hull of the standing feet's corners (F, 2, 4, 2)."""
+def _inside(points, reach):
+    """(F, 2) points moved into the regions that extend (F, 16) along DIRECTIONS; those without a
+    region stay."""
     points = points.copy()
-    reach = np.einsum("fsci,di->fscd", corners, _DIRECTIONS).max(2)
-    reach = np.where(contacts[:, :, None], reach, -np.inf).max(1) - margin
     for _ in range(3):
-        for direction, limit in zip(_DIRECTIONS, reach.T, strict=True):
+        for direction, limit in zip(DIRECTIONS, reach.T, strict=True):
             beyond = np.maximum(points @ direction - limit, 0.0)
             points -= np.where(np.isfinite(beyond), beyond, 0.0)[:, None] * direction
     return points
@@ -153,4 +152,3 @@ def _blend(frames, heading, share):
     ahead = (1 - share) * frames[:, :, 0] + share * heading
     left = unit(np.cross(up, ahead))
     return np.stack([np.cross(left, up), left, up], -1)
-

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a simulation did: one record for preview, report and bake."""
 
+import math
+
 import numpy as np
 
 from .measures import NAMES, pose_error, slide_speed
-from .rotations import quaternion_from_matrix
+from .rotations import matrix_from_quaternion, quaternion_from_matrix
 from .skeleton import SEGMENT_INDEX, SEGMENTS
+from .stance import LEFT, RIGHT, SIMULATED_SPEED
 from .stance import NAMES as STANCE_NAMES
-from .stance import SIMULATED_SPEED, stance_of
 
 _FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
@@ -30,33 +32,39 @@ class Recording:
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
-        self._frames = np.zeros((count, len(SEGMENTS), 3, 3))
+        self._turns = np.zeros((count, len(SEGMENTS), 4))
         self._contacts = np.zeros((count, 2), bool)
         self._forces = np.zeros((count, 2, 3))
         self._stance = np.zeros(count, int)
         self._torques = np.zeros((count, dofs))
         self._com = np.zeros((count, 3))
+        self._shares = character.masses / character.masses.sum()
+        self._soles = [s.position for s in character.shapes if s.segment in ("foot_l", "foot_r")]
+        self._reference_com = np.einsum("fsi,s->fi", reference.smooth.centres, self._shares)
 
     def __len__(self):
         return self._count
 
-    def add(self, sample, centres, frames, touch, forces, low, effort, torques):
-        """Append a sample: body centres (S, 3) and frames (S, 3, 3), which feet touch and are low
-        (2,), forces on them (2, 3), summed and last torques. Returns False when a measure exceeds
-        its maximum."""
-        masses = self.character.masses
-        com = masses @ centres / masses.sum()
+    def add(self, sample, centres, turns, touch, forces, low, effort, torques):
+        """Append a sample: body centres (S, 3) and orientations (S, 4), which feet touch and are
+        low (2,), forces on them (2, 3), summed and last torques. Returns False when a measure
+        exceeds its maximum."""
+        com = self._shares @ centres
         self._centres[sample] = centres
-        self._frames[sample] = frames
+        self._turns[sample] = turns
         self._contacts[sample] = touch
         self._forces[sample] = forces
         self._torques[sample] = torques
         self._com[sample] = com
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
-        pose = pose_error(masses, centres, com, smooth, masses @ smooth / masses.sum())
-        speeds = self._foot_speeds(sample) if sample else np.zeros(2)
-        stance = stance_of(low & (np.array(touch) | (speeds < SIMULATED_SPEED)))
+        pose = pose_error(self._shares, centres, com, smooth, self._reference_com[sample])
+        speeds = self._foot_speeds(sample) if sample else (0.0, 0.0)
+        stands = [
+            near and (touching or speed < SIMULATED_SPEED)
+            for near, touching, speed in zip(low, touch, speeds, strict=True)
+        ]
+        stance = LEFT * stands[0] + RIGHT * stands[1]
         self._stance[sample] = stance
         differs = stance != self.reference.stance[sample]
         slide = slide_speed(stance, speeds)
@@ -64,13 +72,21 @@ class Recording:
 
     def _foot_speeds(self, sample):
         """Horizontal speeds (2,) of the middles of both soles over the last sample [m/s]."""
-        soles = [self._soles(i) for i in (sample - 1, sample)]
-        return np.linalg.norm((soles[1] - soles[0])[:, :2], axis=1) * self.motion.rate
+        points = [[self._sole(at, foot) for foot in (0, 1)] for at in (sample - 1, sample)]
+        return [math.dist(a, b) * self.motion.rate for a, b in zip(*points, strict=True)]
 
-    def _soles(self, sample):
-        centres = self._centres[sample, _FEET]
-        down = np.array([s.position for s in self.character.shapes if s.segment in _SOLES])
-        return centres + np.einsum("sij,sj->si", self._frames[sample, _FEET], down)
+    def _sole(self, sample, foot):
+        """Plan of the middle of a sole (x, y) [m]."""
+        x, y, _ = self._centres[sample, _FEET[foot]].tolist()
+        w, i, j, k = self._turns[sample, _FEET[foot]].tolist()
+        a, b, c = self._soles[foot]
+        x += (1 - 2 * (j * j + k * k)) * a + 2 * (i * j - w * k) * b + 2 * (i * k + w * j) * c
+        y += 2 * (i * j + w * k) * a + (1 - 2 * (i * i + k * k)) * b + 2 * (j * k - w * i) * c
+        return x, y
+
+    @property
+    def _frames(self):
+        return matrix_from_quaternion(self._turns[: self._count])
 
     @property
     def body_positions(self):
@@ -80,7 +96,7 @@ class Recording:
     @property
     def body_rotations(self):
         """(n, S, 4) orientations of the segments, w first."""
-        return quaternion_from_matrix(self._frames[: self._count])
+        return self._turns[: self._count]
 
     @property
     def com(self):
@@ -145,14 +161,14 @@ class Recording:
 
     def joints(self):
         """(n, S, 3) joint centres of the simulation [m]."""
-        offset = np.einsum("fsij,sj->fsi", self._frames[: self._count], self.character.centres)
+        offset = np.einsum("fsij,sj->fsi", self._frames, self.character.centres)
         return self.body_positions - offset
 
     def rotation_deltas(self):
         """(n, S, 4) world rotations from the reference, as the animation has it, to the
         simulation, w first. Turning each segment of the animation by them bakes the result."""
         raw = self.reference.raw.frames[: self._count]
-        return quaternion_from_matrix(self._frames[: self._count] @ np.swapaxes(raw, -1, -2))
+        return quaternion_from_matrix(self._frames @ np.swapaxes(raw, -1, -2))
 
     def root_displacement(self):
         """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
@@ -177,6 +193,3 @@ class Recording:
     def stance_names(self):
         """Stance of each sample in words."""
         return [STANCE_NAMES[s] for s in self.stance]
-
-
-_SOLES = ("foot_l", "foot_r")

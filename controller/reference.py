@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .exceptions import MotionError
-from .momentum import com_dynamics
+from .momentum import GRAVITY, com_dynamics
 from .planting import physical
 from .rotations import (
     continuous,
@@ -43,11 +43,12 @@ class Reference:
 
     steps_per_sample: control steps from one sample to the next. start: root position, frame,
     velocity and angular velocity; lowest: sole corner [m] of that pose. raw, smooth: Pose before
-    and after the low-pass; everything below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI units: angles, speeds
-    (K, dofs); com, com_velocity, com_acceleration (K, 3); momentum, momentum_rate (K, 3) angular,
-    about the centre of mass; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the
-    world, and of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2)
-    share that each foot may carry, ramped around every step.
+    and after the low-pass; everything below also has the feet planted. stance: (F,) states at the
+    samples. Over the K steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3) centre of
+    mass, its velocity, angular momentum about it; wrench (K, 6) force and torque on the body that
+    the motion itself takes, weight included; accelerations (K, 6 + dofs) of the pelvis, angular
+    and linear in the world, and of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support;
+    support (K,) stance; load (K, 2) share that each foot may carry, ramped around every step.
     """
 
     rate: float
@@ -60,11 +61,8 @@ class Reference:
     stance: np.ndarray
     angles: np.ndarray
     speeds: np.ndarray
-    com: np.ndarray
-    com_velocity: np.ndarray
-    com_acceleration: np.ndarray
-    momentum: np.ndarray
-    momentum_rate: np.ndarray
+    goals: np.ndarray
+    wrench: np.ndarray
     accelerations: np.ndarray
     pelvis: np.ndarray
     base: np.ndarray
@@ -93,9 +91,8 @@ class Reference:
             travel = _travel(joints[:, _FEET], contacts, raw_trajectory.root)
             raw_trajectory, period = raw_trajectory.looped(duration, travel)
             joints, frames = character.pose(raw_trajectory)
-            contacts = _looped_contacts(
-                contacts, period, character.sole_corners(joints, frames), character.ground, motion.rate
-            )
+            corners = character.sole_corners(joints, frames)
+            contacts = _looped_contacts(contacts, period, corners, character.ground, motion.rate)
         if cutoff is None:
             cutoff = _IN_PLACE_CUTOFF if in_place else _TRAVEL_CUTOFF
         target = raw_trajectory
@@ -127,10 +124,7 @@ def _travel(ankles, contacts, root):
     """Displacement (3,) [m] that carries a looped clip on where it ended: of the feet that stand
     at both ends, or of the root."""
     both = contacts[0] & contacts[-1]
-    if both.any():
-        step = (ankles[-1] - ankles[0])[both].mean(0)
-    else:
-        step = root[-1] - root[0]
+    step = (ankles[-1] - ankles[0])[both].mean(0) if both.any() else root[-1] - root[0]
     return step * [1, 1, 0]
 
 
@@ -179,17 +173,20 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
         stance=stance,
         angles=angles,
         speeds=velocities,
-        com=linear(dynamics.com),
-        com_velocity=linear(dynamics.velocity),
-        com_acceleration=linear(dynamics.acceleration),
-        momentum=linear(dynamics.momentum),
-        momentum_rate=linear(dynamics.momentum_rate),
+        goals=linear(np.stack([dynamics.com, dynamics.velocity, dynamics.momentum], 1)),
+        wrench=linear(_wrench(character, dynamics)),
         accelerations=linear(_accelerations(centres, angular, speeds, sample_rate, cutoff)),
         pelvis=matrix_from_quaternion(_unit_linear(frames[:, 0], at)),
         base=linear(base),
         support=stance[nearest],
         load=linear(_load(contacts, sample_rate)),
     )
+
+
+def _wrench(character, dynamics):
+    """(F, 6) force [N] and torque about the centre of mass [N m] behind a motion."""
+    force = character.mass * (dynamics.acceleration + [0, 0, GRAVITY])
+    return np.concatenate([force, dynamics.momentum_rate], 1)
 
 
 def _accelerations(centres, angular, speeds, rate, cutoff):

@@ -7,23 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import tracking
-from .balance import EDGE_SHARE, Legs, Sole, press, wanted_wrench
+from .controller import Controller
 from .exceptions import SettingsError, SimulationError
 from .gains import BALANCE_MODES, Gains
+from .legs import Legs
 from .measures import Measures
-from .momentum import GRAVITY
 from .recording import Recording
 from .reference import Reference
-from .rotations import matrix_from_quaternion
 from .skeleton import SEGMENTS
-from .stance import SIMULATED_CLEARANCE
 from .world import World
 
-#: The mass matrix changes slowly: it is taken anew every so many seconds.
-_INERTIA_PERIOD = 1 / 75
-#: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
-NOISE_STEP = 0.0003
-_SINK = 0.0003  # [m] the soles start below the floor, as deep as they stand later
+#: The soles start this far below the floor [m], as deep as they stand later.
+_SINK = 0.0003
+_FAR = 1e4  # [m] from the origin: not a motion any more
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,7 @@ class Simulation:
 
     def __iter__(self):
         started = time.perf_counter()
-        self.world = World(self.character, self.rate)
+        self.world = World(self.character, self.rate, Legs(self.character).segments)
         try:
             for sample in self._run():
                 self.recording.wall_time += time.perf_counter() - started
@@ -139,204 +135,14 @@ class Simulation:
 
     def _record(self, sample, low, efforts):
         """Take down a sample. Returns False when the trial is over."""
-        world, reference = self.world, self.reference
-        centres, frames = world.body_transforms()
-        if not np.isfinite(centres).all() or np.abs(centres).max() > 1e4:
-            worst = SEGMENTS[int(np.argmax(~np.isfinite(centres).all(1)))]
+        world = self.world
+        centres, turns = world.body_transforms()
+        if not np.abs(centres).max() < _FAR:
+            worst = SEGMENTS[int(np.argmax(~(np.abs(centres) < _FAR).all(1)))]
             raise SimulationError(
                 f"The simulation of '{self.motion.name}' blew up at frame "
                 f"{self.motion.frame(sample):g}, at the {worst}: lower the gains or raise the rate."
             )
         touch, forces = world.contacts()
         effort = float(np.abs(efforts).sum(1).mean())
-        return self.recording.add(sample, centres, frames, touch, forces, low, effort, efforts[-1])
-
-
-class Controller:
-    """Torques of one step from the state of the world: tracking, balance, limits, noise."""
-
-    def __init__(self, character, reference, gains, settings, world):
-        self.reference, self.world = reference, world
-        stiffness, damping = gains.per_dof(character)
-        self.step = 1 / reference.rate
-        self.tracker = tracking.make(settings.tracking, stiffness, damping, self.step)
-        self.weights = {False: gains.single, True: gains.dual}
-        self.mass = character.mass
-        self.weight = np.array([0, 0, character.mass * GRAVITY])
-        size = character.mass * character.height / (71 * 1.80)
-        self.limit = settings.torque_limit * size
-        scale = settings.noise * np.sqrt(NOISE_STEP * reference.rate) * size
-        self.noise = scale if settings.noise else 0.0
-        self.random = np.random.default_rng(settings.seed)
-        self.balance = getattr(self, f"_{settings.balance}")
-        self.feedforward = settings.balance == "foot_forces"
-        self.ground = character.ground
-        self.corners = np.stack([foot.corners for foot in character.feet])
-        self.reach = [
-            (EDGE_SHARE * f.heel, EDGE_SHARE * f.toe, EDGE_SHARE * f.half_width)
-            for f in character.feet
-        ]
-        legs = len(world.leg_links) // 2
-        self.leg_columns = np.array(world.leg_links)
-        self.leg_axes = _axes_of(character, world.leg_links)
-        self.legs = legs
-        self.period = max(1, round(_INERTIA_PERIOD * reference.rate))
-        self.inertia = None
-        self.com = None
-
-    def torques(self, step):
-        """(dofs,) joint torques [N m] for the step that begins now."""
-        state = self.world.state()
-        reference = self.reference
-        local_angular = state.angular @ state.frame
-        local_linear = state.linear @ state.frame
-        speeds = np.concatenate((local_angular, local_linear, state.speeds))
-        if step % self.period == 0:
-            self.inertia = self.world.mass_matrix(state.angles)
-            self.tracker.refresh(self.inertia)
-            self._root_rows = self.inertia[:6].copy()
-            self.local_com = (
-                np.array([self.inertia[2, 4], self.inertia[0, 5], self.inertia[1, 3]]) / self.mass
-            )
-        momenta = self._root_rows @ speeds
-        linear = momenta[3:]
-        self.com = state.root + state.frame @ self.local_com
-        self.com_velocity = state.frame @ (linear / self.mass)
-        local = self.local_com
-        spin = momenta[:3].copy()
-        spin[0] -= local[1] * linear[2] - local[2] * linear[1]
-        spin[1] -= local[2] * linear[0] - local[0] * linear[2]
-        spin[2] -= local[0] * linear[1] - local[1] * linear[0]
-        self.momentum = state.frame @ spin
-        # The centre of mass moves on between two mass matrices.
-        self.local_com = local + (linear / self.mass - local_linear - _cross3(local_angular, local)) * self.step
-        bias = self.world.bias(state, local_angular, local_linear, self.inertia)
-        if self.feedforward:
-            wanted = reference.accelerations[step].copy()
-            wanted[:3] = wanted[:3] @ state.frame
-            wanted[3:6] = wanted[3:6] @ state.frame
-            known = self.inertia @ wanted
-            bias += known
-        else:
-            known = -bias
-        torques = self.tracker.torques(
-            state.angles,
-            state.speeds,
-            reference.angles[step + 1],
-            reference.speeds[step + 1],
-            known,
-        )
-        self.balance(step, state, bias, torques)
-        limit = self.limit
-        np.clip(torques, -limit, limit, out=torques)
-        if self.noise:
-            torques += self.random.uniform(-self.noise, self.noise, len(torques))
-        return torques
-
-    def low_feet(self):
-        """(2,) which soles are on or just above the floor."""
-        return self._standing(self._legs_now(self.world.state()))
-
-    def _legs_now(self, state):
-        links = state.links
-        frames = matrix_from_quaternion(links[:, [6, 3, 4, 5]])
-        count = self.legs
-        axes = frames[self._rows, :, self.leg_axes].reshape(2, count, 3)
-        anchors = links[:, :3].reshape(2, count, 3)
-        return Legs(axes, anchors, anchors[:, -1], frames.reshape(2, count, 3, 3)[:, -1])
-
-    @property
-    def _rows(self):
-        return np.arange(len(self.leg_axes))
-
-    def _standing(self, legs):
-        """Which feet stand: those with a sole corner close to the floor."""
-        heights = legs.ankles[:, 2, None] + np.einsum("si,sci->sc", legs.feet[:, 2], self.corners)
-        return heights.min(1) - self.ground < SIMULATED_CLEARANCE
-
-    def _errors(self, step, state, legs):
-        """Errors of the centre of mass, its velocity, the trunk and the angular momentum."""
-        reference = self.reference
-        base = self._base(step, legs)
-        error = reference.com[step] - self.com
-        error[:2] += base - reference.base[step]
-        velocity = reference.com_velocity[step] - self.com_velocity
-        turn = reference.pelvis[step] @ state.frame.T
-        momentum = reference.momentum[step] - self.momentum
-        return error, velocity, _vector(turn), momentum
-
-    def _sole(self, legs, side):
-        """The plan of a foot on the floor."""
-        x, y, _ = legs.ankles[side].tolist()
-        ahead_x, ahead_y = legs.feet[side, :2, 0].tolist()
-        size = (ahead_x * ahead_x + ahead_y * ahead_y) ** 0.5 or 1.0
-        return Sole(x, y, ahead_x / size, ahead_y / size, *self.reach[side])
-
-    def _base(self, step, legs):
-        """Base of support (SCA12, equation 9), by the stance of the reference."""
-        support = self.reference.support[step]
-        if support in (1, 2):
-            return legs.ankles[support - 1, :2]
-        return (legs.ankles[0, :2] + legs.ankles[1, :2]) / 2
-
-    def _foot_forces(self, step, state, bias, torques):
-        """Spread the wanted wrench over the feet and let the legs press it."""
-        legs = self._legs_now(state)
-        standing = self._standing(legs)
-        torques += bias[6:]
-        if not standing.any():
-            return
-        load = self.reference.load[step] * standing
-        if load[0] + load[1] < 0.05:
-            load = standing.astype(float)
-        error, velocity, turn, momentum = self._errors(step, state, legs)
-        weights = self.weights[bool(standing.all())]
-        force, torque = wanted_wrench(weights, error, velocity, turn, momentum)
-        force = force + self.mass * self.reference.com_acceleration[step] + self.weight
-        torque = torque + self.reference.momentum_rate[step]
-        left, right = (self._sole(legs, i) for i in (0, 1))
-        points, forces, moments = press(
-            force, torque, self.com, self.ground, left, right, (load / load.max()).tolist()
-        )
-        joint = legs.transposed_jacobian(points, forces, moments)
-        torques[self.leg_columns] -= joint.ravel()
-
-    def _virtual_forces(self, step, state, bias, torques):
-        """SCA12, equations 5 to 16: a force at the centre of mass and torques at the pelvis,
-        through the legs that stand, half each if both do."""
-        legs = self._legs_now(state)
-        standing = self._standing(legs)
-        count = standing.sum()
-        if not count:
-            return
-        error, velocity, turn, momentum = self._errors(step, state, legs)
-        weights = self.weights[bool(count == 2)]
-        force, torque = wanted_wrench(weights, error, velocity, turn, momentum)
-        share = (standing / count)[:, None]
-        points = np.broadcast_to(self.com, (2, 3))
-        joint = legs.transposed_jacobian(points, share * force, share * torque)
-        torques[self.leg_columns] -= joint.ravel()
-
-
-def _axes_of(character, links):
-    """Coordinate axis of each link's hinge."""
-    axes = [axis for joint in character.joints for axis in joint.axes]
-    return np.array([axes[link] for link in links])
-
-
-def _cross3(a, b):
-    return np.array(
-        (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-    )
-
-
-def _vector(matrix):
-    """Exponential map (3,) of a rotation matrix (3, 3)."""
-    (a, b, c), (d, e, f), (g, h, i) = matrix.tolist()
-    vector = np.array((h - f, c - g, d - b)) * 0.5
-    sine = float(np.sqrt(vector @ vector))
-    cosine = (a + e + i - 1) / 2
-    if sine < 1e-9:
-        return vector
-    return vector * (np.arctan2(sine, cosine) / sine)
-
+        return self.recording.add(sample, centres, turns, touch, forces, low, effort, efforts[-1])

@@ -60,3 +60,16 @@ def base_of_support(ankles, stance):
     stance = np.asarray(stance)
     left = np.where(stance == LEFT, 1.0, np.where(stance == RIGHT, 0.0, 0.5))[..., None]
     return left * ankles[..., 0, :2] + (1 - left) * ankles[..., 1, :2]
+
+
+#: Unit vectors (16, 2) all round: a convex region on the floor is how far it reaches along each.
+DIRECTIONS = np.stack([np.cos(np.arange(16) * np.pi / 8), np.sin(np.arange(16) * np.pi / 8)], 1)
+
+
+def support_reach(corners, contacts):
+    """(F, 16) how far the support polygon reaches along DIRECTIONS [m]; -inf without support.
+
+    corners: (F, 2, 4, 2 or 3) sole corners [m]; contacts: (F, 2) which feet stand.
+    """
+    reach = np.einsum("fsci,di->fscd", corners[..., :2], DIRECTIONS).max(2)
+    return np.where(np.asarray(contacts)[:, :, None], reach, -np.inf).max(1)

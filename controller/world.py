@@ -13,7 +13,7 @@ import pybullet
 
 from .exceptions import SimulationError
 from .momentum import GRAVITY
-from .rotations import matrix_from_quaternion, quaternion_from_matrix
+from .rotations import quaternion_from_matrix
 from .skeleton import SEGMENTS
 
 FRICTION = 1.0
@@ -21,9 +21,12 @@ FRICTION = 1.0
 #: Mass [share of the body's] and radius of gyration [m] of the links inside a joint.
 _INNER_MASS = 0.0003
 _INNER_GYRATION = 0.1
+_RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result to 0.1 mm
 _FLOOR_SIZE = 1000.0  # [m]
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+_W_FIRST = [3, 0, 1, 2]
+_ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 _UPRIGHT = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 
 
@@ -31,18 +34,17 @@ _UPRIGHT = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 class State:
     """What the controller needs to know of the body at one moment. World frame.
 
-    root: (3,) pelvis centre of mass [m]. frame: (3, 3) pelvis frame. linear, angular: (3,) its
-    velocity [m/s, rad/s]. angles, speeds: (dofs,) [rad, rad/s]. links: (legs, 7) positions [m] and
-    x-y-z-w orientations of the leg links in the order of `World.leg_links`.
+    root: (3,) pelvis centre of mass [m]. frame: (3, 3) pelvis frame. angles: (dofs,) [rad].
+    speeds: (6 + dofs,) pelvis angular [rad/s] and linear [m/s] velocity in its own frame, joint
+    speeds [rad/s]. positions, orientations: (6, 3) joints [m], (6, 4) x-y-z-w, of `leg_segments`.
     """
 
     root: np.ndarray
     frame: np.ndarray
-    linear: np.ndarray
-    angular: np.ndarray
     angles: np.ndarray
     speeds: np.ndarray
-    links: np.ndarray
+    positions: np.ndarray
+    orientations: np.ndarray
 
 
 def _bullet(quaternion):
@@ -58,7 +60,7 @@ def _segment_link(joint):
 class World:
     """A floor and one character. Built anew for every simulation, which makes runs repeatable."""
 
-    def __init__(self, character, rate):
+    def __init__(self, character, rate, leg_segments):
         self.character = character
         self.rate = rate
         self._client = pybullet.connect(pybullet.DIRECT)
@@ -67,15 +69,19 @@ class World:
         self._keywords = {"physicsClientId": self._client}
         pybullet.setGravity(0, 0, -GRAVITY, **self._keywords)
         pybullet.setPhysicsEngineParameter(
-            fixedTimeStep=1 / rate, deterministicOverlappingPairs=1, **self._keywords
+            fixedTimeStep=1 / rate,
+            deterministicOverlappingPairs=1,
+            solverResidualThreshold=_RESIDUAL,
+            **self._keywords,
         )
         self._floor = self._make_floor()
         self._body = self._make_body()
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
-        legs = [j for j in character.joints if j.name.startswith(("hip", "knee", "ankle"))]
-        self.leg_links = [j.first + i for j in legs for i in range(len(j.axes))]
+        self._leg_links = [self.links[segment] for segment in leg_segments]
         self.foot_links = [self.links[SEGMENTS.index(f"foot_{s}")] for s in "lr"]
         self._dofs = list(range(character.dofs))
+        self._segment_links = [self.links[i] for i in range(1, len(SEGMENTS))]
+        self._rest = [0.0] * (6 + character.dofs)
         self._torque_mode = pybullet.TORQUE_CONTROL
 
     def close(self):
@@ -194,19 +200,15 @@ class World:
             self._body, linear + np.cross(angular, arm), angular, **self._keywords
         )
         for link in self._dofs:
-            pybullet.resetJointState(
-                self._body, link, angles[link], speeds[link], **self._keywords
-            )
-
+            pybullet.resetJointState(self._body, link, angles[link], speeds[link], **self._keywords)
 
     def state(self):
         """The body's State now."""
         client = self._client
-        position, orientation = pybullet.getBasePositionAndOrientation(self._body, client)
+        position, (x, y, z, w) = pybullet.getBasePositionAndOrientation(self._body, client)
         linear, angular = pybullet.getBaseVelocity(self._body, client)
         joints = pybullet.getJointStates(self._body, self._dofs, client)
-        links = pybullet.getLinkStates(self._body, self.leg_links, 0, 0, client)
-        x, y, z, w = orientation
+        links = pybullet.getLinkStates(self._body, self._leg_links, 0, 0, client)
         frame = np.array(
             (
                 (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
@@ -214,47 +216,43 @@ class World:
                 (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
             )
         )
+        speeds = np.array([*angular, *linear, *[joint[1] for joint in joints]])
+        speeds[:6] = (speeds[:6].reshape(2, 3) @ frame).ravel()
         return State(
             np.array(position),
             frame,
-            np.array(linear),
-            np.array(angular),
-            np.array([j[0] for j in joints]),
-            np.array([j[1] for j in joints]),
-            np.array([(*link[4], *link[5]) for link in links]),
+            np.array([joint[0] for joint in joints]),
+            speeds,
+            np.array([link[4] for link in links]),
+            np.array([link[5] for link in links]),
         )
 
     def mass_matrix(self, angles):
         """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
         before linear, both in the pelvis frame at its centre of mass."""
-        rows = pybullet.calculateMassMatrix(
-            self._body, angles.tolist(), self._client
-        )
+        rows = pybullet.calculateMassMatrix(self._body, angles.tolist(), self._client)
         return np.array(rows)
 
-    def bias(self, state, local_angular, local_linear, inertia):
+    def bias(self, state, inertia):
         """Gravity and velocity-dependent forces (6 + dofs,), in the order of `mass_matrix`.
 
         Bullet turns gravity wrongly for a tilted root: it is asked at the identity orientation,
         and the difference, an apparent acceleration of the root, is added through the inertia.
         Its answer has the root's linear part first, unlike the mass matrix.
         """
-        count = len(self._dofs)
         forces = np.array(
             pybullet.calculateInverseDynamics(
                 self._body,
                 _UPRIGHT + state.angles.tolist(),
-                [*local_angular.tolist(), *local_linear.tolist(), *state.speeds.tolist()],
-                [0.0] * (6 + count),
+                state.speeds.tolist(),
+                self._rest,
                 self._client,
             )
         )
-        root = forces[:6].copy()
-        forces[:3] = root[3:]
-        forces[3:6] = root[:3]
-        up = state.frame[2].copy()
-        up[2] -= 1
-        return forces + inertia[:, 3:6] @ (GRAVITY * up)
+        forces[:6] = forces[_ANGULAR_FIRST]
+        up = state.frame[2] * GRAVITY
+        up[2] -= GRAVITY
+        return forces + inertia[:, 3:6] @ up
 
     def apply(self, torques):
         """Set the joint torques (dofs,) [N m] of the next step."""
@@ -271,26 +269,27 @@ class World:
         pybullet.stepSimulation(self._client)
 
     def contacts(self):
-        """Which feet touch the floor, [bool, bool], and the force on each, (2, 3) [N]."""
-        forces = np.zeros((2, 3))
+        """Which feet touch the floor, [bool, bool], and the force on each, [[x, y, z], ...] [N]."""
+        forces = [[0.0] * 3, [0.0] * 3]
         touch = [False, False]
-        for point in pybullet.getContactPoints(self._body, self._floor, physicsClientId=self._client):
+        points = pybullet.getContactPoints(self._body, self._floor, physicsClientId=self._client)
+        for point in points:
             if point[3] not in self.foot_links:
                 continue
             foot = self.foot_links.index(point[3])
             touch[foot] = True
-            forces[foot] += point[9] * np.array(point[7])
-            forces[foot] += point[10] * np.array(point[11]) + point[12] * np.array(point[13])
+            for size, axis in ((9, 7), (10, 11), (12, 13)):
+                for i in range(3):
+                    forces[foot][i] += point[size] * point[axis][i]
         return touch, forces
 
     def body_transforms(self):
-        """Positions (S, 3) of the segments' centres of mass [m] and frames (S, 3, 3)."""
-        order = [self.links[i] for i in range(1, len(SEGMENTS))]
+        """Centres of mass (S, 3) [m] and orientations (S, 4), w first, of all segments."""
         position, orientation = pybullet.getBasePositionAndOrientation(self._body, self._client)
-        links = pybullet.getLinkStates(self._body, order, physicsClientId=self._client)
+        links = pybullet.getLinkStates(self._body, self._segment_links, 0, 0, self._client)
         positions = np.array([position, *(link[0] for link in links)])
         turns = np.array([orientation, *(link[5] for link in links)])
-        return positions, matrix_from_quaternion(turns[:, [3, 0, 1, 2]])
+        return positions, turns[:, _W_FIRST]
 
     def save(self):
         """A handle to the engine's whole state, for `restore`."""

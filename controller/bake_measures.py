@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Figures of a bake, read back from its keys, beside those of the original animation."""
+
+import numpy as np
+
+from .momentum import GRAVITY, com_dynamics, zero_moment_point
+from .rotations import matrix_from_quaternion
+from .skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENT_INDEX, SIDES
+from .stance import DIRECTIONS, support_reach
+
+UNITS = {
+    "foot_slide": "m/s",
+    "foot_penetration": "mm",
+    "jitter": "m/s^3",
+    "zmp_inside": "share",
+    "pulls_on_ground": "share",
+}
+
+_GROWN = 0.05  # [m]
+_CUTOFF = 6.0  # [Hz] of the motion that the zero-moment point is computed from
+
+
+def measures_of_bake(character, before, after, contacts):
+    """Compare the animation before and after.
+
+    before, after: Motion of n samples each; contacts: (n, 2) which feet stand, for both. Returns
+    {name: (before, after)}: foot_slide [m/s], foot_penetration [mm], jitter [m/s^3], zmp_inside
+    and pulls_on_ground [share], as `measures.md` defines them; None where no foot ever stands.
+    """
+    contacts = np.asarray(contacts, bool)
+    pairs = [_measure(character, motion, contacts) for motion in (before, after)]
+    return {name: tuple(pair[name] for pair in pairs) for name in UNITS}
+
+
+def soles(character, motion):
+    """(n, 2, 4, 3) sole corners [m], straight from the animated feet."""
+    corners = []
+    for side, foot in zip(SIDES, character.feet, strict=True):
+        index = SEGMENT_INDEX[f"foot_{side}"]
+        frames = matrix_from_quaternion(motion.rotations[:, index]) @ character.calibration[index]
+        ankle = motion.positions[:, LANDMARK_INDEX[f"ankle_{side}"]]
+        corners.append(ankle[:, None] + foot.corners @ np.swapaxes(frames, 1, 2))
+    return np.stack(corners, 1)
+
+
+def jerk(points, rate):
+    """Mean size [m/s^3] of the third derivative of (n, k, 3) points."""
+    if len(points) < 4:
+        return 0.0
+    return float(np.linalg.norm(np.diff(points, 3, axis=0), axis=-1).mean() * rate**3)
+
+
+def _measure(character, motion, contacts):
+    corners = soles(character, motion)
+    # Heel and toe: the middles of the sole's ends.
+    ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 2:].mean(2)], 2)
+    speed = np.linalg.norm(np.diff(ends[..., :2], axis=0), axis=-1).mean(-1) * motion.rate
+    standing = contacts[1:] & contacts[:-1]
+    depth = 1e3 * max(0.0, character.ground - float(corners[..., 2].min()))
+    joints = [i for n, i in LANDMARK_INDEX.items() if n not in OPTIONAL_LANDMARKS]
+    positions, frames = character.pose(character.trajectory(motion))
+    centres = character.body_centres(positions, frames)
+    dynamics = com_dynamics(character, centres, frames, motion.rate, _CUTOFF)
+    return {
+        "foot_slide": float(speed[standing].mean()) if standing.any() else None,
+        "foot_penetration": depth,
+        "jitter": jerk(motion.positions[:, joints], motion.rate),
+        "zmp_inside": _zmp_inside(character, dynamics, corners, contacts),
+        "pulls_on_ground": float((dynamics.acceleration[:, 2] < -GRAVITY).mean()),
+    }
+
+
+def _zmp_inside(character, dynamics, corners, contacts):
+    stands = contacts.any(1)
+    if not stands.any():
+        return None
+    point = zero_moment_point(character, dynamics)
+    reach = support_reach(corners, contacts) + _GROWN
+    inside = (point @ DIRECTIONS.T <= reach).all(1)
+    return float(inside[stands].mean())

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Torques of one step from the state of the world: tracking, balance, limits, noise.
+
+The controller's own state is what `World` holds, and the mass matrix it last took.
+"""
+
+from math import atan2, sqrt
+
+import numpy as np
+
+from . import tracking
+from .balance import EDGE_SHARE, Sole, press
+from .legs import Legs
+from .stance import SIMULATED_CLEARANCE
+
+#: The mass matrix changes slowly: it is taken anew every so many seconds.
+_INERTIA_PERIOD = 1 / 75
+#: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
+NOISE_STEP = 0.0003
+_LEAST_LOAD = 0.05
+
+
+class Controller:
+    """One character's controller over a reference.
+
+    After `torques`: com, com_velocity [m, m/s], momentum [kg m^2/s] about it, (3,) each.
+    """
+
+    def __init__(self, character, reference, gains, settings, world):
+        self.reference, self.world = reference, world
+        stiffness, damping = gains.per_dof(character)
+        self.step = 1 / reference.rate
+        self.tracker = tracking.make(settings.tracking, stiffness, damping, self.step)
+        self.legs = Legs(character)
+        self.weights = {1: gains.single.tolist(), 2: gains.dual.tolist()}
+        self.mass = character.mass
+        size = character.mass * character.height / (71 * 1.80)
+        self.limit = settings.torque_limit * size
+        self.noise = settings.noise * sqrt(NOISE_STEP * reference.rate) * size
+        self.random = np.random.default_rng(settings.seed)
+        self.feedforward = settings.balance == "foot_forces"
+        self.balance = self._foot_forces if self.feedforward else self._virtual_forces
+        self.ground = character.ground
+        self.reach = [
+            (EDGE_SHARE * f.heel, EDGE_SHARE * f.toe, EDGE_SHARE * f.half_width)
+            for f in character.feet
+        ]
+        self.period = max(1, round(_INERTIA_PERIOD * reference.rate))
+        self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
+
+    def torques(self, step):
+        """(dofs,) joint torques [N m] for the step that begins now."""
+        state, reference = self.world.state(), self.reference
+        if step % self.period == 0:
+            self._refresh(state)
+        self._update_momentum(state)
+        known = bias = self.world.bias(state, self.inertia)
+        if self.feedforward:
+            wanted = reference.accelerations[step].copy()
+            wanted[:6] = (wanted[:6].reshape(2, 3) @ state.frame).ravel()
+            known = self.inertia @ wanted
+            bias += known
+        else:
+            known = -bias
+        torques = self.tracker.torques(
+            state.angles,
+            state.speeds[6:],
+            reference.angles[step + 1],
+            reference.speeds[step + 1],
+            known,
+        )
+        self.legs.update(state.frame, state.positions, state.orientations, state.angles)
+        self.balance(step, state, bias, torques)
+        np.maximum(torques, -self.limit, out=torques)
+        np.minimum(torques, self.limit, out=torques)
+        if self.noise:
+            torques += self.random.uniform(-self.noise, self.noise, len(torques))
+        return torques
+
+    def low_feet(self):
+        """[left, right] which soles are on or just above the floor."""
+        state = self.world.state()
+        self.legs.update(state.frame, state.positions, state.orientations, state.angles)
+        return self._standing()
+
+    def _refresh(self, state):
+        """Take a new mass matrix H. Its rows of the root give the momenta, and the centre of mass
+        in the pelvis frame is (H[2, 4], H[0, 5], H[1, 3]) / m."""
+        inertia = self.world.mass_matrix(state.angles)
+        self.inertia = inertia
+        self.tracker.refresh(inertia)
+        self._root_rows = inertia[:6].copy()
+        self._local[0] = inertia[2, 4], inertia[0, 5], inertia[1, 3]
+        self._local[0] /= self.mass
+
+    def _update_momentum(self, state):
+        """Centre of mass, its velocity and the angular momentum about it, from H u."""
+        hx, hy, hz, px, py, pz = (self._root_rows @ state.speeds).tolist()
+        wx, wy, wz, vx, vy, vz = state.speeds[:6].tolist()
+        local = self._local
+        x, y, z = local[0].tolist()
+        mass, step = self.mass, self.step
+        cx, cy, cz = px / mass, py / mass, pz / mass
+        local[1] = cx, cy, cz
+        local[2] = hx - y * pz + z * py, hy - z * px + x * pz, hz - x * py + y * px
+        self.com, self.com_velocity, self.momentum = current = local @ state.frame.T
+        self.com += state.root
+        self._current = current
+        # In the pelvis frame the centre of mass moves on until the next mass matrix.
+        local[0] = (
+            x + (cx - vx - wy * z + wz * y) * step,
+            y + (cy - vy - wz * x + wx * z) * step,
+            z + (cz - vz - wx * y + wy * x) * step,
+        )
+
+    def _standing(self):
+        """[left, right] which feet have a sole corner close to the floor."""
+        limit = self.ground + SIMULATED_CLEARANCE
+        left, right = self.legs.soles
+        return [left[4] < limit, right[4] < limit]
+
+    def _wrench(self, step, state, count):
+        """Force [N] and torque [N m] on the body, (3,) each: SCA12, equations 12, 13 (with the
+        vector in the world frame, where equation 7 wants it) and 15."""
+        reference = self.reference
+        errors = reference.goals[step] - self._current
+        errors[0, :2] += self._base(step) - reference.base[step]
+        position, velocity, trunk, momentum = self.weights[count]
+        turn = rotation_vector(reference.pelvis[step] @ state.frame.T)
+        force = position * errors[0] + velocity * errors[1]
+        return force, trunk * turn + momentum * errors[2]
+
+    def _base(self, step):
+        """Base of support (SCA12, equation 9), by the stance of the reference."""
+        support = self.reference.support[step]
+        left, right = self.legs.soles
+        if support == 1:
+            return left[:2]
+        if support == 2:
+            return right[:2]
+        return (left[0] + right[0]) / 2, (left[1] + right[1]) / 2
+
+    def _foot_forces(self, step, state, bias, torques):
+        """Add the torques with which the feet press the wanted wrench on the body."""
+        torques += bias[6:]
+        standing = self._standing()
+        count = standing[0] + standing[1]
+        if not count:
+            return
+        left_load, right_load = self.reference.load[step].tolist()
+        load = [left_load * standing[0], right_load * standing[1]]
+        if load[0] + load[1] < _LEAST_LOAD:
+            load = [float(standing[0]), float(standing[1])]
+        most = max(load)
+        force, torque = self._wrench(step, state, count)
+        own = self.reference.wrench[step]
+        left, right = (
+            Sole(*sole[:4], *reach) for sole, reach in zip(self.legs.soles, self.reach, strict=True)
+        )
+        points, forces, moments = press(
+            (force + own[:3]).tolist(),
+            (torque + own[3:]).tolist(),
+            self.com.tolist(),
+            self.ground,
+            left,
+            right,
+            (load[0] / most, load[1] / most),
+        )
+        torques[self.legs.dofs] -= self.legs.transposed_jacobian(points, forces, moments)
+
+    def _virtual_forces(self, step, state, bias, torques):
+        """SCA12, equations 5 to 16: a force at the centre of mass and torques at the pelvis,
+        through the legs that stand, half each if both do."""
+        standing = self._standing()
+        count = standing[0] + standing[1]
+        if not count:
+            return
+        force, torque = self._wrench(step, state, count)
+        share = np.array(standing, float)[:, None] / count
+        points = np.broadcast_to(self.com, (2, 3))
+        joint = self.legs.transposed_jacobian(points, share * force, share * torque)
+        torques[self.legs.dofs] -= joint
+
+
+def rotation_vector(matrix):
+    """Exponential map (3,) of a rotation matrix (3, 3)."""
+    (a, b, c), (d, e, f), (g, h, i) = matrix.tolist()
+    x, y, z = (h - f) / 2, (c - g) / 2, (d - b) / 2
+    sine = sqrt(x * x + y * y + z * z)
+    scale = atan2(sine, (a + e + i - 1) / 2) / sine if sine > 1e-9 else 1.0
+    return np.array((x * scale, y * scale, z * scale))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Kinematics of both legs at one moment: axes, anchors, soles, transposed Jacobian.
+
+A leg is hip (pitch, roll, twist), knee (pitch) and ankle (pitch, roll, twist): seven axes at three
+anchors. All of them are columns of four frames (pelvis, thigh, shin, foot), or lie between two.
+"""
+
+import numpy as np
+
+from .character import PITCH, ROLL, TWIST
+from .skeleton import SEGMENT_INDEX, SIDES
+
+AXES = 7  # degrees of freedom of a leg
+SEGMENTS_OF_LEG = ("thigh", "shin", "foot")
+_ANCHOR = [0, 0, 0, 1, 2, 2, 2]  # hip, knee, ankle: where each axis is
+
+# Rows of the axes' matrix, and the frame (pelvis, thigh, shin, foot) and column each one is.
+_HIP_PITCH, _HIP_ROLL, _HIP_TWIST, _KNEE, _ANKLE_PITCH, _ANKLE_ROLL, _ANKLE_TWIST = range(AXES)
+_PELVIS, _THIGH, _SHIN, _FOOT = 0, 3, 6, 9
+
+# A quaternion's outer product with itself, flattened, times this is its matrix by columns.
+_COLUMNS = np.zeros((16, 9))
+
+
+def _fill_columns():
+    x, y, z, w = range(4)
+    for axis, (i, j, k) in enumerate(((x, y, z), (y, z, x), (z, x, y))):
+        column = 3 * axis
+        _COLUMNS[4 * w + w, column + i] += 1
+        _COLUMNS[4 * i + i, column + i] += 1
+        _COLUMNS[4 * j + j, column + i] -= 1
+        _COLUMNS[4 * k + k, column + i] -= 1
+        _COLUMNS[4 * i + j, column + j] += 2
+        _COLUMNS[4 * w + k, column + j] += 2
+        _COLUMNS[4 * i + k, column + k] += 2
+        _COLUMNS[4 * w + j, column + k] -= 2
+
+
+_fill_columns()
+
+# f @ _CROSS, reshaped to (3, 3), is the matrix S with r @ S = r x f.
+_CROSS = np.zeros((3, 9))
+for _a, _b, _c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+    _CROSS[_c, 3 * _b + _a] += 1
+    _CROSS[_c, 3 * _a + _b] -= 1
+
+
+class Legs:
+    """Both legs in the world; left before right in every array.
+
+    After `update`: axes (2, 7, 3) world axes; anchors (2, 3, 3) hip, knee and ankle [m]; soles:
+    for each foot (ankle x, y, forward x, y, height of the lowest sole corner [m]).
+    """
+
+    def __init__(self, character):
+        joints = {joint.segment: joint for joint in character.joints}
+        legs = [[SEGMENT_INDEX[f"{n}_{side}"] for n in SEGMENTS_OF_LEG] for side in SIDES]
+        self.segments = [segment for leg in legs for segment in leg]
+        #: Degrees of freedom of both legs, (14,), in the order of the axes.
+        self.dofs = np.array(
+            [joints[s].first + i for leg in legs for s in leg for i in range(len(joints[s].axes))]
+        )
+        self._twists = self.dofs.reshape(2, AXES)[:, [_HIP_TWIST, _ANKLE_TWIST]]
+        self._mix = np.zeros((2, AXES, 12))
+        self._mix[:, _HIP_PITCH, _PELVIS + PITCH] = 1
+        self._mix[:, _HIP_TWIST, _THIGH + TWIST] = 1
+        self._mix[:, _KNEE, _SHIN + PITCH] = 1
+        self._mix[:, _ANKLE_TWIST, _FOOT + TWIST] = 1
+        for side, leg in enumerate(legs):
+            basis = joints[leg[2]].basis
+            self._mix[side, _ANKLE_PITCH, _SHIN : _SHIN + 3] = basis[:, PITCH]
+        self._columns = np.empty((2, 12, 3))
+        self._feet = [(f.heel, f.toe, f.half_width, f.depth) for f in character.feet]
+        self._pick = np.arange(AXES) * 3 + np.array(_ANCHOR)
+
+    def update(self, pelvis, positions, orientations, angles):
+        """Take a new state: pelvis frame (3, 3), joint positions (6, 3) [m] and x-y-z-w
+        orientations (6, 4) of thigh, shin and foot, joint angles (dofs,) [rad]."""
+        outer = (orientations[:, :, None] * orientations[:, None, :]).reshape(6, 16)
+        columns = self._columns
+        columns[:, :3] = pelvis.T
+        columns[:, 3:] = (outer @ _COLUMNS).reshape(2, 9, 3)
+        # The roll axis is that of the link before the twist: turned back by it.
+        twist = angles[self._twists]
+        cos, sin = np.cos(twist), np.sin(twist)
+        mix = self._mix
+        mix[:, _HIP_ROLL, _THIGH + ROLL] = cos[:, 0]
+        mix[:, _HIP_ROLL, _THIGH + PITCH] = -sin[:, 0]
+        mix[:, _ANKLE_ROLL, _FOOT + ROLL] = cos[:, 1]
+        mix[:, _ANKLE_ROLL, _FOOT + PITCH] = -sin[:, 1]
+        self.axes = mix @ columns
+        self.anchors = positions.reshape(2, 3, 3)
+        self.soles = [
+            self._sole(foot, ankle, frame)
+            for foot, ankle, frame in zip(
+                self._feet,
+                self.anchors[:, 2].tolist(),
+                columns[:, _FOOT:].tolist(),
+                strict=True,
+            )
+        ]
+
+    @staticmethod
+    def _sole(foot, ankle, frame):
+        heel, toe, half_width, depth = foot
+        ahead, left, up = frame
+        lowest = ankle[2] - depth * up[2] - half_width * abs(left[2])
+        lowest += min(toe * ahead[2], -heel * ahead[2])
+        size = (ahead[0] * ahead[0] + ahead[1] * ahead[1]) ** 0.5 or 1.0
+        return ankle[0], ankle[1], ahead[0] / size, ahead[1] / size, lowest
+
+    def transposed_jacobian(self, points, forces, moments):
+        """(14,) joint torques J^T w of wrenches on points (2, 3) [m]: forces (2, 3) [N] and
+        moments (2, 3) [N m] (SCA12, equations 5 and 7)."""
+        skew = (forces @ _CROSS).reshape(2, 3, 3)
+        total = (points[:, None] - self.anchors) @ skew
+        total += moments[:, None]
+        products = self.axes @ total.transpose(0, 2, 1)
+        return products.reshape(2, 3 * AXES)[:, self._pick].ravel()
