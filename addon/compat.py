@@ -133,11 +133,6 @@ def remove_slot(action, slot):
     action.slots.remove(slot)
 
 
-def is_bone_selected(pose_bone):
-    """Whether a bone is selected in Pose Mode."""
-    return pose_bone.select if hasattr(pose_bone, "select") else pose_bone.bone.select
-
-
 def select_bone(pose_bone, select=True):
     """Select a bone in Pose Mode."""
     if hasattr(pose_bone, "select"):

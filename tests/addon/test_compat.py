@@ -95,11 +95,11 @@ def test_a_copied_curve_is_the_same(thing):
 
 def test_bones_are_selected():
     bpy.ops.object.armature_add()
-    bone = bpy.context.object.pose.bones[0]
-    compat.select_bone(bone, False)
-    assert not compat.is_bone_selected(bone)
-    compat.select_bone(bone)
-    assert compat.is_bone_selected(bone)
+    armature = bpy.context.object
+    bpy.ops.object.mode_set(mode="POSE")
+    for selected in (False, True):
+        compat.select_bone(armature.pose.bones[0], selected)
+        assert bool(bpy.context.selected_pose_bones) == selected
 
 
 def test_the_render_engine_exists():
