@@ -136,7 +136,9 @@ def _draw_body(layout, result):
         _fact(column, "Mass", f"{character.mass:.1f} kg ({given})")
         _fact(column, "Height", f"{character.height:.2f} m")
         _fact(column, "Ground", f"{character.ground:.3f} m")
-        _fact(column, "Scale", f"1 unit = {scale:.4g} m")
+        own = np.isclose(scale, shot.scene.unit_settings.scale_length)
+        guessed = "" if own else " (guessed)"
+        _fact(column, "Scale", f"1 unit = {scale:.4g} m{guessed}")
     layout.operator(POISE_OT_inspect.bl_idname, icon="DRIVER_DISTANCE")
 
 
@@ -325,6 +327,8 @@ class POISE_PT_bake(_Panel, bpy.types.Panel):
         elif settings.keys == "TOLERANCE":
             column.prop(settings, "tolerance")
         column.prop(settings, "interpolation")
+        if compat.HAS_SLOTS:
+            column.prop(settings, "action", placeholder="New action")
         column.row().prop(settings, "root_motion", expand=True)
         sub = column.column(align=True)
         sub.use_property_split = False
@@ -379,7 +383,8 @@ def _table_row(layout, label, *values, head=False, factor=0.36):
 
 
 def _figure(form, value):
-    return form.format(value) if np.isfinite(value) else "–"
+    """A measure in words; None where a foot never stands, so that there is nothing to measure."""
+    return "–" if value is None else form.format(value)
 
 
 def _sentence(layout, context, text, icon):

@@ -16,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import bake, rig, shot
+from . import bake, compat, rig, shot
 
 
 def redraw():
@@ -201,6 +201,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ("OBJECT", "Object", "The armature object"),
         ),
     )
+    action: PointerProperty(
+        name="Into",
+        description="Existing action to add the bake to, as a slot of its own; empty: a new action",
+        type=bpy.types.Action,
+    )
     blend_in: IntProperty(
         name="Blend In (frames)",
         description="Go from the original pose to the simulated one over so many frames [frames]",
@@ -283,4 +288,5 @@ def bake_options(settings):
         root_motion=settings.root_motion,
         blend_in=settings.blend_in,
         blend_out=settings.blend_out,
+        action=settings.action.name if settings.action and compat.HAS_SLOTS else None,
     )

@@ -71,7 +71,7 @@ class POISE_OT_show(bpy.types.Operator):
     bl_idname = "poise.show"
     bl_label = "Show"
     bl_description = "Animate the armature with the source action or with the baked one"
-    bl_options = {"REGISTER", "UNDO"}
+    bl_options = {"UNDO"}  # no panel to redo it: there are two buttons
 
     which: bpy.props.EnumProperty(
         name="Action",

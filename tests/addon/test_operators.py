@@ -666,6 +666,31 @@ def test_panels_from_first_look_to_bake(armature):
     assert "poise.show" in text
 
 
+@pytest.mark.skipif(not compat.HAS_SLOTS, reason="actions have slots from Blender 4.4 on")
+def test_bake_into_a_chosen_action(armature):
+    chosen = bpy.data.actions.new("Shared")
+    bpy.context.scene.poise.action = chosen
+    bpy.ops.poise.simulate()
+    bpy.ops.poise.bake()
+    action, slot = compat.assigned(armature)
+    assert action == chosen
+    assert compat.curves(action, slot)
+
+
+def test_panels_tell_what_cannot_be_measured(armature):
+    bpy.ops.poise.simulate()
+    bpy.ops.poise.bake()
+    shot = result(armature).shot
+    shot.measures["foot_slide"] = (None, None)
+    assert "–" in drawn()
+
+
+def test_panels_tell_a_guessed_scale(import_clip):
+    import_clip("stand", global_scale=1.0)
+    bpy.ops.poise.inspect()
+    assert "1 unit = 0.05644 m (guessed)" in drawn()
+
+
 def test_panels_after_a_fall_and_an_error(import_clip):
     armature = import_clip("run_leap")
     new_job(armature).run()
