@@ -157,6 +157,7 @@ def _reading_arguments():
     )
     add("--rate", type=_positive, default=300.0, metavar="HZ", help="of the control [Hz] (300)")
     add("--mass", type=_positive, metavar="KG", help="of the body [kg] (from its height)")
+    add("--noise", type=_not_negative, default=0.0, metavar="NM", help="of the motors [N m] (0)")
     add("--seed", type=int, default=0, help="of the motor noise (0)")
     add("--report", type=Path, metavar="FILE", help="write a report as JSON")
     add("--overwrite", action="store_true", help="replace files that exist")
@@ -213,6 +214,10 @@ def _positive(text):
     return _number(float, 1e-9, text, "a number above 0")
 
 
+def _not_negative(text):
+    return _number(float, 0, text, "a number of at least 0")
+
+
 def _count(text):
     return _number(int, 1, text, "a whole number above 0")
 
@@ -253,6 +258,7 @@ def _shot_options(options):
         balance=options.balance,
         rate=options.rate,
         mass=options.mass,
+        noise=options.noise,
         seed=options.seed,
         keys=keys,
     )

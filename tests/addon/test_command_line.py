@@ -135,6 +135,7 @@ def test_report_holds_every_measure_with_its_unit(shot):
     assert report["fps"] == 60
     assert report["balance"] == report["gains"]["balance"] == "foot_forces"
     assert report["seed"] == 7
+    assert report["noise"] == 0
     assert report["body"]["mass"] == pytest.approx(21)
     assert 0.9 < report["body"]["height"] < 1.3, "the child of the clip"
     assert report["bake_error"] < 0.5
@@ -283,6 +284,7 @@ def test_the_animated_one_of_several_armatures_is_taken(tmp_path, import_clip):
         (("bake", "--mass", "nan"), "'nan' is not a number above 0"),
         (("bake", "--rate", "fast"), "'fast' is not a number above 0"),
         (("bake", "--fps", "0"), "'0' is not a number above 0"),
+        (("bake", "--noise", "-1"), "'-1' is not a number of at least 0"),
         (("bake", "--seed", "x"), "invalid int value"),
         (("bake", "--balance", "luck"), "invalid choice"),
         (("bake", "--key-every", "0"), "'0' is not a whole number above 0"),
@@ -332,7 +334,8 @@ def test_module_bakes_in_a_process_of_its_own(shot):
     """The same shot in this process and in another: the same keys, and the same report."""
     reports = [shot.with_name(f"report{i}.json") for i in range(2)]
     outputs = [shot.with_name(f"out{i}.blend") for i in range(2)]
-    options = ("bake", shot.name, FRAMES, "--seed", 3, "--output", outputs[0].name)
+    noise = ("--noise", 5, "--seed", 3)
+    options = ("bake", shot.name, FRAMES, *noise, "--output", outputs[0].name)
     # From the shot's folder, so that relative names are tried too.
     done = module(*options, "--report", reports[0].name, cwd=shot.parent)
     assert done.returncode == 0, done.stderr
@@ -348,6 +351,9 @@ def test_module_bakes_in_a_process_of_its_own(shot):
     assert told[0] == told[1]
     name = told[0]["baked_action"]
     assert keys(outputs[0], name) == keys(outputs[1], name)
+    other = shot.with_name("other.blend")
+    assert poise("bake", shot, FRAMES, "--noise", 5, "--seed", 4, "--output", other) == 0
+    assert keys(other, name) != keys(outputs[1], name)
 
 
 def test_module_tells_that_bpy_is_missing():
