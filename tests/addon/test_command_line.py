@@ -340,10 +340,7 @@ def test_module_bakes_in_a_process_of_its_own(shot):
     done = module(*options, "--report", reports[0].name, cwd=shot.parent)
     assert done.returncode == 0, done.stderr
     assert "It stood to the end." in done.stderr
-    assert (
-        poise("bake", shot, FRAMES, "--seed", 3, "--output", outputs[1], "--report", reports[1])
-        == 0
-    )
+    assert poise("bake", shot, FRAMES, *noise, "--output", outputs[1], "--report", reports[1]) == 0
     told = [json.loads(path.read_text()) for path in reports]
     for report in told:
         for name in ("file", "real_time_factor", "bake_time"):
