@@ -474,6 +474,14 @@ def _bases(motion, frames):
     bases["upper_arm_l"] = _arm_basis(frames)
     bases["upper_arm_r"] = _mirror(bases["upper_arm_l"])
     for side in SIDES:
+        # A straight knee or elbow is not quite straight sideways: its carrying angle.
+        for upper, lower in (("thigh", "shin"), ("upper_arm", "forearm")):
+            above, below = (frames[:, SEGMENT_INDEX[f"{n}_{side}"]] for n in (upper, lower))
+            along = np.einsum("fji,fj->fi", above, below[:, :, 2])
+            along = along[along[:, 2] > 0.7]
+            if len(along):
+                _, y, z = along.mean(0)
+                bases[f"{lower}_{side}"] = rotation_about(0, np.arctan2(-y, z))
         # The hinge of the knee need not look where the foot does: toe-out is part of the body.
         shin, foot = (frames[:, SEGMENT_INDEX[f"{n}_{side}"]] for n in ("shin", "foot"))
         ahead = (np.swapaxes(shin, 1, 2) @ foot)[:, :2, 0].mean(0)

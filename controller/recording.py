@@ -6,11 +6,13 @@ import math
 import numpy as np
 
 from .measures import NAMES, pose_error, slide_speed
-from .rotations import matrix_from_quaternion, quaternion_from_matrix
-from .skeleton import SEGMENT_INDEX, SEGMENTS
+from .rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
+from .skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES
 from .stance import LEFT, RIGHT, SIMULATED_SPEED
+from .trajectory import butterworth
 from .stance import NAMES as STANCE_NAMES
 
+_SWAY = 0.5  # [Hz]
 _FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
 _WORDS = {
@@ -166,9 +168,36 @@ class Recording:
 
     def rotation_deltas(self):
         """(n, S, 4) world rotations from the reference, as the animation has it, to the
-        simulation, w first. Turning each segment of the animation by them bakes the result."""
+        simulation, w first. Turning each segment of the animation by them bakes the result.
+
+        The animation's knees are no perfect hinges, so the character cannot follow its ankles to
+        the last tenth of a millimetre, and what is missing trembles with the capture. The legs
+        are turned by that little more that brings each ankle where the simulation has it, but for
+        a slowly varying offset.
+        """
         raw = self.reference.raw.frames[: self._count]
-        return quaternion_from_matrix(self._frames @ np.swapaxes(raw, -1, -2))
+        turns = self._frames @ np.swapaxes(raw, -1, -2)
+        for side in SIDES:
+            self._correct_leg(turns, side)
+        return quaternion_from_matrix(turns)
+
+    def _correct_leg(self, turns, side):
+        n = self._count
+        thigh, shin, foot = (SEGMENT_INDEX[f"{part}_{side}"] for part in ("thigh", "shin", "foot"))
+        pelvis, hip, knee, ankle = (
+            self.motion.positions[:n, LANDMARK_INDEX[name]]
+            for name in ("pelvis", f"hip_{side}", f"knee_{side}", f"ankle_{side}")
+        )
+        apart = ankle - self.reference.raw.joints[:n, foot]
+        joints = self.joints()
+        target = joints[:, foot] + _slow_part(apart, self.motion.rate)
+        reach = _rotate(turns[:, thigh], knee - hip) + _rotate(turns[:, shin], ankle - knee)
+        baked = joints[:, 0] + _rotate(turns[:, 0], hip - pelvis) + reach
+        square = (reach**2).sum(1, keepdims=True)
+        vector = np.cross(reach, target - baked) / square
+        turn = matrix_from_quaternion(exponential(vector))
+        turns[:, thigh] = turn @ turns[:, thigh]
+        turns[:, shin] = turn @ turns[:, shin]
 
     def root_displacement(self):
         """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
@@ -193,3 +222,14 @@ class Recording:
     def stance_names(self):
         """Stance of each sample in words."""
         return [STANCE_NAMES[s] for s in self.stance]
+
+
+def _rotate(matrices, vectors):
+    return np.einsum("fij,fj->fi", matrices, vectors)
+
+
+def _slow_part(values, rate):
+    """(n, 3) values without what changes faster than the body can sway."""
+    if len(values) < 8:
+        return np.broadcast_to(values.mean(0), values.shape)
+    return butterworth(values, rate, _SWAY)[0]

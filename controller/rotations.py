@@ -75,6 +75,12 @@ def rotation_vector(quaternion):
     return quaternion[..., 1:] * np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
 
 
+def exponential(vectors):
+    """(..., 3) exponential maps [rad] to unit quaternions."""
+    angle = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.concatenate([np.cos(angle / 2), 0.5 * np.sinc(angle / 2 / np.pi) * vectors], -1)
+
+
 def multiply(a, b):
     """Hamilton product of (..., 4) quaternions: first b, then a."""
     a, b = np.asarray(a, float), np.asarray(b, float)

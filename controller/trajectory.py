@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .rotations import continuous, multiply, rotation_vector
+from .rotations import continuous, exponential, multiply, rotation_vector
 
 _MIN_BLEND = 0.5  # [s]
 _MAX_BLEND = 3.0  # [s]
@@ -100,19 +100,13 @@ class Trajectory:
             if steps >= _MAX_BLEND * self.rate or (fast <= limits).all():
                 break
             steps += max(1, round(0.1 * self.rate))
-        rotation = multiply(self.rotation[-1], _exponential(weight * turn))
+        rotation = multiply(self.rotation[-1], exponential(weight * turn))
         return Trajectory(self.rate, path[:, :3], rotation, path[:, 3:])
 
 
 def _extremes(path, rate):
     """(2, n) largest speed and acceleration of (samples, n) values."""
     return np.stack([np.abs(np.diff(path, k, axis=0)).max(0) * rate**k for k in (1, 2)])
-
-
-def _exponential(vectors):
-    """(..., 3) exponential maps to unit quaternions."""
-    angle = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.concatenate([np.cos(angle / 2), 0.5 * np.sinc(angle / 2 / np.pi) * vectors], -1)
 
 
 def butterworth(values, rate, cutoff):

@@ -270,8 +270,8 @@ def test_generated_rigify_rig(blender):
     armature = next(o for o in blender.data.objects if o.type == "ARMATURE" and o != metarig)
     found = rig.find(armature)
     assert (found.name, found.detected, found.missing) == ("Rigify", False, ())
-    assert found.bones["thigh_l"] == ("DEF-thigh.L",)
-    assert found.bones["trunk"] == tuple(f"DEF-spine.00{i}" for i in (1, 2, 3))
+    assert found.bones["thigh_l"] == ("ORG-thigh.L",)
+    assert found.bones["trunk"] == tuple(f"ORG-spine.00{i}" for i in (1, 2, 3))
     assert found.controls["forearm_r"] == ("forearm_fk.R",)
     assert set(found.controls) == set(rig.SLOTS)
     for bones in (*found.bones.values(), *found.controls.values()):
