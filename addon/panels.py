@@ -71,6 +71,7 @@ class POISE_PT_character(_Panel, bpy.types.Panel):
     def content(self, layout, context, armature, reason):
         """The armature, its rig map, its body."""
         settings = context.scene.poise
+        # While a job is at work all is inactive; an inactive part of that would be bright again.
         layout.active = session.job() is None
         placeholder = armature.name if armature else ""
         layout.prop(settings, "armature", placeholder=placeholder)
@@ -83,7 +84,7 @@ class POISE_PT_character(_Panel, bpy.types.Panel):
         row = layout.row(heading="Mass (kg)")
         row.prop(settings, "use_mass", text="")
         sub = row.row()
-        sub.active = settings.use_mass
+        sub.active = settings.use_mass or session.job() is not None
         sub.prop(settings, "mass", text="")
         _draw_body(layout, result)
 
@@ -183,7 +184,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         else:
             _fact(column, "Range", _range_words(context, armature))
         sub = column.row()
-        sub.active = not settings.gains
+        sub.active = not settings.gains or job is not None
         sub.prop(settings, "balance")
         column.prop(settings, "gains", placeholder="Default gains")
         # Names with units are too long to stand beside their fields.
@@ -192,7 +193,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         column.prop(settings, "rate")
         column.prop(settings, "noise")
         sub = column.row()
-        sub.active = settings.noise > 0
+        sub.active = settings.noise > 0 or job is not None
         sub.prop(settings, "seed")
         if job is None:
             row = layout.row()
@@ -281,7 +282,8 @@ class POISE_PT_measures(_Panel, bpy.types.Panel):
         table = layout.box().column(align=True)
         for name, label, form in OTHER_ROWS:
             _table_row(table, label, form.format(summary[name]), factor=0.55)
-        if not shot.measures:
+        # An undo takes the bake away, but not what is remembered of it.
+        if not shot.measures or shot.baked.action not in bpy.data.actions:
             return
         table = layout.box().column(align=True)
         _table_row(table, "Bake", "Before", "After", head=True)

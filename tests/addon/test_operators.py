@@ -328,12 +328,14 @@ def test_bake_is_one_step_of_undo(armature):
     assert undone["actions"] == before["actions"]
     assert undone["pose"] == before["pose"]
     assert "poise.show" not in drawn()
+    assert "Before" not in drawn()
     assert result(bpy.data.objects[name]).recording.success, "the simulation outlives undo"
     bpy.ops.ed.redo()
     redone = state(bpy.data.objects[name])
     assert redone["actions"] == baked["actions"]
     assert redone["pose"] == baked["pose"]
     assert "poise.show" in drawn()
+    assert "Before" in drawn()
 
 
 def test_error_is_reported_and_shown(armature):

@@ -10,7 +10,7 @@ SOURCE, BAKED = "bpy.ops.poise.show(which='source')", "bpy.ops.poise.show(which=
 #: So many steps per second [Hz] that there is time to stop it.
 SLOW = 3000
 #: The window may not stand still for longer than drawing takes and this [s].
-LONGEST_GAP = 0.3
+LONGEST_GAP = 0.5
 
 
 def scenario(driver):
