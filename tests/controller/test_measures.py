@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""SCA12's measures on made-up trials."""
+
+import numpy as np
+import pytest
+
+from poise.controller.measures import MAXIMA, Measures, pose_error, slide_speed
+from poise.controller.stance import DUAL, FLIGHT, LEFT, RIGHT
+
+
+def run(measures, samples, **errors):
+    values = {"pose": 0.0, "stance_differs": False, "slide": 0.0, "torque": 0.0, **errors}
+    return [measures.add(**values) for _ in range(samples)]
+
+
+def test_a_perfect_trial_earns_two():
+    measures = Measures(10.0)
+    assert all(run(measures, 201))
+    assert measures.reward(20.0) == pytest.approx(2.0)
+
+
+def test_reward_of_equation_21():
+    """Half of every maximum throughout: 1 + 1/2."""
+    measures = Measures(10.0)
+    run(measures, 100, pose=0.05, stance_differs=False, slide=0.125, torque=500)
+    for _ in range(101):
+        measures.add(0.05, False, 0.125, 500)
+    averages = measures.averages()
+    share = np.mean([1 - averages[n] / MAXIMA[n] for n in MAXIMA])
+    assert measures.reward(20.0) == pytest.approx(1 + share)
+    assert 1.5 < measures.reward(20.0) < 1.7
+
+
+def test_a_fall_ends_the_trial_and_names_the_measure():
+    measures = Measures(10.0)
+    run(measures, 50)
+    assert not measures.add(0.11, False, 0, 0)
+    assert measures.fell_at == pytest.approx(5.0)
+    assert measures.fell_measure == "pose_error"
+    assert measures.reward(20.0) < 0.25 * 2
+
+
+def test_nan_is_a_fall():
+    assert not Measures(10.0).add(float("nan"), False, 0, 0)
+
+
+def test_windows_forget_after_two_seconds():
+    measures = Measures(10.0)
+    run(measures, 20, slide=0.2)
+    assert measures.values[-1][2] == pytest.approx(0.2)
+    run(measures, 20)
+    assert measures.values[-1][2] == pytest.approx(0, abs=1e-12)
+
+
+def test_the_first_steps_weigh_little():
+    """A window is at least half a second, else one sample could end the trial."""
+    measures = Measures(10.0)
+    assert measures.add(0, True, 0, 0)
+    assert measures.values[0][1] == pytest.approx(1 / 5)
+
+
+def test_slide_counts_the_feet_that_stand():
+    speeds = (0.1, 0.3)
+    states = {DUAL: 0.4, LEFT: 0.1, RIGHT: 0.3, FLIGHT: 0.0}
+    assert {s: slide_speed(s, speeds) for s in states} == pytest.approx(states)
+
+
+def test_pose_error_ignores_a_shift():
+    random = np.random.default_rng(0)
+    centres, shares = random.normal(size=(5, 3)), np.full(5, 0.2)
+    shift = np.array([1.0, 2, 3])
+    com = shares @ centres
+    assert pose_error(shares, centres + shift, com + shift, centres, com) == pytest.approx(0)
+    moved = centres.copy()
+    moved[0] += [0, 0, 1]
+    error = pose_error(shares, moved, shares @ moved, centres, com)
+    # One body 0.8 m from where it was beside the mean, four 0.2 m: mean 0.32 m.
+    assert error == pytest.approx(0.32)

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loop: statics, determinism, recordings, errors."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from poise.controller import (
+    Character,
+    Gains,
+    Motion,
+    MotionError,
+    Settings,
+    SettingsError,
+    Simulation,
+    SimulationError,
+    measures_of_bake,
+)
+from poise.controller.momentum import GRAVITY
+from poise.controller.recording import Recording
+from poise.controller.rotations import quaternion_from_matrix, rotation_vector
+from poise.controller.skeleton import LANDMARK_INDEX
+from poise.controller.stance import DUAL
+from poise.controller.world import World
+
+
+def simulate(motion, **settings):
+    return Simulation(Character.from_motion(motion), motion, settings=Settings(**settings)).run()
+
+
+@pytest.fixture
+def still(standing):
+    return simulate(standing)
+
+
+def test_standing_still_carries_the_weight(still):
+    """Statics: the floor's forces sum to the weight, under the centre of mass."""
+    settled = slice(60, None)
+    total = still.contact_forces[settled].sum(1)
+    weight = still.character.mass * GRAVITY
+    assert np.abs(total[:, 2] - weight).max() < 0.01 * weight
+    assert np.abs(total[:, :2]).max() < 0.01 * weight
+    assert (still.stance[1:] == DUAL).all() and still.contacts[1:].all()
+    assert np.abs(np.diff(still.com[settled], axis=0)).max() * 60 < 0.0005
+
+
+def test_standing_still_needs_the_torques_of_statics(still):
+    """The knee holds what the forces on its foot turn, less the leg's own weight."""
+    character, last = still.character, len(still) - 1
+    joints, centres = still.joints()[last], still.body_positions[last]
+    names = ("thigh_l", "shin_l", "foot_l")
+    from poise.controller.skeleton import SEGMENT_INDEX
+
+    _, shin, foot = (SEGMENT_INDEX[n] for n in names)
+    knee = joints[shin]
+    force = still.contact_forces[last, 0]
+    ankle = joints[foot]
+    ankle_pitch = still.torques[last, character.dof_names.index("ankle_l_pitch")]
+    knee_pitch = still.torques[last, character.dof_names.index("knee_l_pitch")]
+    down = np.array([0, 0, -GRAVITY])
+    foot_pull = np.cross(centres[foot] - knee, character.masses[foot] * down)
+    shin_pull = np.cross(centres[shin] - knee, character.masses[shin] * down)
+    # The foot in balance: ankle torque + moment of the floor about the ankle + its weight = 0;
+    # with it the floor's centre of pressure drops out.
+    own = np.cross(centres[foot] - ankle, character.masses[foot] * down)[1]
+    floor_about_ankle = -ankle_pitch - own
+    floor_about_knee = floor_about_ankle + np.cross(ankle - knee, force)[1]
+    expected = -(floor_about_knee + foot_pull[1] + shin_pull[1])
+    assert knee_pitch == pytest.approx(expected, abs=1.0)
+
+
+def test_arms_swing_while_the_feet_stay(swinging):
+    recording = simulate(swinging)
+    summary = recording.summary()
+    assert recording.success and recording.why() == ""
+    assert summary["pose_error"] < 0.01
+    assert summary["slide_error"] < 0.005
+    assert summary["residual"] == 0
+
+
+def test_samples_come_one_by_one(swinging):
+    character = Character.from_motion(swinging)
+    simulation = Simulation(character, swinging)
+    for expected, sample in enumerate(simulation):
+        assert sample == expected
+        assert len(simulation.recording) == expected + 1
+        if sample == 10:
+            break
+    assert len(simulation.recording.com) == 11
+
+
+@pytest.mark.parametrize("rate, expected", [(300, 300), (240, 240), (100, 120), (1000, 1020)])
+def test_samples_fall_on_steps(standing, rate, expected):
+    character = Character.from_motion(standing)
+    simulation = Simulation(character, standing, settings=Settings(rate=rate))
+    assert simulation.rate == expected
+
+
+@pytest.mark.parametrize("rate", [120, 240, 600])
+def test_stands_at_every_rate(make_motion, rate):
+    assert simulate(make_motion(seconds=1), rate=rate).success
+
+
+def test_explicit_pd_and_virtual_forces_run(make_motion):
+    motion = make_motion(seconds=0.5)
+    assert len(simulate(motion, balance="virtual_forces")) == 31
+    assert len(simulate(motion, tracking="explicit_pd", rate=2000)) > 5
+
+
+_SCRIPT = """
+import sys, hashlib
+sys.path.insert(0, {folder!r})
+import importlib.util
+spec = importlib.util.spec_from_file_location("people", {conftest!r})
+people = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(people)
+from poise.controller import Character, Settings, Simulation
+motion = people._make_motion(sway=people._arms_swing)
+settings = Settings(noise=5.0, seed=3)
+recording = Simulation(Character.from_motion(motion), motion, settings=settings).run()
+print("DIGEST", hashlib.sha256(recording.rotation_deltas().tobytes()).hexdigest())
+"""
+
+
+def test_same_seed_same_result_in_another_process(swinging):
+    recordings = [simulate(swinging, noise=5.0, seed=seed) for seed in (3, 3, 4)]
+    digests = [hashlib.sha256(r.rotation_deltas().tobytes()).hexdigest() for r in recordings]
+    assert digests[0] == digests[1] != digests[2]
+    folder = Path(__file__).parent
+    script = _SCRIPT.format(folder=str(folder), conftest=str(folder / "conftest.py"))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert digests[0] in done.stdout
+
+
+def test_a_simulation_that_is_the_reference_bakes_the_reference(swinging):
+    """The differences vanish, but for the capture's tremble across the knees' hinges."""
+    character = Character.from_motion(swinging)
+    simulation = Simulation(character, swinging)
+    raw = simulation.reference.raw
+    recording = Recording(character, swinging, simulation.reference, simulation.measures)
+    for i in range(len(swinging)):
+        recording.add(
+            i,
+            raw.centres[i],
+            quaternion_from_matrix(raw.frames[i]),
+            [True, True],
+            np.zeros((2, 3)),
+            [True, True],
+            0.0,
+            np.zeros(character.dofs),
+        )
+    assert np.abs(recording.root_displacement()).max() < 1e-12
+    assert np.abs(rotation_vector(recording.rotation_deltas())).max() < 1e-6
+
+
+def test_a_fall_is_told(make_motion):
+    """Weight that the reference shifts off its feet is lost, and the sentence says when and why."""
+
+    def lean(time):
+        tilt = np.clip((time - 0.5) / 0.3, 0, 1) * 0.9
+        zero = np.zeros_like(time)
+        turn = np.stack([zero, tilt, zero], 1)
+        return {"thigh_l": turn, "thigh_r": turn}  # both legs swing back: the feet leave the floor
+
+    recording = simulate(make_motion(seconds=4, sway=lean))
+    assert not recording.success
+    assert 0 < recording.fell_at < 4
+    assert recording.why().startswith(f"Fell at {recording.fell_at:.2f} s (frame ")
+    assert np.isfinite(recording.rotation_deltas()).all()
+    assert len(recording) < 241
+
+
+def test_noise_is_not_there_unless_asked(standing):
+    quiet, noisy = simulate(standing), simulate(standing, noise=5.0)
+    assert (
+        np.abs(np.diff(noisy.torques, axis=0)).mean()
+        > 5 * np.abs(np.diff(quiet.torques, axis=0)).mean()
+    )
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"rate": 10}, "rate of 10 Hz is out of range"),
+        ({"rate": float("nan")}, "out of range"),
+        ({"balance": "magic"}, "no balance mode 'magic': use foot_forces, virtual_forces"),
+        ({"tracking": "magic"}, "no tracking mode 'magic'"),
+        ({"noise": -1}, "noise must be from 0"),
+        ({"torque_limit": 0}, "torque limit must be above 0"),
+    ],
+)
+def test_odd_settings_are_refused(settings, message):
+    with pytest.raises(SettingsError, match=message):
+        Settings(**settings)
+
+
+def test_a_clip_that_starts_in_the_air_is_refused(make_motion):
+    motion = make_motion()
+    drop = np.linspace(0.4, 0, len(motion)).clip(0, None)
+    drop[20:] = 0
+    motion.positions[..., 2] += drop[:, None]
+    character = Character.from_motion(motion)
+    with pytest.raises(MotionError, match=r"starts in the air, \d+ cm above the ground: start"):
+        Simulation(character, motion)
+
+
+def test_a_pop_is_refused(make_motion):
+    def pop(time):
+        angle = np.where(time > 1, 2.6, 0.0)
+        return {"forearm_l": np.stack([0 * time, -angle, 0 * time], 1)}
+
+    motion = make_motion(sway=pop, rate=120)
+    with pytest.raises(MotionError, match=r"turns elbow_l_pitch at \d+ rad/s at frame 12\d"):
+        Simulation(Character.from_motion(motion), motion)
+
+
+def test_an_explosion_is_an_error_not_a_result(standing, monkeypatch):
+    apply = World.apply
+    monkeypatch.setattr(World, "apply", lambda self, torques: apply(self, 1e9 * torques))
+    simulation = Simulation(Character.from_motion(standing), standing)
+    simulation.measures.maxima = dict.fromkeys(simulation.measures.maxima, np.inf)
+    with pytest.raises(SimulationError, match=r"blew up at frame \d+, at the \w+: lower the gains"):
+        simulation.run()
+
+
+@pytest.mark.parametrize("samples", [0, 1])
+def test_too_short_a_motion_is_refused(standing, samples):
+    with pytest.raises(MotionError, match="at least two frames"):
+        Motion("short", 60.0, standing.rotations[:samples], standing.positions[:samples])
+
+
+def test_a_motion_that_is_not_a_number_is_refused(standing):
+    positions = standing.positions.copy()
+    positions[7, LANDMARK_INDEX["knee_l"], 1] = np.nan
+    with pytest.raises(MotionError, match="'bad' is not a number at frame 8"):
+        Motion("bad", 60.0, standing.rotations, positions)
+
+
+def test_measures_of_a_bake(make_motion):
+    """A body that is dragged forward slides as fast as that; one that hops is pulled down."""
+    motion = make_motion(seconds=2)
+    character = Character.from_motion(motion)
+    dragged = make_motion(seconds=2)
+    dragged.positions[..., 0] += (0.25 * np.arange(121) / 60)[:, None]
+    dragged.positions[..., 2] -= 0.02
+    contacts = np.ones((121, 2), bool)
+    figures = measures_of_bake(character, motion, dragged, contacts)
+    assert figures["foot_slide"] == pytest.approx((0, 0.25), abs=1e-9)
+    assert figures["foot_penetration"] == pytest.approx((0, 20), abs=0.5)
+    assert figures["jitter"] == pytest.approx((0, 0), abs=1e-3)
+    assert figures["zmp_inside"] == (1, 1)
+    assert figures["pulls_on_ground"] == (0, 0)
+    time = np.arange(121) / 60
+    shaken = make_motion(seconds=2)
+    shaken.positions[..., 2] += (0.1 * np.sin(2 * np.pi * 3 * time))[:, None]
+    figures = measures_of_bake(character, motion, shaken, contacts)
+    assert figures["pulls_on_ground"][1] > 0.2
+    # The third derivative of 0.1 sin(wt): mean size 0.1 w^3 2/pi, less what differences lose.
+    assert figures["jitter"][1] == pytest.approx(0.1 * (6 * np.pi) ** 3 * 2 / np.pi, rel=0.05)
+    none = measures_of_bake(character, motion, motion, ~contacts)
+    assert none["foot_slide"] == (None, None)

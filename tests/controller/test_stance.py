@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+import numpy as np
+
+from poise.controller import stance
+
+RATE = 60.0
+
+
+def corners(heights, speed=0.0):
+    """(F, 2, 4, 3) flat soles at (F, 2) heights that slide forward at `speed`."""
+    heights = np.asarray(heights, float)
+    square = np.array([[-0.05, -0.05], [-0.05, 0.05], [0.15, -0.05], [0.15, 0.05]])
+    result = np.zeros((len(heights), 2, 4, 3))
+    result[..., :2] = square
+    result[..., 0] += np.arange(len(heights))[:, None, None] * speed / RATE
+    result[..., 2] = heights[:, :, None]
+    return result
+
+
+def test_low_and_slow_feet_stand():
+    heights = np.tile([0.01, 0.2], (60, 1))
+    contacts = stance.reference_contacts(corners(heights), 0.0, RATE, True)
+    assert contacts[:, 0].all() and not contacts[:, 1].any()
+    assert (stance.stance_of(contacts) == stance.LEFT).all()
+    assert not stance.reference_contacts(corners(heights, speed=1.0), 0.0, RATE, True).any()
+    assert stance.reference_contacts(corners(heights + 0.5), 0.5, RATE, True)[:, 0].all()
+
+
+def test_a_flicker_is_outvoted_in_place():
+    heights = np.tile([0.01, 0.01], (60, 1))
+    heights[30, 0] = 0.1
+    contacts = stance.reference_contacts(corners(heights), 0.0, RATE, True)
+    assert contacts.all()
+
+
+def test_states():
+    pairs = [[0, 0], [1, 0], [0, 1], [1, 1]]
+    assert [stance.NAMES[s] for s in stance.stance_of(np.array(pairs))] == [
+        "flight",
+        "left",
+        "right",
+        "dual",
+    ]
+
+
+def test_base_of_support():
+    ankles = np.array([[0.0, 0.2, 0.1], [0.4, -0.2, 0.1]])
+    states = np.array([stance.LEFT, stance.RIGHT, stance.DUAL, stance.FLIGHT])
+    bases = stance.base_of_support(np.tile(ankles, (4, 1, 1)), states)
+    assert np.allclose(bases, [[0, 0.2], [0.4, -0.2], [0.2, 0], [0.2, 0]])
+
+
+def test_support_reach():
+    shape = corners([[0.0, 0.0]])
+    shape[0, 1, :, 1] += 1.0
+    both = stance.support_reach(shape, [[True, True]])[0]
+    left = stance.support_reach(shape, [[True, False]])[0]
+    east, north, west, south = 0, 4, 8, 12
+    assert np.allclose(both[[east, north, west, south]], [0.15, 1.05, 0.05, 0.05])
+    assert np.allclose(left[[east, north]], [0.15, 0.05])
+    assert (stance.support_reach(shape, [[False, False]]) == -np.inf).all()

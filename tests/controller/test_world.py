@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The engine against mechanics: momenta, forward dynamics, damping."""
+
+import numpy as np
+import pybullet
+import pytest
+
+from poise.controller.legs import Legs
+from poise.controller.rotations import exponential, matrix_from_quaternion
+from poise.controller.world import GRAVITY, World
+
+
+@pytest.fixture
+def world(adult):
+    world = World(adult, 1000.0, Legs(adult).segments)
+    yield world
+    world.close()
+
+
+def throw(world, seed=0):
+    """A random pose in the air, with random velocities."""
+    random = np.random.default_rng(seed)
+    count = world.character.dofs
+    pose = {
+        "root": np.array([0.3, -0.2, 3.0]),
+        "frame": matrix_from_quaternion(exponential(random.normal(0, 0.7, 3))),
+        "linear": random.normal(0, 1, 3),
+        "angular": random.normal(0, 1, 3),
+        "angles": random.uniform(-0.2, 0.2, count),
+        "speeds": random.normal(0, 1, count),
+    }
+    world.reset(**pose)
+    return pose
+
+
+def bodies(world):
+    """Masses (n,), centres, velocities, angular velocities (n, 3) and world inertias (n, 3, 3) of
+    all of Bullet's links, those inside the joints included."""
+    body, client = world._body, world._client
+    count = world.character.dofs
+    position, turn = pybullet.getBasePositionAndOrientation(body, client)
+    linear, angular = pybullet.getBaseVelocity(body, client)
+    rows = [(position, turn, linear, angular)]
+    for state in pybullet.getLinkStates(body, list(range(count)), 1, 0, client):
+        rows.append((state[0], state[1], state[6], state[7]))
+    masses, inertias = [], []
+    for link, row in zip(range(-1, count), rows, strict=True):
+        info = pybullet.getDynamicsInfo(body, link, client)
+        masses.append(info[0])
+        frame = np.array(pybullet.getMatrixFromQuaternion(row[1])).reshape(3, 3)
+        inertias.append(frame @ np.diag(info[2]) @ frame.T)
+    centres, _, linear, angular = (np.array(column) for column in zip(*rows, strict=True))
+    return np.array(masses), centres, linear, angular, np.array(inertias)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forward_kinematics_agree_with_the_engine(world, seed):
+    pose = throw(world, seed)
+    joints, frames = world.character.forward(
+        pose["root"][None], pose["frame"][None], pose["angles"][None]
+    )
+    centres, turns = world.body_transforms()
+    assert np.allclose(world.character.body_centres(joints, frames)[0], centres, atol=1e-12)
+    assert np.allclose(frames[0], matrix_from_quaternion(turns), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_momentum_of_the_mass_matrix_is_the_sum_over_bodies(world, seed):
+    throw(world, seed)
+    state = world.state()
+    inertia = world.mass_matrix(state.angles)
+    momenta = inertia[:6] @ state.speeds
+    mass = world.character.mass
+    local = np.array([inertia[2, 4], inertia[0, 5], inertia[1, 3]]) / mass
+    com = state.root + state.frame @ local
+    linear = state.frame @ momenta[3:]
+    angular = state.frame @ (momenta[:3] - np.cross(local, momenta[3:]))
+
+    masses, centres, velocities, spins, inertias = bodies(world)
+    assert masses.sum() == pytest.approx(mass, rel=1e-12)
+    sum_com = masses @ centres / mass
+    orbit = np.cross(centres - sum_com, velocities * masses[:, None]).sum(0)
+    assert np.allclose(com, sum_com, atol=1e-9)
+    assert np.allclose(linear, (masses[:, None] * velocities).sum(0), atol=1e-9)
+    assert np.allclose(angular, orbit + np.einsum("nij,nj->i", inertias, spins), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forward_dynamics_agree_with_the_engine(world, seed):
+    throw(world, seed)
+    state = world.state()
+    inertia = world.mass_matrix(state.angles)
+    torques = np.random.default_rng(seed).normal(0, 5, world.character.dofs)
+    applied = np.concatenate([np.zeros(6), torques])
+    acceleration = np.linalg.solve(inertia, applied - world.bias(state, inertia))
+    world.apply(torques)
+    world.step()
+    measured = (world.state().speeds[6:] - state.speeds[6:]) * world.rate
+    assert np.allclose(measured, acceleration[6:], rtol=1e-9, atol=1e-7)
+
+
+def test_momentum_is_kept_in_flight(adult):
+    """Nothing brakes: Bullet's motors and damping, 0.8 % of the momentum here, are off. What is
+    left is its integrator's error, of first order in the step."""
+    world = World(adult, 4000.0, Legs(adult).segments)
+    throw(world)
+    before = bodies(world)
+    for _ in range(800):
+        world.step()
+    after = bodies(world)
+    world.close()
+
+    def total(masses, centres, velocities, spins, inertias):
+        com = masses @ centres / masses.sum()
+        orbit = np.cross(centres - com, velocities * masses[:, None]).sum(0)
+        return masses @ velocities, orbit + np.einsum("nij,nj->i", inertias, spins)
+
+    (p, spin), (p_after, spin_after) = total(*before), total(*after)
+    fall = np.array([0, 0, -GRAVITY * 0.2 * adult.mass])
+    assert np.linalg.norm(p_after - p - fall) < 0.002 * np.linalg.norm(p)
+    assert np.linalg.norm(spin_after - spin) < 0.02 * np.linalg.norm(spin)
+
+
+def test_knees_stop_at_their_limit(world):
+    adult = world.character
+    frame, zero = np.eye(3), np.zeros(adult.dofs)
+    world.reset(np.array([0, 0, 3.0]), frame, np.zeros(3), np.zeros(3), zero, zero)
+    knee = adult.dof_names.index("knee_l_pitch")
+    push = zero.copy()
+    push[knee] = -30
+    for _ in range(300):
+        world.apply(push)
+        world.step()
+    assert world.state().angles[knee] > adult.limits[knee, 0] - 0.05
+
+
+def test_a_world_can_go_back(world):
+    throw(world)
+    world.step()
+    handle = world.save()
+    ends = []
+    for _ in range(2):
+        world.restore(handle)
+        for _ in range(50):
+            world.apply(np.full(world.character.dofs, 0.5))
+            world.step()
+        ends.append(world.state().angles)
+    assert np.array_equal(*ends)
