@@ -41,7 +41,7 @@ test: $(ready)
 	$(bin)/python -m pytest $(PYTEST_ARGS)
 
 slow: $(ready)
-	@echo "make slow: running the proofs that take long; about 10 minutes."
+	@echo "make slow: running the proofs that take long; a few minutes."
 	$(bin)/python -m pytest -m slow $(PYTEST_ARGS)
 
 demo: $(ready)
