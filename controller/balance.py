@@ -6,8 +6,6 @@ the pelvis, a leg's joint turns the foot, so a wrench that the *floor* exerts on
 at the joint as J^T w, and the torque that lets the leg press with it is the negative.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 EDGE_SHARE = 0.95  # of the sole's half width, heel and toe that the centre of pressure may use
@@ -16,48 +14,36 @@ FRICTION_SHARE = 0.8  # tangential to normal force
 TWIST_SHARE = 0.5  # twisting moment to normal force times the sole's half width
 
 
-class Sole(NamedTuple):
-    """Where a foot's centre of pressure may be, in the plane of the floor [m].
+# A sole on the floor is a tuple, since it is made anew at every step: (x, y) of the point under the
+# ankle, (x, y) of the horizontal unit vector along the foot, and how far the centre of pressure may
+# go from that point: back, front and to either side [m].
 
-    x, y: the point under the ankle; ahead_x, ahead_y: horizontal unit vector along the foot;
-    back, front, side: reach from that point.
-    """
 
-    x: float
-    y: float
-    ahead_x: float
-    ahead_y: float
-    back: float
-    front: float
-    side: float
-
-    def nearest(self, x, y):
-        """The point of the sole nearest to (x, y)."""
-        dx, dy = x - self.x, y - self.y
-        along = min(max(dx * self.ahead_x + dy * self.ahead_y, -self.back), self.front)
-        across = min(max(dy * self.ahead_x - dx * self.ahead_y, -self.side), self.side)
-        return (
-            self.x + along * self.ahead_x - across * self.ahead_y,
-            self.y + along * self.ahead_y + across * self.ahead_x,
-        )
+def nearest(sole, x, y):
+    """The point of a sole nearest to (x, y) [m]."""
+    at_x, at_y, ahead_x, ahead_y, back, front, side = sole
+    dx, dy = x - at_x, y - at_y
+    along = min(max(dx * ahead_x + dy * ahead_y, -back), front)
+    across = min(max(dy * ahead_x - dx * ahead_y, -side), side)
+    return at_x + along * ahead_x - across * ahead_y, at_y + along * ahead_y + across * ahead_x
 
 
 def centres_of_pressure(x, y, left, right, least, most):
     """Bring the body's centre of pressure to (x, y), or as near as the soles allow.
 
-    left, right: Sole; the left foot's share of the weight is kept from `least` to `most`. Weight
+    left, right: soles; the left foot's share of the weight is kept from `least` to `most`. Weight
     is shifted along the line between the feet, the rest of the way is taken by both soles.
     Returns the left share and both centres of pressure [m].
     """
-    a, b = (left.x, left.y), (right.x, right.y)
+    a, b = left[:2], right[:2]
     for _ in range(4):
         share = _share(x, y, a, b, least, most)
         rx = x - share * a[0] - (1 - share) * b[0]
         ry = y - share * a[1] - (1 - share) * b[1]
         if rx * rx + ry * ry < _NEAR_ENOUGH:
             break
-        a = left.nearest(a[0] + rx, a[1] + ry)
-        b = right.nearest(b[0] + rx, b[1] + ry)
+        a = nearest(left, a[0] + rx, a[1] + ry)
+        b = nearest(right, b[0] + rx, b[1] + ry)
     return share, a, b
 
 
@@ -75,7 +61,7 @@ def press(force, torque, com, ground, left, right, load):
     """Forces of the floor on the feet that come closest to a wanted wrench on the body.
 
     force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; ground: height
-    of the floor [m]; left, right: Sole; load (2,): largest share of the weight of each foot.
+    of the floor [m]; left, right: soles; load (2,): largest share of the weight of each foot.
     The floor can only push, inside the soles and within friction. Where a force and a torque need
     a centre of pressure outside, the torque is kept and the horizontal force gives way: the body
     leans instead of spinning. Returns points, forces and moments, each (2, 3).
@@ -100,8 +86,11 @@ def press(force, torque, com, ground, left, right, load):
         fx, fy = fx * scale, fy * scale
     # Yaw: what the forces do not already turn, as far as the soles can twist on the floor.
     tz -= (px - cx) * fy - (py - cy) * fx
-    grip = TWIST_SHARE * fz * (left.side + right.side)
+    grip = TWIST_SHARE * fz * (left[6] + right[6])
     tz = min(max(tz, -grip), grip)
-    points = np.array(((a[0], a[1], ground), (b[0], b[1], ground)))
-    shares = np.array(((share,), (1 - share,)))
-    return points, shares * np.array((fx, fy, fz)), shares * np.array((0.0, 0.0, tz))
+    rest = 1 - share
+    return (
+        np.array(((a[0], a[1], ground), (b[0], b[1], ground))),
+        np.array(((share * fx, share * fy, share * fz), (rest * fx, rest * fy, rest * fz))),
+        np.array(((0.0, 0.0, share * tz), (0.0, 0.0, rest * tz))),
+    )

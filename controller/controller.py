@@ -9,22 +9,20 @@ from math import atan2, sqrt
 import numpy as np
 
 from . import tracking
-from .balance import EDGE_SHARE, Sole, press
+from .balance import EDGE_SHARE, press
 from .legs import Legs
 from .stance import SIMULATED_CLEARANCE
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
-_INERTIA_PERIOD = 1 / 75
+_INERTIA_PERIOD = 1 / 37.5
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
 _LEAST_LOAD = 0.05
 
 
 class Controller:
-    """One character's controller over a reference.
-
-    After `torques`: com, com_velocity [m, m/s], momentum [kg m^2/s] about it, (3,) each.
-    """
+    """One character's controller over a reference. After `torques`, com (3,) [m] is its centre of
+    mass."""
 
     def __init__(self, character, reference, gains, settings, world):
         self.reference, self.world = reference, world
@@ -69,19 +67,13 @@ class Controller:
             reference.speeds[step + 1],
             known,
         )
-        self.legs.update(state.frame, state.positions, state.orientations, state.angles)
+        self.legs.update(state.positions, state.frames, state.angles)
         self.balance(step, state, bias, torques)
         np.maximum(torques, -self.limit, out=torques)
         np.minimum(torques, self.limit, out=torques)
         if self.noise:
             torques += self.random.uniform(-self.noise, self.noise, len(torques))
         return torques
-
-    def low_feet(self):
-        """[left, right] which soles are on or just above the floor."""
-        state = self.world.state()
-        self.legs.update(state.frame, state.positions, state.orientations, state.angles)
-        return self._standing()
 
     def _refresh(self, state):
         """Take a new mass matrix H. Its rows of the root give the momenta, and the centre of mass
@@ -103,9 +95,9 @@ class Controller:
         cx, cy, cz = px / mass, py / mass, pz / mass
         local[1] = cx, cy, cz
         local[2] = hx - y * pz + z * py, hy - z * px + x * pz, hz - x * py + y * px
-        self.com, self.com_velocity, self.momentum = current = local @ state.frame.T
+        self._current = current = local @ state.frame.T
+        self.com = current[0]
         self.com += state.root
-        self._current = current
         # In the pelvis frame the centre of mass moves on until the next mass matrix.
         local[0] = (
             x + (cx - vx - wy * z + wz * y) * step,
@@ -120,15 +112,25 @@ class Controller:
         return [left[4] < limit, right[4] < limit]
 
     def _wrench(self, step, state, count):
-        """Force [N] and torque [N m] on the body, (3,) each: SCA12, equations 12, 13 (with the
-        vector in the world frame, where equation 7 wants it) and 15."""
+        """Force [N] and torque [N m] on the body, [x, y, z] each: SCA12, equations 12, 13 (with
+        the vector in the world frame, where equation 7 wants it) and 15."""
         reference = self.reference
-        errors = reference.goals[step] - self._current
-        errors[0, :2] += self._base(step) - reference.base[step]
+        (x, y, z), (vx, vy, vz), (lx, ly, lz) = (reference.goals[step] - self._current).tolist()
+        base_x, base_y = self._base(step)
+        goal_x, goal_y = reference.base[step].tolist()
         position, velocity, trunk, momentum = self.weights[count]
-        turn = rotation_vector(reference.pelvis[step] @ state.frame.T)
-        force = position * errors[0] + velocity * errors[1]
-        return force, trunk * turn + momentum * errors[2]
+        rx, ry, rz = rotation_vector(reference.pelvis[step] @ state.frame.T)
+        force = [
+            position * (x + base_x - goal_x) + velocity * vx,
+            position * (y + base_y - goal_y) + velocity * vy,
+            position * z + velocity * vz,
+        ]
+        torque = [
+            trunk * rx + momentum * lx,
+            trunk * ry + momentum * ly,
+            trunk * rz + momentum * lz,
+        ]
+        return force, torque
 
     def _base(self, step):
         """Base of support (SCA12, equation 9), by the stance of the reference."""
@@ -148,23 +150,21 @@ class Controller:
         if not count:
             return
         left_load, right_load = self.reference.load[step].tolist()
-        load = [left_load * standing[0], right_load * standing[1]]
-        if load[0] + load[1] < _LEAST_LOAD:
-            load = [float(standing[0]), float(standing[1])]
-        most = max(load)
+        left_load, right_load = left_load * standing[0], right_load * standing[1]
+        if left_load + right_load < _LEAST_LOAD:
+            left_load, right_load = float(standing[0]), float(standing[1])
+        most = max(left_load, right_load)
         force, torque = self._wrench(step, state, count)
-        own = self.reference.wrench[step]
-        left, right = (
-            Sole(*sole[:4], *reach) for sole, reach in zip(self.legs.soles, self.reach, strict=True)
-        )
+        fx, fy, fz, tx, ty, tz = self.reference.wrench[step].tolist()
+        left, right = self.legs.soles
         points, forces, moments = press(
-            (force + own[:3]).tolist(),
-            (torque + own[3:]).tolist(),
+            (force[0] + fx, force[1] + fy, force[2] + fz),
+            (torque[0] + tx, torque[1] + ty, torque[2] + tz),
             self.com.tolist(),
             self.ground,
-            left,
-            right,
-            (load[0] / most, load[1] / most),
+            left[:4] + self.reach[0],
+            right[:4] + self.reach[1],
+            (left_load / most, right_load / most),
         )
         torques[self.legs.dofs] -= self.legs.transposed_jacobian(points, forces, moments)
 
@@ -178,14 +178,16 @@ class Controller:
         force, torque = self._wrench(step, state, count)
         share = np.array(standing, float)[:, None] / count
         points = np.broadcast_to(self.com, (2, 3))
-        joint = self.legs.transposed_jacobian(points, share * force, share * torque)
+        joint = self.legs.transposed_jacobian(
+            points, share * np.array(force), share * np.array(torque)
+        )
         torques[self.legs.dofs] -= joint
 
 
 def rotation_vector(matrix):
-    """Exponential map (3,) of a rotation matrix (3, 3)."""
+    """Exponential map (x, y, z) of a rotation matrix (3, 3)."""
     (a, b, c), (d, e, f), (g, h, i) = matrix.tolist()
     x, y, z = (h - f) / 2, (c - g) / 2, (d - b) / 2
     sine = sqrt(x * x + y * y + z * z)
     scale = atan2(sine, (a + e + i - 1) / 2) / sine if sine > 1e-9 else 1.0
-    return np.array((x * scale, y * scale, z * scale))
+    return x * scale, y * scale, z * scale

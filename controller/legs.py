@@ -18,26 +18,6 @@ _ANCHOR = [0, 0, 0, 1, 2, 2, 2]  # hip, knee, ankle: where each axis is
 _HIP_PITCH, _HIP_ROLL, _HIP_TWIST, _KNEE, _ANKLE_PITCH, _ANKLE_ROLL, _ANKLE_TWIST = range(AXES)
 _PELVIS, _THIGH, _SHIN, _FOOT = 0, 3, 6, 9
 
-# A quaternion's outer product with itself, flattened, times this is its matrix by columns.
-_COLUMNS = np.zeros((16, 9))
-
-
-def _fill_columns():
-    x, y, z, w = range(4)
-    for axis, (i, j, k) in enumerate(((x, y, z), (y, z, x), (z, x, y))):
-        column = 3 * axis
-        _COLUMNS[4 * w + w, column + i] += 1
-        _COLUMNS[4 * i + i, column + i] += 1
-        _COLUMNS[4 * j + j, column + i] -= 1
-        _COLUMNS[4 * k + k, column + i] -= 1
-        _COLUMNS[4 * i + j, column + j] += 2
-        _COLUMNS[4 * w + k, column + j] += 2
-        _COLUMNS[4 * i + k, column + k] += 2
-        _COLUMNS[4 * w + j, column + k] -= 2
-
-
-_fill_columns()
-
 # f @ _CROSS, reshaped to (3, 3), is the matrix S with r @ S = r x f.
 _CROSS = np.zeros((3, 9))
 for _a, _b, _c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -56,11 +36,12 @@ class Legs:
         joints = {joint.segment: joint for joint in character.joints}
         legs = [[SEGMENT_INDEX[f"{n}_{side}"] for n in SEGMENTS_OF_LEG] for side in SIDES]
         self.segments = [segment for leg in legs for segment in leg]
-        #: Degrees of freedom of both legs, (14,), in the order of the axes.
-        self.dofs = np.array(
-            [joints[s].first + i for leg in legs for s in leg for i in range(len(joints[s].axes))]
+        first = joints[legs[0][0]].first
+        #: Where both legs' degrees of freedom are, in the order of the axes.
+        self.dofs = slice(first, first + 2 * AXES)
+        self._twists = first + np.array(
+            [[_HIP_TWIST, _ANKLE_TWIST], [AXES + _HIP_TWIST, AXES + _ANKLE_TWIST]]
         )
-        self._twists = self.dofs.reshape(2, AXES)[:, [_HIP_TWIST, _ANKLE_TWIST]]
         self._mix = np.zeros((2, AXES, 12))
         self._mix[:, _HIP_PITCH, _PELVIS + PITCH] = 1
         self._mix[:, _HIP_TWIST, _THIGH + TWIST] = 1
@@ -73,15 +54,14 @@ class Legs:
         self._feet = [(f.heel, f.toe, f.half_width, f.depth) for f in character.feet]
         self._pick = np.arange(AXES) * 3 + np.array(_ANCHOR)
 
-    def update(self, pelvis, positions, orientations, angles):
-        """Take a new state: pelvis frame (3, 3), joint positions (6, 3) [m] and x-y-z-w
-        orientations (6, 4) of thigh, shin and foot, joint angles (dofs,) [rad]."""
-        outer = (orientations[:, :, None] * orientations[:, None, :]).reshape(6, 16)
+    def update(self, positions, frames, angles):
+        """Take a new state: joint positions (6, 3) [m] of thigh, shin and foot, frames (7, 3, 3),
+        columns as rows, of the pelvis and of those, joint angles (dofs,) [rad]."""
         columns = self._columns
-        columns[:, :3] = pelvis.T
-        columns[:, 3:] = (outer @ _COLUMNS).reshape(2, 9, 3)
+        columns[:, :3] = frames[0]
+        columns[:, 3:] = frames[1:].reshape(2, 9, 3)
         # The roll axis is that of the link before the twist: turned back by it.
-        twist = angles[self._twists]
+        twist = angles.take(self._twists)
         cos, sin = np.cos(twist), np.sin(twist)
         mix = self._mix
         mix[:, _HIP_ROLL, _THIGH + ROLL] = cos[:, 0]
@@ -90,15 +70,11 @@ class Legs:
         mix[:, _ANKLE_ROLL, _FOOT + PITCH] = -sin[:, 1]
         self.axes = mix @ columns
         self.anchors = positions.reshape(2, 3, 3)
-        self.soles = [
-            self._sole(foot, ankle, frame)
-            for foot, ankle, frame in zip(
-                self._feet,
-                self.anchors[:, 2].tolist(),
-                columns[:, _FOOT:].tolist(),
-                strict=True,
-            )
-        ]
+        ankles, frames = self.anchors[:, 2].tolist(), columns[:, _FOOT:].tolist()
+        self.soles = (
+            self._sole(self._feet[0], ankles[0], frames[0]),
+            self._sole(self._feet[1], ankles[1], frames[1]),
+        )
 
     @staticmethod
     def _sole(foot, ankle, frame):
@@ -116,4 +92,4 @@ class Legs:
         total = (points[:, None] - self.anchors) @ skew
         total += moments[:, None]
         products = self.axes @ total.transpose(0, 2, 1)
-        return products.reshape(2, 3 * AXES)[:, self._pick].ravel()
+        return products.reshape(2, 3 * AXES).take(self._pick, axis=1).ravel()

@@ -8,9 +8,9 @@ import numpy as np
 from .measures import NAMES, pose_error, slide_speed
 from .rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
 from .skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES
-from .stance import LEFT, RIGHT, SIMULATED_SPEED
-from .trajectory import butterworth
+from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED
 from .stance import NAMES as STANCE_NAMES
+from .trajectory import butterworth
 
 _SWAY = 0.5  # [Hz]
 _FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
@@ -41,16 +41,20 @@ class Recording:
         self._torques = np.zeros((count, dofs))
         self._com = np.zeros((count, 3))
         self._shares = character.masses / character.masses.sum()
-        self._soles = [s.position for s in character.shapes if s.segment in ("foot_l", "foot_r")]
+        shapes = {shape.segment: shape for shape in character.shapes}
+        self._soles = [
+            (shape.size, [float(v) for v in shape.position])
+            for shape in (shapes["foot_l"], shapes["foot_r"])
+        ]
         self._reference_com = np.einsum("fsi,s->fi", reference.smooth.centres, self._shares)
 
     def __len__(self):
         return self._count
 
-    def add(self, sample, centres, turns, touch, forces, low, effort, torques):
-        """Append a sample: body centres (S, 3) and orientations (S, 4), which feet touch and are
-        low (2,), forces on them (2, 3), summed and last torques. Returns False when a measure
-        exceeds its maximum."""
+    def add(self, sample, centres, turns, touch, forces, effort, torques):
+        """Append a sample: body centres (S, 3) and orientations (S, 4), which feet touch (2,),
+        forces on them (2, 3), summed and last torques. Returns False when a measure exceeds its
+        maximum."""
         com = self._shares @ centres
         self._centres[sample] = centres
         self._turns[sample] = turns
@@ -61,30 +65,39 @@ class Recording:
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
         pose = pose_error(self._shares, centres, com, smooth, self._reference_com[sample])
-        speeds = self._foot_speeds(sample) if sample else (0.0, 0.0)
-        stands = [
-            near and (touching or speed < SIMULATED_SPEED)
-            for near, touching, speed in zip(low, touch, speeds, strict=True)
-        ]
-        stance = LEFT * stands[0] + RIGHT * stands[1]
+        stance, slide = self._feet(touch)
         self._stance[sample] = stance
         differs = stance != self.reference.stance[sample]
-        slide = slide_speed(stance, speeds)
         return self.measures.add(pose, differs, slide, effort)
 
-    def _foot_speeds(self, sample):
-        """Horizontal speeds (2,) of the middles of both soles over the last sample [m/s]."""
-        points = [[self._sole(at, foot) for foot in (0, 1)] for at in (sample - 1, sample)]
-        return [math.dist(a, b) * self.motion.rate for a, b in zip(*points, strict=True)]
+    def _feet(self, touch):
+        """Stance state of the newest sample, and the horizontal speed of the feet that stand."""
+        sample = self._count - 1
+        plans, speeds, stance = [], [], 0
+        for foot, (segment, bit) in enumerate(zip(_FEET, (LEFT, RIGHT), strict=True)):
+            x, y, lowest = self._sole(
+                self._centres[sample, segment].tolist(), self._turns[sample, segment].tolist(), foot
+            )
+            plans.append((x, y))
+            before = self._plans[foot] if sample else (x, y)
+            speeds.append(math.dist(before, (x, y)) * self.motion.rate)
+            near = lowest < self.character.ground + SIMULATED_CLEARANCE
+            if near and (touch[foot] or speeds[foot] < SIMULATED_SPEED):
+                stance += bit
+        self._plans = plans
+        return stance, slide_speed(stance, speeds)
 
-    def _sole(self, sample, foot):
-        """Plan of the middle of a sole (x, y) [m]."""
-        x, y, _ = self._centres[sample, _FEET[foot]].tolist()
-        w, i, j, k = self._turns[sample, _FEET[foot]].tolist()
-        a, b, c = self._soles[foot]
-        x += (1 - 2 * (j * j + k * k)) * a + 2 * (i * j - w * k) * b + 2 * (i * k + w * j) * c
-        y += 2 * (i * j + w * k) * a + (1 - 2 * (i * i + k * k)) * b + 2 * (j * k - w * i) * c
-        return x, y
+    def _sole(self, centre, turn, foot):
+        """Plan of the middle of a sole (x, y), and height of its lowest corner [m]."""
+        w, i, j, k = turn
+        (half_x, half_y, half_z), (a, b, c) = self._soles[foot]
+        x = (1 - 2 * (j * j + k * k)) * a + 2 * (i * j - w * k) * b + 2 * (i * k + w * j) * c
+        y = 2 * (i * j + w * k) * a + (1 - 2 * (i * i + k * k)) * b + 2 * (j * k - w * i) * c
+        up_x, up_y = 2 * (i * k - w * j), 2 * (j * k + w * i)
+        up_z = 1 - 2 * (i * i + j * j)
+        z = up_x * a + up_y * b + up_z * c
+        z -= half_x * abs(up_x) + half_y * abs(up_y) + half_z * up_z
+        return centre[0] + x, centre[1] + y, centre[2] + z
 
     @property
     def _frames(self):

@@ -117,3 +117,30 @@ def angles_yxz(matrix):
     a = np.arctan2(matrix[..., 0, 2], matrix[..., 2, 2])
     c = np.arctan2(matrix[..., 1, 0], matrix[..., 1, 1])
     return np.stack([a, b, c], -1)
+
+
+def _column_table():
+    """(16, 9): the outer product of an x-y-z-w quaternion with itself, flattened, times this is
+    its rotation matrix, column after column."""
+    table = np.zeros((4, 4, 3, 3))
+    w = 3
+    for axis, (i, j, k) in enumerate(((0, 1, 2), (1, 2, 0), (2, 0, 1))):
+        table[w, w, axis, i] += 1
+        table[i, i, axis, i] += 1
+        table[j, j, axis, i] -= 1
+        table[k, k, axis, i] -= 1
+        table[i, j, axis, j] += 2
+        table[w, k, axis, j] += 2
+        table[i, k, axis, k] += 2
+        table[w, j, axis, k] -= 2
+    return table.reshape(16, 9)
+
+
+_COLUMN_TABLE = _column_table()
+
+
+def columns_from_bullet(quaternions):
+    """(n, 4) x-y-z-w quaternions to (n, 3, 3): the columns of their matrices as rows. Made for
+    the inner loop: two array operations."""
+    outer = quaternions[:, :, None] * quaternions[:, None, :]
+    return (outer.reshape(-1, 16) @ _COLUMN_TABLE).reshape(-1, 3, 3)

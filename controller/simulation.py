@@ -128,12 +128,12 @@ class Simulation:
                     world.apply(efforts[i])
                     world.step()
                     step += 1
-            if not self._record(sample, controller.low_feet(), efforts):
+            if not self._record(sample, efforts):
                 yield sample
                 return
             yield sample
 
-    def _record(self, sample, low, efforts):
+    def _record(self, sample, efforts):
         """Take down a sample. Returns False when the trial is over."""
         world = self.world
         centres, turns = world.body_transforms()
@@ -145,4 +145,4 @@ class Simulation:
             )
         touch, forces = world.contacts()
         effort = float(np.abs(efforts).sum(1).mean())
-        return self.recording.add(sample, centres, turns, touch, forces, low, effort, efforts[-1])
+        return self.recording.add(sample, centres, turns, touch, forces, effort, efforts[-1])

@@ -6,14 +6,12 @@ freedom: joints of several axes are stacks of hinges with light links between th
 Bullet's ball joints have no limits and take torques in the parent's frame.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pybullet
 
 from .exceptions import SimulationError
 from .momentum import GRAVITY
-from .rotations import quaternion_from_matrix
+from .rotations import columns_from_bullet, quaternion_from_matrix
 from .skeleton import SEGMENTS
 
 FRICTION = 1.0
@@ -30,21 +28,24 @@ _ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 _UPRIGHT = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 
 
-@dataclass
 class State:
     """What the controller needs to know of the body at one moment. World frame.
 
     root: (3,) pelvis centre of mass [m]. frame: (3, 3) pelvis frame. angles: (dofs,) [rad].
     speeds: (6 + dofs,) pelvis angular [rad/s] and linear [m/s] velocity in its own frame, joint
-    speeds [rad/s]. positions, orientations: (6, 3) joints [m], (6, 4) x-y-z-w, of `leg_segments`.
+    speeds [rad/s]. positions: (6, 3) joints of `leg_segments` [m]. frames: (7, 3, 3) of the pelvis
+    and of those, columns as rows.
     """
 
-    root: np.ndarray
-    frame: np.ndarray
-    angles: np.ndarray
-    speeds: np.ndarray
-    positions: np.ndarray
-    orientations: np.ndarray
+    __slots__ = ("angles", "frame", "frames", "positions", "root", "speeds")
+
+    def __init__(self, transforms, angles, speeds):
+        self.frames = columns_from_bullet(transforms[:, 3:])
+        self.frame = frame = self.frames[0].T
+        self.root, self.positions = transforms[0, :3], transforms[1:, :3]
+        self.angles = angles
+        speeds[:6] = (speeds[:6].reshape(2, 3) @ frame).ravel()
+        self.speeds = speeds
 
 
 def _bullet(quaternion):
@@ -205,27 +206,13 @@ class World:
     def state(self):
         """The body's State now."""
         client = self._client
-        position, (x, y, z, w) = pybullet.getBasePositionAndOrientation(self._body, client)
+        position, turn = pybullet.getBasePositionAndOrientation(self._body, client)
         linear, angular = pybullet.getBaseVelocity(self._body, client)
         joints = pybullet.getJointStates(self._body, self._dofs, client)
         links = pybullet.getLinkStates(self._body, self._leg_links, 0, 0, client)
-        frame = np.array(
-            (
-                (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-                (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-                (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-            )
-        )
-        speeds = np.array([*angular, *linear, *[joint[1] for joint in joints]])
-        speeds[:6] = (speeds[:6].reshape(2, 3) @ frame).ravel()
-        return State(
-            np.array(position),
-            frame,
-            np.array([joint[0] for joint in joints]),
-            speeds,
-            np.array([link[4] for link in links]),
-            np.array([link[5] for link in links]),
-        )
+        transforms = np.array([position + turn, *[link[4] + link[5] for link in links]])
+        angles, rates, _, _ = zip(*joints, strict=True)
+        return State(transforms, np.array(angles), np.array(angular + linear + rates))
 
     def mass_matrix(self, angles):
         """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular

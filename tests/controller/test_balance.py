@@ -4,10 +4,12 @@
 import numpy as np
 import pytest
 
-from poise.controller.balance import FRICTION_SHARE, Sole, press
+from poise.controller.balance import FRICTION_SHARE, press
 
-LEFT = Sole(0.0, 0.15, 1.0, 0.0, 0.06, 0.17, 0.045)
-RIGHT = Sole(0.0, -0.15, 1.0, 0.0, 0.06, 0.17, 0.045)
+# x, y, direction along the foot, reach back, front and to the side.
+BACK, FRONT, SIDE = 0.06, 0.17, 0.045
+LEFT = (0.0, 0.15, 1.0, 0.0, BACK, FRONT, SIDE)
+RIGHT = (0.0, -0.15, 1.0, 0.0, BACK, FRONT, SIDE)
 COM = np.array([0.05, 0.01, 1.0])
 WEIGHT = 700.0
 
@@ -41,8 +43,8 @@ def test_any_wrench_stays_possible(seed):
     tangent = np.linalg.norm(forces[:, :2], axis=1)
     assert (tangent <= FRICTION_SHARE * forces[:, 2] + 1e-9).all()
     for point, sole in zip(points, (LEFT, RIGHT), strict=True):
-        assert -sole.back - 1e-9 <= point[0] - sole.x <= sole.front + 1e-9
-        assert abs(point[1] - sole.y) <= sole.side + 1e-9
+        assert -BACK - 1e-9 <= point[0] - sole[0] <= FRONT + 1e-9
+        assert abs(point[1] - sole[1]) <= SIDE + 1e-9
 
 
 def test_standing_still_presses_under_the_centre_of_mass():
