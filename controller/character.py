@@ -14,6 +14,7 @@ from . import anthropometry as body
 from .exceptions import RigError, SettingsError
 from .rotations import (
     angles_yxz,
+    arctan2,
     frame_from_up,
     matrix_from_quaternion,
     quaternion_from_matrix,
@@ -251,7 +252,7 @@ class Character:
             columns = slice(joint.first, joint.first + len(joint.axes))
             if joint.axes == (PITCH,):
                 # Only the limb's own direction counts: R_y(a) z = (sin a, 0, cos a).
-                values = np.arctan2(relative[:, 0, 2], relative[:, 2, 2])[:, None]
+                values = arctan2(relative[:, 0, 2], relative[:, 2, 2])[:, None]
             else:
                 values = angles_yxz(relative)[:, : len(joint.axes)]
             angles[:, columns] = np.unwrap(values, axis=0)

@@ -150,13 +150,13 @@ class Controller:
         if not count:
             return
         left_load, right_load = self.reference.load[step].tolist()
+        left, right = self.legs.soles
         left_load, right_load = left_load * standing[0], right_load * standing[1]
         if left_load + right_load < _LEAST_LOAD:
             left_load, right_load = float(standing[0]), float(standing[1])
         most = max(left_load, right_load)
         force, torque = self._wrench(step, state, count)
         fx, fy, fz, tx, ty, tz = self.reference.wrench[step].tolist()
-        left, right = self.legs.soles
         points, forces, moments = press(
             (force[0] + fx, force[1] + fy, force[2] + fz),
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),

@@ -30,7 +30,7 @@ _MASS, _HEIGHT = 71.0, 1.80
 
 #: Balance weights of that adult: [N/m], [N s/m], [N m/rad], [1/s].
 _WEIGHTS = {
-    "foot_forces": (1000.0, 500.0, 400.0, 20.0),
+    "foot_forces": (1000.0, 500.0, 400.0, 40.0),
     "virtual_forces": (2000.0, 500.0, 400.0, 20.0),
 }
 

@@ -7,6 +7,13 @@ Every function broadcasts over the leading axes.
 import numpy as np
 
 
+def arctan2(y, x):
+    """np.arctan2 of contiguous copies. On strided arrays NumPy chooses between two kernels by
+    where they happen to lie in memory; the last bit then differs from run to run, and a
+    simulation is chaotic enough to show it."""
+    return np.arctan2(np.ascontiguousarray(y), np.ascontiguousarray(x))
+
+
 def matrix_from_quaternion(quaternion):
     """(..., 4) unit quaternions to (..., 3, 3) rotation matrices."""
     w, x, y, z = np.moveaxis(np.asarray(quaternion, float), -1, 0)
@@ -54,7 +61,7 @@ def quaternion_from_matrix(matrix):
 
 def rotation_about(axis, angle):
     """(...,) angles [rad] about the coordinate axis 0, 1 or 2 to (..., 3, 3) matrices."""
-    angle = np.asarray(angle, float)
+    angle = np.ascontiguousarray(angle, float).reshape(np.shape(angle))
     cos, sin = np.cos(angle), np.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     matrix = np.zeros((*angle.shape, 3, 3))
@@ -71,7 +78,7 @@ def rotation_vector(quaternion):
     quaternion = np.asarray(quaternion, float)
     quaternion = np.where(quaternion[..., :1] < 0, -quaternion, quaternion)
     sine = np.linalg.norm(quaternion[..., 1:], axis=-1, keepdims=True)
-    angle = 2 * np.arctan2(sine, quaternion[..., :1])
+    angle = 2 * arctan2(sine, quaternion[..., :1])
     return quaternion[..., 1:] * np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
 
 
@@ -114,8 +121,8 @@ def frame_from_up(up, left):
 def angles_yxz(matrix):
     """(..., 3, 3) matrices to (..., 3) angles a, b, c [rad] with R = Ry(a) Rx(b) Rz(c)."""
     b = np.arcsin(np.clip(-matrix[..., 1, 2], -1, 1))
-    a = np.arctan2(matrix[..., 0, 2], matrix[..., 2, 2])
-    c = np.arctan2(matrix[..., 1, 0], matrix[..., 1, 1])
+    a = arctan2(matrix[..., 0, 2], matrix[..., 2, 2])
+    c = arctan2(matrix[..., 1, 0], matrix[..., 1, 1])
     return np.stack([a, b, c], -1)
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Exactness of the bake on captured clips and on a generated Rigify rig."""
 
-
 import bpy
 import numpy as np
 import pytest

@@ -13,6 +13,7 @@ from poise.controller import (
     Character,
     Motion,
     MotionError,
+    Reference,
     Settings,
     SettingsError,
     Simulation,
@@ -172,6 +173,19 @@ def test_a_fall_is_told(make_motion):
     assert recording.why().startswith(f"Fell at {recording.fell_at:.2f} s (frame ")
     assert np.isfinite(recording.rotation_deltas()).all()
     assert len(recording) < 241
+
+
+def test_a_reference_does_not_depend_on_where_memory_lies(swinging):
+    """Bit for bit, whatever was allocated before."""
+    random, hold, digests = np.random.default_rng(0), [], set()
+    for _ in range(6):
+        hold.append([np.empty(size) for size in random.integers(1, 2000, 50)])
+        reference = Reference.build(Character.from_motion(swinging), swinging, duration=6.0)
+        digest = hashlib.sha256(reference.angles.tobytes())
+        digest.update(reference.goals.tobytes())
+        digest.update(reference.accelerations.tobytes())
+        digests.add(digest.hexdigest())
+    assert len(digests) == 1
 
 
 def test_noise_is_not_there_unless_asked(standing):
