@@ -20,7 +20,8 @@ _RAMP = 0.2  # [s] into and out of the planted pose
 _MAX_SHIFT = 0.2  # [m] a foot may wander in one stance and still be held in one place
 _MAX_TURN = np.radians(40)
 _LONGEST = 0.999  # of the leg's length
-_MARGIN = 0.6  # of the sole's half width that the zero-moment point keeps from its edge
+#: Of the sole's half width: what the zero-moment point keeps from the edge of one foot, of two.
+_MARGIN, _DUAL_MARGIN = 0.6, 1.5
 _ROUNDS = 2
 
 
@@ -51,7 +52,8 @@ def _weight_shift(character, trajectory, contacts, cutoff):
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
     point = zero_moment_point(character, dynamics)
     corners = character.sole_corners(joints, frames)
-    reach = support_reach(corners, contacts) - _MARGIN * character.feet[0].half_width
+    margin = np.where(contacts.all(1), _DUAL_MARGIN, _MARGIN) * character.feet[0].half_width
+    reach = support_reach(corners, contacts) - margin[:, None]
     wanted = _inside(point, reach) - point
     height = float(np.median(dynamics.com[:, 2])) - character.ground
     pad = len(wanted) - 1
