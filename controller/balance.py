@@ -36,14 +36,17 @@ def centres_of_pressure(x, y, left, right, least, most):
     Returns the left share and both centres of pressure [m].
     """
     a, b = left[:2], right[:2]
-    for _ in range(4):
+    for _ in range(3):
         share = _share(x, y, a, b, least, most)
-        rx = x - share * a[0] - (1 - share) * b[0]
-        ry = y - share * a[1] - (1 - share) * b[1]
-        if rx * rx + ry * ry < _NEAR_ENOUGH:
-            break
+        rest = 1 - share
+        rx = x - share * a[0] - rest * b[0]
+        ry = y - share * a[1] - rest * b[1]
         a = nearest(left, a[0] + rx, a[1] + ry)
         b = nearest(right, b[0] + rx, b[1] + ry)
+        rx = x - share * a[0] - rest * b[0]
+        ry = y - share * a[1] - rest * b[1]
+        if rx * rx + ry * ry < _NEAR_ENOUGH:
+            break
     return share, a, b
 
 

@@ -144,5 +144,5 @@ class Simulation:
                 f"{self.motion.frame(sample):g}, at the {worst}: lower the gains or raise the rate."
             )
         touch, forces = world.contacts()
-        effort = float(np.abs(efforts).sum(1).mean())
+        effort = float(np.abs(efforts).sum()) / len(efforts)
         return self.recording.add(sample, centres, turns, touch, forces, effort, efforts[-1])

@@ -6,6 +6,8 @@ freedom: joints of several axes are stacks of hinges with light links between th
 Bullet's ball joints have no limits and take torques in the parent's frame.
 """
 
+from itertools import chain
+
 import numpy as np
 import pybullet
 
@@ -218,7 +220,9 @@ class World:
         """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
         before linear, both in the pelvis frame at its centre of mass."""
         rows = pybullet.calculateMassMatrix(self._body, angles.tolist(), self._client)
-        return np.array(rows)
+        size = len(rows)
+        flat = np.fromiter(chain.from_iterable(rows), float, size * size)
+        return flat.reshape(size, size)
 
     def bias(self, state, inertia):
         """Gravity and velocity-dependent forces (6 + dofs,), in the order of `mass_matrix`.
