@@ -26,13 +26,14 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow demo bench lint clean libraries
+.PHONY: help test slow demo bench figures lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
 	@echo "make slow   the proofs that take long"
 	@echo "make demo   simulate and bake two shots; pictures and reports in build/demo"
 	@echo "make bench  measure speed"
+	@echo "make figures  what becomes of the captured clips"
 	@echo "make lint   ruff check and ruff format --check"
 	@echo "make clean  remove .venv and build"
 
@@ -51,6 +52,10 @@ demo: $(ready)
 bench: $(ready)
 	@echo "make bench: measuring speed; about 5 minutes. Leave the machine alone meanwhile."
 	$(bin)/python tests/bench.py
+
+figures: $(ready)
+	@echo "make figures: simulating and baking all captured clips; about 2 minutes."
+	$(bin)/python tests/figures.py
 
 lint: $(lint_ready)
 	$(bin)/python -m ruff check .

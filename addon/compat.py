@@ -10,9 +10,6 @@ import bpy
 #: Actions have slots, layers and strips (4.4 and later).
 HAS_SLOTS = hasattr(bpy.types, "ActionSlot")
 
-#: Identifier of the EEVEE render engine.
-EEVEE = "BLENDER_EEVEE" if bpy.app.version >= (5, 0, 0) else "BLENDER_EEVEE_NEXT"
-
 
 def assigned(datablock):
     """The (action, slot) that animates a data-block; (None, None) if nothing does."""
@@ -131,14 +128,6 @@ def new_curve(holder, data_path, index, group=None):
 def remove_slot(action, slot):
     """Remove a slot with all its curves."""
     action.slots.remove(slot)
-
-
-def select_bone(pose_bone, select=True):
-    """Select a bone in Pose Mode."""
-    if hasattr(pose_bone, "select"):
-        pose_bone.select = select
-    else:
-        pose_bone.bone.select = select
 
 
 def copy_curve(curve, holder):

@@ -217,20 +217,6 @@ class Character:
         corners = np.stack([foot.corners for foot in self.feet])
         return positions[:, feet, None] + np.einsum("fsij,scj->fsci", frames[:, feet], corners)
 
-    def landmarks(self, positions, frames):
-        """(F, 15, 3) joint centres and the ends of the limbs [m]: what `tracking_error` and
-        `jitter` compare. The joints in the order of SEGMENTS, then both wrists."""
-        wrists = [
-            positions[:, i] + frames[:, i] @ self._wrist(side)
-            for side in SIDES
-            for i in [SEGMENT_INDEX[f"forearm_{side}"]]
-        ]
-        return np.concatenate([positions, np.stack(wrists, 1)], 1)
-
-    def _wrist(self, side):
-        shape = next(s for s in self.shapes if s.segment == f"forearm_{side}")
-        return np.array([0, 0, -(shape.size[1] + 2 * shape.size[0])])
-
     def trajectory(self, motion):
         """Project a motion of the same rig on the character's degrees of freedom.
 

@@ -9,7 +9,6 @@ from .measures import NAMES, pose_error, slide_speed
 from .rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
 from .skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED
-from .stance import NAMES as STANCE_NAMES
 from .trajectory import butterworth
 
 _SWAY = 0.5  # [Hz]
@@ -231,10 +230,6 @@ class Recording:
         result["residual"] = 0.0
         result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
         return result
-
-    def stance_names(self):
-        """Stance of each sample in words."""
-        return [STANCE_NAMES[s] for s in self.stance]
 
 
 def _rotate(matrices, vectors):

@@ -91,17 +91,3 @@ def test_a_copied_curve_is_the_same(thing):
     assert (copy.data_path, copy.array_index, copy.group.name) == ("location", 2, "here")
     assert (copy.mute, copy.extrapolation) == (True, "LINEAR")
     assert copy.modifiers[0].strength == curve.modifiers[0].strength
-
-
-def test_bones_are_selected():
-    bpy.ops.object.armature_add()
-    armature = bpy.context.object
-    bpy.ops.object.mode_set(mode="POSE")
-    for selected in (False, True):
-        compat.select_bone(armature.pose.bones[0], selected)
-        assert bool(bpy.context.selected_pose_bones) == selected
-
-
-def test_the_render_engine_exists():
-    bpy.context.scene.render.engine = compat.EEVEE
-    assert bpy.context.scene.render.engine == compat.EEVEE
