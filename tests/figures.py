@@ -10,9 +10,6 @@ import os
 import sys
 from pathlib import Path
 
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
-
 import bpy
 
 from poise.addon.shot import Shot, ShotOptions
