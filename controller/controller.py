@@ -10,11 +10,13 @@ import numpy as np
 
 from . import tracking
 from .balance import EDGE_SHARE, press
-from .legs import Legs
+from .legs import AXES, Legs
 from .stance import SIMULATED_CLEARANCE
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
 _INERTIA_PERIOD = 1 / 37.5
+#: Balance moves the whole body, slowly, and is taken less often than the joints' tracking.
+_BALANCE_PERIOD = 1 / 150
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
 _LEAST_LOAD = 0.05
@@ -43,16 +45,21 @@ class Controller:
             (EDGE_SHARE * f.heel, EDGE_SHARE * f.toe, EDGE_SHARE * f.half_width)
             for f in character.feet
         ]
-        self.period = max(1, round(_INERTIA_PERIOD * reference.rate))
+        self.balance_period = max(1, round(_BALANCE_PERIOD * reference.rate))
+        # A multiple, so that a new mass matrix comes with a new balance.
+        self.period = self.balance_period * max(
+            1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
+        )
+        self._legs_share = np.zeros(2 * AXES)
         self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
 
     def torques(self, step):
         """(dofs,) joint torques [N m] for the step that begins now."""
-        state, reference = self.world.state(), self.reference
+        balancing = step % self.balance_period == 0
+        state, reference = self.world.state(balancing), self.reference
         if step % self.period == 0:
             self._refresh(state)
-        self._update_momentum(state)
-        known = bias = self.world.bias(state, self.inertia)
+        bias = self.world.bias(state, self.inertia)
         if self.feedforward:
             wanted = reference.accelerations[step].copy()
             wanted[:6] = (wanted[:6].reshape(2, 3) @ state.frame).ravel()
@@ -67,8 +74,13 @@ class Controller:
             reference.speeds[step + 1],
             known,
         )
-        self.legs.update(state.positions, state.frames, state.angles)
-        self.balance(step, state, bias, torques)
+        if self.feedforward:
+            torques += bias[6:]
+        if balancing:
+            self._update_momentum(state)
+            self.legs.update(state.positions, state.frames, state.angles)
+            self._legs_share = self.balance(step, state)
+        torques[self.legs.dofs] += self._legs_share
         np.maximum(torques, -self.limit, out=torques)
         np.minimum(torques, self.limit, out=torques)
         if self.noise:
@@ -91,14 +103,14 @@ class Controller:
         wx, wy, wz, vx, vy, vz = state.speeds[:6].tolist()
         local = self._local
         x, y, z = local[0].tolist()
-        mass, step = self.mass, self.step
+        mass, step = self.mass, self.step * self.balance_period
         cx, cy, cz = px / mass, py / mass, pz / mass
         local[1] = cx, cy, cz
         local[2] = hx - y * pz + z * py, hy - z * px + x * pz, hz - x * py + y * px
         self._current = current = local @ state.frame.T
         self.com = current[0]
         self.com += state.root
-        # In the pelvis frame the centre of mass moves on until the next mass matrix.
+        # In the pelvis frame the centre of mass moves on until the next mass matrix or balance.
         local[0] = (
             x + (cx - vx - wy * z + wz * y) * step,
             y + (cy - vy - wz * x + wx * z) * step,
@@ -142,13 +154,12 @@ class Controller:
             return right[:2]
         return (left[0] + right[0]) / 2, (left[1] + right[1]) / 2
 
-    def _foot_forces(self, step, state, bias, torques):
-        """Add the torques with which the feet press the wanted wrench on the body."""
-        torques += bias[6:]
+    def _foot_forces(self, step, state):
+        """(14,) torques of both legs [N m] with which the feet press the wanted wrench."""
         standing = self._standing()
         count = standing[0] + standing[1]
         if not count:
-            return
+            return np.zeros(2 * AXES)
         left_load, right_load = self.reference.load[step].tolist()
         left, right = self.legs.soles
         left_load, right_load = left_load * standing[0], right_load * standing[1]
@@ -166,22 +177,21 @@ class Controller:
             right[:4] + self.reach[1],
             (left_load / most, right_load / most),
         )
-        torques[self.legs.dofs] -= self.legs.transposed_jacobian(points, forces, moments)
+        return -self.legs.transposed_jacobian(points, forces, moments)
 
-    def _virtual_forces(self, step, state, bias, torques):
-        """SCA12, equations 5 to 16: a force at the centre of mass and torques at the pelvis,
-        through the legs that stand, half each if both do."""
+    def _virtual_forces(self, step, state):
+        """(14,) torques of both legs [N m] by SCA12's equations 5 to 16: a force at the centre of
+        mass and torques at the pelvis, through the legs that stand, half each if both do."""
         standing = self._standing()
         count = standing[0] + standing[1]
         if not count:
-            return
+            return np.zeros(2 * AXES)
         force, torque = self._wrench(step, state, count)
         share = np.array(standing, float)[:, None] / count
         points = np.broadcast_to(self.com, (2, 3))
-        joint = self.legs.transposed_jacobian(
+        return -self.legs.transposed_jacobian(
             points, share * np.array(force), share * np.array(torque)
         )
-        torques[self.legs.dofs] -= joint
 
 
 def rotation_vector(matrix):

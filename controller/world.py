@@ -36,7 +36,7 @@ class State:
     root: (3,) pelvis centre of mass [m]. frame: (3, 3) pelvis frame. angles: (dofs,) [rad].
     speeds: (6 + dofs,) pelvis angular [rad/s] and linear [m/s] velocity in its own frame, joint
     speeds [rad/s]. positions: (6, 3) joints of `leg_segments` [m]. frames: (7, 3, 3) of the pelvis
-    and of those, columns as rows.
+    and of those, columns as rows; of the pelvis alone if the legs were not asked for.
     """
 
     __slots__ = ("angles", "frame", "frames", "positions", "root", "speeds")
@@ -205,16 +205,18 @@ class World:
         for link in self._dofs:
             pybullet.resetJointState(self._body, link, angles[link], speeds[link], **self._keywords)
 
-    def state(self):
-        """The body's State now."""
+    def state(self, legs=True):
+        """The body's State now, with or without what only the balance needs of the legs."""
         client = self._client
         position, turn = pybullet.getBasePositionAndOrientation(self._body, client)
         linear, angular = pybullet.getBaseVelocity(self._body, client)
         joints = pybullet.getJointStates(self._body, self._dofs, client)
-        links = pybullet.getLinkStates(self._body, self._leg_links, 0, 0, client)
-        transforms = np.array([position + turn, *[link[4] + link[5] for link in links]])
+        transforms = [position + turn]
+        if legs:
+            links = pybullet.getLinkStates(self._body, self._leg_links, 0, 0, client)
+            transforms += [link[4] + link[5] for link in links]
         angles, rates, _, _ = zip(*joints, strict=True)
-        return State(transforms, np.array(angles), np.array(angular + linear + rates))
+        return State(np.array(transforms), np.array(angles), np.array(angular + linear + rates))
 
     def mass_matrix(self, angles):
         """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
