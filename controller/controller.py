@@ -15,7 +15,7 @@ from .stance import SIMULATED_CLEARANCE
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
 _INERTIA_PERIOD = 1 / 37.5
-#: Balance moves the whole body, slowly, and is taken less often than the joints' tracking.
+#: `foot_forces` move the whole body, slowly: they are taken less often than the joints' tracking.
 _BALANCE_PERIOD = 1 / 100
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
@@ -45,7 +45,9 @@ class Controller:
             (EDGE_SHARE * f.heel, EDGE_SHARE * f.toe, EDGE_SHARE * f.half_width)
             for f in character.feet
         ]
-        self.balance_period = max(1, round(_BALANCE_PERIOD * reference.rate))
+        self.balance_period = (
+            max(1, round(_BALANCE_PERIOD * reference.rate)) if self.feedforward else 1
+        )
         # A multiple, so that a new mass matrix comes with a new balance.
         self.period = self.balance_period * max(
             1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
