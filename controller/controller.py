@@ -45,13 +45,14 @@ class Controller:
             (EDGE_SHARE * f.heel, EDGE_SHARE * f.toe, EDGE_SHARE * f.half_width)
             for f in character.feet
         ]
-        self.balance_period = (
-            max(1, round(_BALANCE_PERIOD * reference.rate)) if self.feedforward else 1
-        )
-        # A multiple, so that a new mass matrix comes with a new balance.
-        self.period = self.balance_period * max(
-            1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
-        )
+        # A new mass matrix comes with a new balance. The paper's mode, less steady, has both at
+        # every step.
+        self.balance_period = self.period = 1
+        if self.feedforward:
+            self.balance_period = max(1, round(_BALANCE_PERIOD * reference.rate))
+            self.period = self.balance_period * max(
+                1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
+            )
         self._legs_share = np.zeros(2 * AXES)
         self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
 
