@@ -177,7 +177,7 @@ class Character:
         """Share of the motion's samples in each stance state, by its name."""
         joints, frames = self.pose(self.trajectory(motion))
         corners = self.sole_corners(joints, frames)
-        contacts = reference_contacts(corners, self.ground, motion.rate, is_in_place(joints[:, 0]))
+        contacts = reference_contacts(self, corners, motion.rate, is_in_place(joints[:, 0]))
         share = np.bincount(stance_of(contacts), minlength=4) / len(motion)
         return dict(zip(STANCE_NAMES, share.tolist(), strict=True))
 

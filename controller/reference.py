@@ -85,14 +85,14 @@ class Reference:
         joints, frames = character.pose(raw_trajectory)
         in_place = is_in_place(raw_trajectory.root)
         corners = character.sole_corners(joints, frames)
-        contacts = reference_contacts(corners, character.ground, motion.rate, in_place)
+        contacts = reference_contacts(character, corners, motion.rate, in_place)
         _check(character, motion, raw_trajectory, corners)
         if duration is not None:
             travel = _travel(joints[:, _FEET], contacts, raw_trajectory.root)
             raw_trajectory, period = raw_trajectory.looped(duration, travel)
             joints, frames = character.pose(raw_trajectory)
             corners = character.sole_corners(joints, frames)
-            contacts = _looped_contacts(contacts, period, corners, character.ground, motion.rate)
+            contacts = _looped_contacts(character, contacts, period, corners, motion.rate)
         if cutoff is None:
             cutoff = _IN_PLACE_CUTOFF if in_place else _TRAVEL_CUTOFF
         target = raw_trajectory
@@ -128,10 +128,10 @@ def _travel(ankles, contacts, root):
     return step * [1, 1, 0]
 
 
-def _looped_contacts(contacts, period, corners, ground, rate):
+def _looped_contacts(character, contacts, period, corners, rate):
     """(F, 2) contacts of a looped clip: its own, and between two rounds those of feet that stand
     at both ends, or that the blended pose puts on the floor."""
-    result = reference_contacts(corners, ground, rate, True)
+    result = reference_contacts(character, corners, rate, True)
     count, total = len(contacts), len(result)
     stays = contacts[0] & contacts[-1]
     for start in range(0, total, period):

@@ -16,6 +16,7 @@ _IN_PLACE_TRAVEL = 0.5  # [m]
 _HEIGHT = 0.05  # [m]
 _HEIGHT_IN_PLACE = 0.03
 _SPEED = 0.6  # [m/s]
+_ADULT = 1.75  # [m]
 _MAJORITY = 0.1  # [s]
 
 
@@ -24,14 +25,16 @@ def is_in_place(root):
     return bool(np.ptp(root[:, :2], axis=0).max() < _IN_PLACE_TRAVEL)
 
 
-def reference_contacts(corners, ground, rate, in_place):
+def reference_contacts(character, corners, rate, in_place):
     """(F, 2) contact of the left and right foot of a reference.
 
-    corners: (F, 2, 4, 3) sole corners [m]; ground [m]; rate [Hz]. A foot stands when one of its
-    corners is low and slow: 5 cm and 0.6 m/s, in place 3 cm with a majority vote over 0.1 s
-    (ankle height alone, as in SCA12, mistakes a sixth of a walk's stance).
+    corners: (F, 2, 4, 3) sole corners [m]; rate [Hz]. A foot stands when one of its corners is low
+    and slow: 5 cm and 0.6 m/s, in place 3 cm with a majority vote over 0.1 s (ankle height alone,
+    as in SCA12, mistakes a sixth of a walk's stance). Heights are those of an adult; a child's are
+    smaller.
     """
-    height = corners[..., 2] - ground
+    size = min(1.0, character.height / _ADULT)
+    height = (corners[..., 2] - character.ground) / size
     speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
     if in_place:

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+from types import SimpleNamespace
+
 import numpy as np
 
 from poise.controller import stance
 
 RATE = 60.0
+
+
+def body(ground=0.0, height=1.8):
+    return SimpleNamespace(ground=ground, height=height)
 
 
 def corners(heights, speed=0.0):
@@ -19,17 +25,25 @@ def corners(heights, speed=0.0):
 
 def test_low_and_slow_feet_stand():
     heights = np.tile([0.01, 0.2], (60, 1))
-    contacts = stance.reference_contacts(corners(heights), 0.0, RATE, True)
+    contacts = stance.reference_contacts(body(), corners(heights), RATE, True)
     assert contacts[:, 0].all() and not contacts[:, 1].any()
     assert (stance.stance_of(contacts) == stance.LEFT).all()
-    assert not stance.reference_contacts(corners(heights, speed=1.0), 0.0, RATE, True).any()
-    assert stance.reference_contacts(corners(heights + 0.5), 0.5, RATE, True)[:, 0].all()
+    fast = corners(heights, speed=1.0)
+    assert not stance.reference_contacts(body(), fast, RATE, True).any()
+    raised = corners(heights + 0.5)
+    assert stance.reference_contacts(body(ground=0.5), raised, RATE, True)[:, 0].all()
+
+
+def test_a_child_lifts_its_feet_less():
+    lifted = corners(np.tile([0.025, 0.025], (60, 1)))
+    assert stance.reference_contacts(body(), lifted, RATE, True).all()
+    assert not stance.reference_contacts(body(height=1.0), lifted, RATE, True).any()
 
 
 def test_a_flicker_is_outvoted_in_place():
     heights = np.tile([0.01, 0.01], (60, 1))
     heights[30, 0] = 0.1
-    contacts = stance.reference_contacts(corners(heights), 0.0, RATE, True)
+    contacts = stance.reference_contacts(body(), corners(heights), RATE, True)
     assert contacts.all()
 
 
