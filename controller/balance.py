@@ -9,6 +9,7 @@ at the joint as J^T w, and the torque that lets the leg press with it is the neg
 import numpy as np
 
 EDGE_SHARE = 0.95  # of the sole's half width, heel and toe that the centre of pressure may use
+DUAL_EDGE_SHARE = 0.8  # of the half width, where weight can be shifted to the other foot instead
 _NEAR_ENOUGH = 1e-8  # [m^2]
 FRICTION_SHARE = 0.8  # tangential to normal force
 TWIST_SHARE = 0.5  # twisting moment to normal force times the sole's half width

@@ -9,7 +9,7 @@ from math import atan2, sqrt
 import numpy as np
 
 from . import tracking
-from .balance import EDGE_SHARE, press
+from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, press
 from .legs import AXES, Legs
 from .stance import SIMULATED_CLEARANCE
 
@@ -41,10 +41,13 @@ class Controller:
         self.feedforward = settings.balance == "foot_forces"
         self.balance = self._foot_forces if self.feedforward else self._virtual_forces
         self.ground = character.ground
-        self.reach = [
-            (EDGE_SHARE * f.heel, EDGE_SHARE * f.toe, EDGE_SHARE * f.half_width)
-            for f in character.feet
-        ]
+        foot = character.feet[0]
+        # Back, front and side [m] of a sole that the centre of pressure may use, while the
+        # reference stands on one foot or on two.
+        self.reach = {
+            count: (EDGE_SHARE * foot.heel, EDGE_SHARE * foot.toe, side * foot.half_width)
+            for count, side in ((1, EDGE_SHARE), (2, DUAL_EDGE_SHARE))
+        }
         # A new mass matrix comes with a new balance. The paper's mode, less steady, has both at
         # every step.
         self.balance_period = self.period = 1
@@ -164,6 +167,7 @@ class Controller:
         if not count:
             return np.zeros(2 * AXES)
         left_load, right_load = self.reference.load[step].tolist()
+        reach = self.reach[2 if left_load and right_load else 1]
         left, right = self.legs.soles
         left_load, right_load = left_load * standing[0], right_load * standing[1]
         if left_load + right_load < _LEAST_LOAD:
@@ -176,8 +180,8 @@ class Controller:
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),
             self.com.tolist(),
             self.ground,
-            left[:4] + self.reach[0],
-            right[:4] + self.reach[1],
+            left[:4] + reach,
+            right[:4] + reach,
             (left_load / most, right_load / most),
         )
         return -self.legs.transposed_jacobian(points, forces, moments)
