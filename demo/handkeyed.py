@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A hand-keyed character: eleven poses with Bézier curves between them, careless of physics.
+"""A hand-keyed character: nine poses with Bézier curves between them, careless of physics.
 
 It shifts its weight, waves and squats; meanwhile the feet slide, float and tilt.
 """
@@ -74,15 +74,6 @@ POSES = (
         22,
     ),
     (
-        80,
-        (0, 0.03, -0.055),
-        (8, -1, 9, 0),
-        ((0.01, 0.01, 0), 0),
-        ((0.01, 0.005, 0), 0),
-        (12, -5, -18),
-        28,
-    ),
-    (
         88,
         (0, 0.075, -0.14),
         (16, -2, 16, 0),
@@ -90,15 +81,6 @@ POSES = (
         ((-0.005, 0.02, 0.004), 2),
         (14, 0, -38),
         34,
-    ),
-    (
-        97,
-        (0, 0.04, -0.07),
-        (8, -1, 9, 0),
-        ((0.012, 0.012, 0), 0),
-        ((0, 0.01, 0), 0),
-        (12, 0, -20),
-        25,
     ),
     (108, (0, 0, 0), (0, 0, 2, 0), ((0.0, 0, 0), 0), ((0.0, 0.0, 0), 0), (8, 0, 0), 12),
 )

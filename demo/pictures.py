@@ -38,7 +38,6 @@ def strip(scene, rows, frames, size, view, path):
     label = _caption(camera, size, view[2])
     lines = []
     for row in rows:
-        row.label.hide_render = True
         target, place, lens = view
         aim(camera, np.asarray(target) + row.offset, np.asarray(place) + row.offset, lens)
         for other in rows:
@@ -51,7 +50,7 @@ def strip(scene, rows, frames, size, view, path):
             tiles.append(_tile(scene))
         lines.append(_joined(tiles, 1))
     for row in rows:
-        for thing in (*row.things, row.label):
+        for thing in row.things:
             thing.hide_render = False
     bpy.data.objects.remove(label)
     _save(_joined(lines[::-1], 0), path)

@@ -9,7 +9,7 @@ from figure import footprint, material, posed, sole
 from mathutils import Vector
 
 from poise.addon import bake, compat
-from poise.controller.skeleton import LANDMARKS, SIDES
+from poise.controller.skeleton import SIDES
 
 ORIGINAL, BAKED = (0.75, 0.16, 0.03), (0.02, 0.33, 0.50)
 #: Size of the floor's squares [m].
@@ -19,13 +19,11 @@ NAMES = {"l": "Left", "r": "Right"}
 
 @dataclass
 class Row:
-    """One of the two figures: its armature, all that belongs to it, its title on the floor,
-    and where it was moved [m]."""
+    """One of the two figures: its armature, all that belongs to it, and where it was moved [m]."""
 
     title: str
     armature: object
     things: list
-    label: object
     offset: np.ndarray
 
 
@@ -42,8 +40,8 @@ def arrange(shot, height):
     baked.location.x += offset[0]
     armature.name, baked.name = f"{armature.name} original", f"{armature.name} with Poise"
     rows = [
-        Row("original", armature, [armature, *armature.children], None, np.zeros(3)),
-        Row("with Poise", baked, [baked, *baked.children], None, offset),
+        Row("original", armature, [armature, *armature.children], np.zeros(3)),
+        Row("with Poise", baked, [baked, *baked.children], offset),
     ]
     for row, colour in zip(rows, (ORIGINAL, BAKED), strict=True):
         name = f"shirt, {row.title}"
@@ -56,7 +54,7 @@ def arrange(shot, height):
     for row, colour in zip(rows, (ORIGINAL, BAKED), strict=True):
         row.things += _paths(row, tracks[row.title], colour, floor)
         row.things += _footprints(scene, row, int(frames[0]), height / 1.8, floor)
-        row.label = _label(row, colour, floor)
+        row.things.append(_label(row, colour, floor))
     for row, com in zip(rows, _centres_of_mass(shot, len(frames)), strict=True):
         row.things.append(_disc(row, com, frames, floor))
     _surroundings(scene, rows, floor)
@@ -85,11 +83,10 @@ def _sole_tracks(scene, rows, frames):
     for i, frame in enumerate(frames):
         scene.frame_set(int(frame))
         for row in rows:
-            for j, (side, sign) in enumerate(zip(NAMES.values(), (1, -1), strict=True)):
+            for j, side in enumerate(NAMES.values()):
                 bones = row.armature.data.bones
                 low, heel, ball, _ = sole(bones, side)
-                # Beside the sole, where the shoe does not hide the path.
-                x = bones[f"{side}Foot"].head_local.x + sign * 0.075
+                x = bones[f"{side}Foot"].head_local.x
                 points = [(x, heel - 0.02, low), (x, ball, low)]
                 tracks[row.title][i, 2 * j : 2 * j + 2] = posed(row.armature, f"{side}Foot", points)
     return tracks
@@ -155,7 +152,7 @@ def _disc(row, com, frames, floor):
 
 
 def _label(row, colour, floor):
-    """The row's title, on the floor before the figure."""
+    """The row's title, standing on the floor behind the figure."""
     label = text(f"Label, {row.title}", row.title, 0.16, colour)
     label.location = (row.offset[0] - 0.75, 0.75, floor + 0.02)
     label.rotation_euler.x = np.pi / 2
@@ -215,6 +212,8 @@ def _link(name, data):
 
 def feet_middle(shot, count):
     """Mean of both ankles over the first `count` samples, on the floor [m]."""
+    from poise.controller.skeleton import LANDMARKS
+
     ankles = [LANDMARKS.index(f"ankle_{side}") for side in SIDES]
     middle = shot.reading.motion.positions[:count, ankles].mean((0, 1))
     return np.array([*middle[:2], shot.character.ground])

@@ -1,72 +1,131 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The demo's two scenes: built in code, mapped by name, readable; and what is arranged of them."""
+"""The demo's scenes: the captured clips are where PyBullet has them, and a shot gives its files."""
 
+import importlib
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from poise.addon.shot import Shot, ShotOptions
-
+pybullet = pytest.importorskip("pybullet")
 DEMO = Path(__file__).resolve().parents[2] / "demo"
+
+#: Joints of a clip's frame after the root: name in PyBullet's URDF, how many numbers.
+CHANNELS = [("chest", 4), ("neck", 4)] + [
+    (f"{side}_{joint}", size)
+    for side in ("right", "left")
+    for joint, size in (("hip", 4), ("knee", 1), ("ankle", 4), ("shoulder", 4), ("elbow", 1))
+]
+BONES = {"chest": "Spine", "neck": "Head"} | {
+    f"{side.lower()}_{joint}": f"{side}{bone}"
+    for side in ("Left", "Right")
+    for joint, bone in (
+        ("hip", "UpLeg"),
+        ("knee", "Leg"),
+        ("ankle", "Foot"),
+        ("shoulder", "Arm"),
+        ("elbow", "ForeArm"),
+        ("wrist", "Hand"),
+    )
+}
 
 
 @pytest.fixture
 def demo(monkeypatch):
-    """The demo's main module."""
+    """demo(name) -> a module of the demo, imported as its own script does."""
     monkeypatch.syspath_prepend(str(DEMO))
-    import run
-
-    return run
+    return importlib.import_module
 
 
-@pytest.mark.parametrize("name", ["captured", "handkeyed"])
-def test_scene_reads_simulates_and_shows_both_actions(blender, demo, name):
-    import staging
+@pytest.fixture
+def humanoid():
+    """humanoid(values) -> {joint: (3,) world position [m]} of PyBullet's own body in a frame."""
+    import pybullet_data
 
-    armature, height = demo.SHOTS[name]()
-    shot = Shot(blender.context.scene, ShotOptions(armature=armature.name))
-    list(shot.read())
-    assert not shot.reading.rig_map.detected
-    assert abs(shot.reading.metres_per_unit - 1) < 1e-9
-    list(shot.simulate())
-    assert abs(shot.character.height - height) < 0.15
-    assert shot.recording.success, shot.recording.why()
-    shot.bake()
-    left, right = staging.arrange(shot, height)
-    actions = [row.armature.animation_data.action.name for row in (left, right)]
-    assert actions == [shot.reading.action, shot.baked.action]
-    assert left.armature.data == right.armature.data
-    bodies = [row.armature.children[0] for row in (left, right)]
-    for row, body in zip((left, right), bodies, strict=True):
-        assert body.modifiers["Armature"].object == row.armature
-
-
-def test_sole_of_the_body_stands_on_the_floor(blender, demo):
-    armature, _ = demo.load_handkeyed()
-    body = armature.children[0]
-    blender.context.scene.frame_set(1)
-    shown = body.evaluated_get(blender.context.evaluated_depsgraph_get())
-    heights = [(shown.matrix_world @ vertex.co).z for vertex in shown.data.vertices]
-    assert abs(min(heights)) < 0.01
-    assert 1.75 < max(heights) < 1.85
-
-
-def test_every_captured_clip_loads(blender, demo):
-    import captured
-
-    assert len(captured.clips()) == 15
-    armature = captured.load("walk", (0.0, 0.5))
-    frames = np.array([point.co[0] for point in _first_curve(armature).keyframe_points])
-    assert np.allclose(frames, np.arange(1, 17))
-    # Bent knees point ahead: towards -Y.
-    hip, knee, ankle = (
-        armature.pose.bones[f"Left{name}"].head for name in ("UpLeg", "Leg", "Foot")
+    client = pybullet.connect(pybullet.DIRECT)
+    body = pybullet.loadURDF(
+        f"{pybullet_data.getDataPath()}/humanoid/humanoid.urdf",
+        globalScaling=0.25,
+        useFixedBase=True,
+        physicsClientId=client,
     )
-    assert knee.y < (hip.y + ankle.y) / 2
+    count = pybullet.getNumJoints(body, physicsClientId=client)
+    links = {
+        pybullet.getJointInfo(body, i, physicsClientId=client)[12].decode(): i for i in range(count)
+    }
+
+    def pose(values):
+        w, *xyz = values[4:8]
+        pybullet.resetBasePositionAndOrientation(body, values[1:4], [*xyz, w], client)
+        at = 8
+        for joint, size in CHANNELS:
+            part = values[at : at + size]
+            at += size
+            target = [*part[1:], part[0]] if size == 4 else part
+            pybullet.resetJointStateMultiDof(body, links[joint], target, physicsClientId=client)
+        return {
+            joint: np.array(
+                pybullet.getLinkState(
+                    body, links[joint], computeForwardKinematics=1, physicsClientId=client
+                )[4]
+            )
+            for joint in BONES
+        }
+
+    yield pose
+    pybullet.disconnect(client)
 
 
-def _first_curve(armature):
-    from poise.addon import compat
+@pytest.mark.parametrize("clip", ["jump", "cartwheel", "getup_facedown"])
+def test_captured_joints_are_where_pybullet_has_them(blender, demo, humanoid, clip):
+    captured = demo("captured")
+    path = captured.folder() / f"humanoid3d_{clip}.txt"
+    frames = np.array(json.loads(path.read_text())["Frames"])
+    armature = captured.load(clip)
+    start = frames[0, 1:4] * (1, 0, 1)
+    for number in range(0, len(frames), 20):
+        blender.context.scene.frame_set(number + 1)
+        for joint, place in humanoid(frames[number]).items():
+            head = armature.matrix_world @ armature.pose.bones[BONES[joint]].head
+            np.testing.assert_allclose(head, captured.AXES @ (place - start), atol=1e-5)
 
-    return compat.curves(*compat.assigned(armature))[0]
+
+def test_captured_part_is_cut_from_the_clip(blender, demo):
+    captured = demo("captured")
+    heads = []
+    for part, frame in ((None, 1 + 30), ((0.5, 1.0), 1)):
+        blender.ops.wm.read_factory_settings(use_empty=True)
+        armature = captured.load("jump", part)
+        scene = blender.context.scene
+        assert scene.render.fps == 60
+        scene.frame_set(frame)
+        heads.append(armature.pose.bones["Head"].head.z)
+    assert scene.frame_end == 31
+    assert heads[0] == pytest.approx(heads[1], abs=1e-5)
+
+
+def test_hand_keyed_shot_gives_file_with_both_actions_and_report(blender, demo, tmp_path):
+    run = demo("run")
+    lines = run.run_shot("handkeyed", tmp_path, render=False)
+    report = json.loads((tmp_path / "handkeyed_report.json").read_text())
+    assert report["success"]
+    assert report["foot_slide"]["after"] < 0.2 * report["foot_slide"]["before"]
+    assert "stood" in lines[0]
+    blender.ops.wm.open_mainfile(filepath=str(tmp_path / "handkeyed.blend"))
+    shown = {
+        thing.animation_data.action.name
+        for thing in blender.data.objects
+        if thing.type == "ARMATURE"
+    }
+    assert shown == {report["source_action"], report["baked_action"]}
+    assert report["source_action"] != report["baked_action"]
+
+
+def test_strip_joins_tiles_with_gaps(blender, demo):
+    pictures = demo("pictures")
+    tile = np.zeros((4, 3, 4), np.float32)
+    row = pictures._joined([tile, tile], 1)
+    assert row.shape == (4, 3 + pictures.GAP + 3, 4)
+    assert (row[:, 3:-3] == 1).all()
+    assert (row[:, :3] == 0).all()
