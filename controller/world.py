@@ -221,7 +221,9 @@ class World:
     def mass_matrix(self, angles):
         """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
         before linear, both in the pelvis frame at its centre of mass."""
-        rows = pybullet.calculateMassMatrix(self._body, angles.tolist(), self._client)
+        rows = pybullet.calculateMassMatrix(
+            self._body, angles.tolist(), physicsClientId=self._client
+        )
         size = len(rows)
         flat = np.fromiter(chain.from_iterable(rows), float, size * size)
         return flat.reshape(size, size)
@@ -239,7 +241,7 @@ class World:
                 _UPRIGHT + state.angles.tolist(),
                 state.speeds.tolist(),
                 self._rest,
-                self._client,
+                physicsClientId=self._client,
             )
         )
         forces[:6] = forces[_ANGULAR_FIRST]

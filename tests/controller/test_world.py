@@ -5,6 +5,7 @@ import numpy as np
 import pybullet
 import pytest
 
+from poise.controller import Character
 from poise.controller.legs import Legs
 from poise.controller.rotations import exponential, matrix_from_quaternion
 from poise.controller.world import GRAVITY, World
@@ -146,3 +147,24 @@ def test_a_world_can_go_back(world):
             world.step()
         ends.append(world.state().angles)
     assert np.array_equal(*ends)
+
+
+def test_worlds_do_not_mix(adult, make_motion):
+    """What one world answers does not depend on the others that are open."""
+    child = Character.from_motion(make_motion(stature=1.1))
+    alone = World(adult, 1000.0, Legs(adult).segments)
+    throw(alone)
+    state = alone.state()
+    inertia = alone.mass_matrix(state.angles)
+    expected = inertia, alone.bias(state, inertia)
+    alone.close()
+    other = World(child, 300.0, Legs(child).segments)
+    beside = World(adult, 1000.0, Legs(adult).segments)
+    throw(beside)
+    state = beside.state()
+    inertia = beside.mass_matrix(state.angles)
+    assert np.array_equal(inertia, expected[0])
+    assert np.array_equal(beside.bias(state, inertia), expected[1])
+    beside.step()
+    beside.close()
+    other.close()
