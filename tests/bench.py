@@ -28,7 +28,7 @@ from poise.controller.world import World
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 5
-SECONDS = 5.0
+SECONDS = 10.0
 RATES = (240.0, 300.0, 600.0)
 MODES = ("foot_forces", "virtual_forces")
 
