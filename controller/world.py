@@ -167,8 +167,7 @@ class World:
         change(body, -1, linearDamping=0.0, angularDamping=0.0, maxJointVelocity=1e4)
         change(body, -1, localInertiaDiagonal=character.inertias[0].tolist())
         for link, (moments, limits) in enumerate(zip(inertias, character.limits, strict=True)):
-            change(body, link, localInertiaDiagonal=list(map(float, moments)), jointDamping=0.0)
-            change(body, link, lateralFriction=FRICTION)
+            change(body, link, localInertiaDiagonal=list(map(float, moments)))
             if np.isfinite(limits).all():
                 pybullet.changeDynamics(
                     body,
@@ -177,10 +176,16 @@ class World:
                     jointUpperLimit=limits[1],
                     **self._keywords,
                 )
-            # Bullet's joints brake on their own unless told not to.
-            pybullet.setJointMotorControl2(
-                body, link, pybullet.VELOCITY_CONTROL, force=0, **self._keywords
-            )
+        for foot in ("foot_l", "foot_r"):
+            change(body, numbers[SEGMENTS.index(foot)] - 1, lateralFriction=FRICTION)
+        # Bullet's joints brake on their own unless told not to.
+        pybullet.setJointMotorControlArray(
+            body,
+            list(range(count)),
+            pybullet.VELOCITY_CONTROL,
+            forces=[0.0] * count,
+            **self._keywords,
+        )
         return body
 
     def _make_sole(self, shape, segment):
