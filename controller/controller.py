@@ -16,7 +16,7 @@ from .stance import SIMULATED_CLEARANCE
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
 _INERTIA_PERIOD = 1 / 37.5
 #: `foot_forces` move the whole body, slowly: they are taken less often than the joints' tracking.
-_BALANCE_PERIOD = 1 / 100
+_BALANCE_PERIOD = 1 / 75
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
 _LEAST_LOAD = 0.05
