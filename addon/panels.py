@@ -11,7 +11,6 @@ import bpy
 import numpy as np
 
 from ..controller.exceptions import MotionError, RigError
-from ..controller.measures import MAXIMA
 from . import bake_target, compat, reference, rig, session
 from .operators import (
     POISE_OT_bake,
@@ -275,10 +274,11 @@ class POISE_PT_measures(_Panel, bpy.types.Panel):
         result = session.result_of(context.scene, armature)
         shot = result.shot
         summary = result.summary
+        maxima = result.recording.measures.maxima
         table = layout.box().column(align=True)
         _table_row(table, "Error", "Mean", "Limit", head=True)
         for name, label, form in ERROR_ROWS:
-            _table_row(table, label, form.format(summary[name]), form.format(MAXIMA[name]))
+            _table_row(table, label, form.format(summary[name]), form.format(maxima[name]))
         table = layout.box().column(align=True)
         for name, label, form in OTHER_ROWS:
             _table_row(table, label, form.format(summary[name]), factor=0.55)

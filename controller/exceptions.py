@@ -32,3 +32,11 @@ class SimulationError(PoiseError):
 
 class BakeError(PoiseError):
     """The result cannot be written to keys."""
+
+
+class CheckpointError(PoiseError):
+    """A search cannot be resumed from a checkpoint."""
+
+
+class ExecutorError(PoiseError):
+    """The processes that should run trials cannot be started, reached or kept alive."""

@@ -163,6 +163,11 @@ class Recording:
         """Whether the last sample was reached with no maximum exceeded."""
         return self._count == len(self.reference) and self.fell_at is None
 
+    @property
+    def reward(self):
+        """SCA12, equation 21, over the length of the reference."""
+        return self.measures.reward((len(self.reference) - 1) / self.motion.rate)
+
     def why(self):
         """One sentence on when and why it fell, or an empty string."""
         if self.fell_at is None:
@@ -221,7 +226,7 @@ class Recording:
         apart = self.joints() - self.reference.smooth.joints[:n]
         local = apart - apart[:, :1]
         result = dict(self.measures.averages())
-        result["reward"] = self.measures.reward((len(self.reference) - 1) / self.motion.rate)
+        result["reward"] = self.reward
         result["success"] = self.success
         result["fell_at"] = self.fell_at
         result["fell_measure"] = self.fell_measure

@@ -2,7 +2,7 @@
 """The loop: reference, torques, step, record. A generator that yields sample by sample."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .controller import Controller
 from .exceptions import SettingsError, SimulationError
 from .gains import BALANCE_MODES, Gains
 from .legs import Legs
-from .measures import Measures
+from .measures import MAXIMA, Measures
 from .recording import Recording
 from .reference import Reference
 from .skeleton import SEGMENTS
@@ -30,7 +30,8 @@ class Settings:
     tracking: "stable_pd" or "explicit_pd". noise: motor noise [N m] as SCA12 counts it (their
     value is 5). seed: of the noise. torque_limit: largest torque of a joint [N m] of an adult of
     71 kg and 1.80 m, scaled to the body. duration: loop the clip to this length [s], None for the
-    clip as it is. cutoff: low-pass of the reference [Hz], None to choose.
+    clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
+    errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
     """
 
     rate: float = 300.0
@@ -41,6 +42,7 @@ class Settings:
     torque_limit: float = 300.0
     duration: float | None = None
     cutoff: float | None = None
+    maxima: dict = field(default_factory=lambda: dict(MAXIMA))
 
     def __post_init__(self):
         def demand(condition, problem):
@@ -61,6 +63,10 @@ class Settings:
         )
         demand(0 <= self.noise <= 1000, "Motor noise must be from 0 to 1000 N m.")
         demand(self.torque_limit > 0, "The torque limit must be above 0 N m.")
+        demand(
+            self.maxima.keys() == MAXIMA.keys() and all(v > 0 for v in self.maxima.values()),
+            f"The largest allowed errors must be numbers above 0 for {', '.join(MAXIMA)}.",
+        )
 
 
 class Simulation:
@@ -70,16 +76,18 @@ class Simulation:
     from 0 to the last one or to where a measure exceeded its maximum. `recording` grows with it.
     """
 
-    def __init__(self, character, motion, gains=None, settings=None):
+    def __init__(self, character, motion, gains=None, settings=None, reference=None):
+        """reference: what `Reference.build` gave for the same character, motion and settings, to
+        share it between simulations; None to build it."""
         self.character = character
         self.motion = motion
         self.settings = settings or Settings()
         self.gains = gains or Gains.default(character, self.settings.balance)
-        self.reference = Reference.build(
+        self.reference = reference or Reference.build(
             character, motion, self.settings.rate, self.settings.duration, self.settings.cutoff
         )
         self.rate = self.reference.rate
-        self.measures = Measures(motion.rate)
+        self.measures = Measures(motion.rate, self.settings.maxima)
         self.recording = Recording(character, motion, self.reference, self.measures)
         self.world = None
 

@@ -1,0 +1,599 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""CMA-ES finds gains for a clip (SCA12, section 3.3), on any `concurrent.futures.Executor`.
+
+search = Search(Problem(motion), start, SearchSettings(), executor)
+for generation in search.run():
+    print(generation.best)
+search.outcome().gains.save("gains.json")
+
+The search itself is a few milliseconds of arithmetic in each generation: the trials are what
+takes time, and all that the executor is given. A trial depends on its gains and its seed alone, and
+results are taken in the order of the candidates, so that neither the number of workers nor their
+speed has any influence on what is found.
+"""
+
+import dataclasses
+import json
+import math
+import time
+from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from .exceptions import CheckpointError, ExecutorError, GainsError, SettingsError
+from .gains import WEIGHTS, Gains
+from .trial import digest, evaluate, raise_error
+from .workers import Remote
+
+PARAMETRISATIONS = ("factors", "ranges")
+
+#: Submit trials for about this long in one turn [s]: a window waits for it.
+_TURN = 0.01
+
+# What a random number is for.
+_MUTATIONS, _TRIALS, _CONFIRMATIONS, _FINAL = range(4)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How to search.
+
+    generations: at most so many. budget: wall time [s], None without limit. population: candidates
+    of a generation (the paper's lambda), of which the better half are parents (mu). seed: of
+    everything that is drawn. target: the reward that counts as success. parametrisation:
+    "factors" exp(x) on the gains to start from, or the paper's linear "ranges". spread: standard
+    deviation to start with, in units of x. confirmations: trials on noise that the search has not
+    seen, all of which must reach the target. restarts: searches side by side, each with random
+    numbers of its own; with workers to spare they cost no time.
+    """
+
+    generations: int = 60
+    budget: float | None = None
+    population: int = 16
+    seed: int = 0
+    target: float = 1.8
+    parametrisation: str = "factors"
+    spread: float = 0.4
+    confirmations: int = 8
+    restarts: int = 1
+
+    def __post_init__(self):
+        def demand(condition, problem):
+            if not condition:
+                raise SettingsError(problem)
+
+        demand(
+            self.generations >= 1, "The number of generations is below 1: give at least 1 of them."
+        )
+        demand(
+            self.budget is None or self.budget > 0,
+            "The budget of the search is not above 0 s: give the seconds that it may take, or none "
+            "for no limit.",
+        )
+        demand(self.population >= 4, "The population is below 4: CMA-ES needs at least 4.")
+        demand(self.seed >= 0, "The seed of the search is below 0: give 0 or a whole number above.")
+        demand(0 < self.target <= 2, f"A reward of {self.target:g} cannot be reached: give 0 to 2.")
+        demand(
+            self.parametrisation in PARAMETRISATIONS,
+            f"There is no parametrisation '{self.parametrisation}': use "
+            f"{' or '.join(PARAMETRISATIONS)}.",
+        )
+        demand(0 < self.spread <= 2, "The spread of the search must be above 0, and at most 2.")
+        demand(self.confirmations >= 1, "The search needs at least 1 confirming trial.")
+        demand(self.restarts >= 1, "The search needs at least 1 start.")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Gains, the reward of the trial that they had, and in which generation."""
+
+    gains: Gains
+    reward: float
+    generation: int
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What one generation gave; generation 0 is the gains to start from.
+
+    rewards: of its candidates, in the order in which they were drawn, search after search.
+    best, median, mean: of these. spread: standard deviation that the distribution has now.
+    seconds: simulated. cpu: of all trials [s]. wall: since the generation before [s]. confirmed:
+    rewards of the distribution's mean on unseen noise, None where this was not tried.
+    """
+
+    index: int
+    rewards: list
+    best: float
+    median: float
+    mean: float
+    spread: float
+    seconds: float
+    cpu: float
+    wall: float
+    confirmed: list | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search came to.
+
+    gains: the best, with `tuned` filled in. ended: "confirmed", "generations", "budget",
+    "converged" or "stopped". success_at: generation of the first candidate that reached the target
+    (the paper's success). confirmed_at: generation whose mean reached it on unseen noise
+    throughout. unseen: rewards of `gains` on unseen noise; empty where the search was ended before
+    any were tried. seconds: simulated, until the end; cpu, wall [s]. history: of Generation.
+    """
+
+    gains: Gains
+    ended: str
+    success_at: int | None
+    confirmed_at: int | None
+    unseen: list
+    seconds: float
+    cpu: float
+    wall: float
+    settings: SearchSettings
+    history: list
+
+    def as_dict(self):
+        """Everything as JSON-able data, the report."""
+        report = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        report["gains"] = self.gains.as_dict()
+        report["settings"] = asdict(self.settings)
+        report["history"] = [asdict(generation) for generation in self.history]
+        return report
+
+
+class Factors:
+    """x are logarithms of factors on the gains to start from: as many to half as to double."""
+
+    bounds = None
+
+    def __init__(self, start, _character):
+        self._start = start
+        self._vector = _vector(start)
+        self.size = len(self._vector)
+
+    def gains(self, x):
+        """The Gains of a point x (2 n + 8,)."""
+        return _gains(self._start, self._vector * np.exp(x))
+
+
+class Ranges:
+    """SCA12, table 2: x = -1 to 1 are the ranges that gains are first drawn from, the same for
+    all joints. Bounds are the paper's too."""
+
+    _FIRST = {"stiffness": (200, 500), "damping": (20, 50), "force": (300, 600), "turn": (100, 200)}
+    _MOST = 10000.0
+
+    def __init__(self, start, character):
+        self._start = start
+        n = len(start.names)
+        kinds = ["stiffness"] * n + ["damping"] * n + ["force", "force", "turn", "turn"] * 2
+        ranges = np.array([self._FIRST[kind] for kind in kinds])
+        self._half = (ranges[:, 1] - ranges[:, 0]) / 2
+        # A search that starts from tuned gains goes on around them.
+        untuned = start.tuned is None
+        self._centre = ranges.mean(1) if untuned else _vector(start)
+        least = np.where(np.arange(len(kinds)) < 2 * n, 0.0, -self._MOST)
+        self.bounds = [
+            ((limit - self._centre) / self._half).tolist()
+            for limit in (least, np.full(len(kinds), self._MOST))
+        ]
+        self.size = len(kinds)
+
+    def gains(self, x):
+        """The Gains of a point x (2 n + 8,)."""
+        return _gains(self._start, self._centre + self._half * x)
+
+
+def _vector(gains):
+    """SCA12, equation 20: all parameters in a row, (2 n + 8,)."""
+    return np.concatenate([gains.stiffness, gains.damping, gains.single, gains.dual])
+
+
+def _gains(start, vector):
+    n, weights = len(start.names), len(WEIGHTS)
+    stiffness, damping, single, dual = np.split(vector, [n, 2 * n, 2 * n + weights])
+    return dataclasses.replace(
+        start, stiffness=stiffness, damping=damping, single=single, dual=dual, tuned=None
+    )
+
+
+def _random(seed, *purpose):
+    """A generator for one purpose, independent of all others."""
+    return np.random.default_rng(np.random.SeedSequence([seed, *purpose]))
+
+
+class _Evolution:
+    """One CMA-ES."""
+
+    def __init__(self, space, settings, number):
+        import cma  # takes a second to load, and only a search needs it
+
+        random = _random(settings.seed, _MUTATIONS, number)
+        options = {
+            "popsize": settings.population,
+            "CMA_mu": settings.population // 2,
+            "randn": lambda *shape: random.standard_normal(shape),
+            "seed": math.nan,  # else it seeds NumPy's global state, which is not ours
+            "verbose": -9,
+        }
+        if space.bounds is not None:
+            options["bounds"] = space.bounds
+        self._space = space
+        self._strategy = cma.CMAEvolutionStrategy(np.zeros(space.size), settings.spread, options)
+        self._asked = []
+
+    def ask(self):
+        """Gains of the next candidates."""
+        self._asked = self._strategy.ask()
+        return [self._space.gains(x) for x in self._asked]
+
+    def tell(self, rewards):
+        """Learn from their rewards."""
+        self._strategy.tell(self._asked, [-reward for reward in rewards])
+
+    @property
+    def mean(self):
+        """Gains of the distribution's mean."""
+        return self._space.gains(self._strategy.result.xfavorite)
+
+    @property
+    def spread(self):
+        """Standard deviation, in units of x."""
+        return float(self._strategy.sigma * self._strategy.sm.variances.mean() ** 0.5)
+
+    @property
+    def converged(self):
+        """Whether more generations would find nothing new."""
+        return bool(set(self._strategy.stop()) & {"tolx", "tolfacupx", "conditioncov"})
+
+
+class Search:
+    """A search that goes on, one `poll` after the other.
+
+    generations: of those that have ended. best: Candidate with the highest reward so far, None
+    before the first. success_at, confirmed_at: as Outcome has them, so far. ended: why it is over,
+    None while it is not. warning: a sentence, if something went wrong that does not end it.
+    """
+
+    def __init__(self, problem, start, settings, executor, checkpoint=None):
+        """problem: trial.Problem. start: Gains to begin with, for the problem's character and
+        balance mode. executor: takes the trials; it stays the caller's to shut down. checkpoint:
+        path of a file to resume from, if it is there, and to keep up to date until the search is
+        over. Raises CheckpointError if that file belongs to another search."""
+        if start.balance != problem.settings.balance:
+            raise GainsError(
+                f"The gains to start from are for the balance mode '{start.balance}', not "
+                f"'{problem.settings.balance}': choose that mode, or other gains."
+            )
+        self.problem, self.start, self.settings = problem, start, settings
+        self._executor = executor
+        self._evaluate = Remote(evaluate)
+        self._payload = problem.to_bytes()
+        self.generations = []
+        self.best = None
+        self.success_at = self.confirmed_at = self.ended = None
+        self.warning = ""
+        self.doing = ""
+        self._chosen, self._unseen = start, []
+        self._batch, self._futures, self._taken = [], [], []
+        self._wall, self._last_wall = 0.0, 0.0
+        self._clock = None
+        self._seconds = self._cpu = 0.0
+        self._plan = self._steps()
+        self._batch = next(self._plan)
+        self._checkpoint = None if checkpoint is None else Path(checkpoint)
+        self._resume()
+
+    # --- Going on -------------------------------------------------------------------------------
+
+    def poll(self):
+        """Take the trials that are finished and hand out more; never waits for one. Returns
+        whether the search is over. Raises PoiseError if it cannot go on."""
+        if self.ended:
+            return True
+        self._tick()
+        if self._left() <= 0:
+            self._finish("budget")
+            return True
+        until = time.monotonic() + _TURN
+        while len(self._futures) < len(self._batch) and time.monotonic() < until:
+            gains, seed = self._batch[len(self._futures)]
+            self._futures.append(
+                self._executor.submit(self._evaluate, self._payload, gains.as_dict(), seed)
+            )
+        if len(self._futures) == len(self._batch) and all(f.done() for f in self._futures):
+            self._take([_result(future) for future in self._futures])
+            self._save()
+        return self.ended is not None
+
+    def run(self):
+        """Go on to the end, and yield each Generation as it ends."""
+        shown = 0
+        while not self.poll():
+            yield from self.generations[shown:]
+            shown = len(self.generations)
+            if len(self._futures) == len(self._batch):
+                left = self._left()
+                wait(
+                    [future for future in self._futures if not future.done()],
+                    timeout=None if math.isinf(left) else max(0.0, left),
+                    return_when=FIRST_COMPLETED,
+                )
+        yield from self.generations[shown:]
+
+    def stop(self):
+        """End now, and keep the best."""
+        self._finish("stopped")
+
+    def suspend(self):
+        """End now, and leave the checkpoint for another Search to resume."""
+        self._cancel_trials()
+        self.ended = self.ended or "stopped"
+
+    @property
+    def progress(self):
+        """Trials that are finished of those that are under way, and how many these are."""
+        return sum(future.done() for future in self._futures), len(self._batch)
+
+    @property
+    def wall(self):
+        """Time since the start [s], before a resumption included."""
+        return self._wall
+
+    def time_left(self):
+        """Of the budget [s]; None without one."""
+        left = self._left()
+        return None if math.isinf(left) else max(0.0, left)
+
+    def outcome(self):
+        """The Outcome of a search that is over, or so far."""
+        outcome = Outcome(
+            gains=self._chosen,
+            ended=self.ended or "stopped",
+            success_at=self.success_at,
+            confirmed_at=self.confirmed_at,
+            unseen=self._unseen,
+            seconds=self._seconds,
+            cpu=self._cpu,
+            wall=self._wall,
+            settings=self.settings,
+            history=self.generations,
+        )
+        tuned = _provenance(self.problem, outcome)
+        return dataclasses.replace(outcome, gains=dataclasses.replace(self._chosen, tuned=tuned))
+
+    def _left(self):
+        return math.inf if self.settings.budget is None else self.settings.budget - self._wall
+
+    def _tick(self):
+        now = time.monotonic()
+        self._wall += 0.0 if self._clock is None else now - self._clock
+        self._clock = now
+
+    def _finish(self, why):
+        self.ended = self.ended or why
+        self._cancel_trials()
+        if self._checkpoint is not None:
+            self._checkpoint.unlink(missing_ok=True)
+
+    def _cancel_trials(self):
+        for future in self._futures:
+            future.cancel()
+
+    # --- What is searched -----------------------------------------------------------------------
+
+    def _steps(self):
+        """All of the search: yields a list of (gains, seed of the noise) to try, takes the list of
+        their results, and returns why it ended."""
+        settings = self.settings
+        self.doing = "trying the gains to start from"
+        results = yield [
+            (self.start, self._noise(_TRIALS, 0)),
+            *self._confirmation(self.start, _CONFIRMATIONS, 0),
+        ]
+        self._add(0, [self.start], results[:1], results[1:], 0.0)
+        if self._passed(self.start, 0, results[1:]):
+            return "confirmed"
+        kind = {"factors": Factors, "ranges": Ranges}[settings.parametrisation]
+        space = kind(self.start, self.problem.character)
+        evolutions = [_Evolution(space, settings, i) for i in range(settings.restarts)]
+        for index in range(1, settings.generations + 1):
+            self.doing = f"generation {index}"
+            candidates = [gains for evolution in evolutions for gains in evolution.ask()]
+            noise = self._noise(_TRIALS, index)
+            results = yield [(gains, noise) for gains in candidates]
+            rewards = np.reshape([r["reward"] for r in results], (len(evolutions), -1))
+            for evolution, own in zip(evolutions, rewards.tolist(), strict=True):
+                evolution.tell(own)
+            medians = np.median(rewards, axis=1)
+            leader = evolutions[int(np.argmax(medians))]
+            confirmed = None
+            first = self.success_at is None and rewards.max() >= settings.target
+            if first or medians.max() >= settings.target:
+                self.doing = f"confirming generation {index}"
+                mean = leader.mean
+                confirmed = yield self._confirmation(mean, _CONFIRMATIONS, index)
+            self._add(index, candidates, results, confirmed, leader.spread)
+            if confirmed and self._passed(mean, index, confirmed):
+                return "confirmed"
+            if all(evolution.converged for evolution in evolutions):
+                break
+        ended = "converged" if index < settings.generations else "generations"
+        yield from self._choose([leader.mean, self.best.gains])
+        return ended
+
+    def _noise(self, *purpose):
+        return int(_random(self.settings.seed, *purpose).integers(2**31))
+
+    def _confirmation(self, gains, *purpose):
+        return [
+            (gains, self._noise(*purpose, i)) for i in range(1, self.settings.confirmations + 1)
+        ]
+
+    def _passed(self, gains, index, results):
+        """Whether gains reach the target on noise that the search has not seen, throughout."""
+        unseen = [result["reward"] for result in results]
+        passed = min(unseen) >= self.settings.target
+        if passed:
+            self.confirmed_at = index
+            self._chosen, self._unseen = gains, unseen
+        return passed
+
+    def _choose(self, finalists):
+        """Without success: the best on unseen noise, since a high reward may have been luck."""
+        self.doing = "choosing the best"
+        count = self.settings.confirmations
+        trials = [t for gains in finalists for t in self._confirmation(gains, _FINAL, 0)]
+        results = yield trials
+        rewards = np.reshape([result["reward"] for result in results], (-1, count))
+        best = int(np.argmax(rewards.mean(1)))
+        self._chosen, self._unseen = finalists[best], rewards[best].tolist()
+
+    def _add(self, index, candidates, results, confirmed, spread):
+        """Take down a generation."""
+        rewards = [result["reward"] for result in results]
+        best = int(np.argmax(rewards))
+        if self.best is None or rewards[best] > self.best.reward:
+            self.best = Candidate(candidates[best], rewards[best], index)
+            self._chosen = candidates[best]
+        if self.success_at is None and rewards[best] >= self.settings.target:
+            self.success_at = index
+        trials = results + (confirmed or [])
+        self.generations.append(
+            Generation(
+                index,
+                rewards,
+                rewards[best],
+                float(np.median(rewards)),
+                float(np.mean(rewards)),
+                spread,
+                sum(trial["seconds"] for trial in trials),
+                sum(trial["cpu"] for trial in trials),
+                self._wall - self._last_wall,
+                confirmed and [result["reward"] for result in confirmed],
+            )
+        )
+        self._last_wall = self._wall
+
+    def _take(self, results):
+        """Go on with the results of the batch."""
+        for result in results:
+            raise_error(result)
+        self._seconds += sum(result["seconds"] for result in results)
+        self._cpu += sum(result["cpu"] for result in results)
+        self._taken.append({"wall": self._wall, "results": results})
+        self._futures = []
+        try:
+            self._batch = self._plan.send(results)
+        except StopIteration as end:
+            self._finish(end.value)
+
+    # --- Checkpoint -----------------------------------------------------------------------------
+
+    @property
+    def key(self):
+        """A short name of the problem, the start and the settings that decide what is found."""
+        settings = asdict(self.settings)
+        del settings["generations"], settings["budget"]
+        facts = [settings, self.start.as_dict(), digest(self._payload), _engine()]
+        return digest(json.dumps(facts, sort_keys=True).encode())
+
+    def _save(self):
+        """Write what has come back so far: with the same random numbers it leads to the same
+        state. A full disk ends nothing."""
+        if self._checkpoint is None or self.ended:
+            return
+        path = self._checkpoint
+        temporary = path.with_name(path.name + ".new")
+        try:
+            temporary.write_text(
+                json.dumps({"search": self.key, "batches": self._taken}), encoding="utf-8"
+            )
+            temporary.replace(path)
+            self.warning = ""
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            self.warning = (
+                f"The checkpoint '{path}' cannot be written ({error.strerror}): the search goes "
+                "on, but could not be resumed from here."
+            )
+
+    def _resume(self):
+        path = self._checkpoint
+        if path is None or not path.exists():
+            return
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            search, batches = data["search"], data["batches"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"The checkpoint '{path}' cannot be read ({error}): delete it to start anew."
+            ) from error
+        if search != self.key:
+            raise CheckpointError(
+                f"The checkpoint '{path}' belongs to another search: the clip, the gains to start "
+                "from or the settings differ; delete it to start anew."
+            )
+        for batch in batches:
+            if self.ended is None:
+                self._wall = batch["wall"]
+                self._take(batch["results"])
+
+
+def _provenance(problem, outcome):
+    """What gains were tuned on, as their file tells it."""
+    motion, character, settings = problem.motion, problem.character, outcome.settings
+    unseen = outcome.unseen
+    return {
+        "clip": motion.name,
+        "frames": [motion.frame(0), motion.frame(len(motion) - 1)],
+        "duration": motion.duration,
+        "body": {"mass": character.mass, "height": character.height},
+        "rate": problem.settings.rate,
+        "noise": problem.settings.noise,
+        "balance": problem.settings.balance,
+        "maxima": dict(problem.settings.maxima),
+        "engine": _engine(),
+        "optimiser": {
+            "seed": settings.seed,
+            "population": settings.population,
+            "parametrisation": settings.parametrisation,
+            "spread": settings.spread,
+            "restarts": settings.restarts,
+            "generations": len(outcome.history) - 1,
+            "simulated_seconds": outcome.seconds,
+        },
+        "figures": {
+            "target": settings.target,
+            "success_at": outcome.success_at,
+            "confirmed_at": outcome.confirmed_at,
+            "unseen_count": len(unseen),
+            "unseen_mean": float(np.mean(unseen)) if unseen else None,
+            "unseen_min": min(unseen) if unseen else None,
+        },
+    }
+
+
+def _engine():
+    """What computes: results are the same bit for bit only where these are."""
+    found = {"numpy": np.__version__, "cma": version("cma")}
+    for name in ("pybullet-arm64", "pybullet"):
+        try:
+            return found | {"pybullet": version(name)}
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _result(future):
+    try:
+        return future.result()
+    except CancelledError as error:
+        raise ExecutorError("The workers were shut down while the search ran.") from error

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One candidate's trial, as any process can run it: plain data in, plain data out.
+
+Pickled classes would carry the name under which the package is loaded, which inside Blender is
+another one than in a worker process.
+"""
+
+import hashlib
+import io
+import json
+import time
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from . import exceptions
+from .character import Character
+from .exceptions import PoiseError, SimulationError
+from .gains import Gains
+from .measures import T_MAX
+from .motion import Motion
+from .reference import Reference
+from .simulation import Settings, Simulation
+
+#: SCA12's motor noise [N m].
+NOISE = 5.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What gains are tuned for: a clip, a body and the conditions of a trial.
+
+    mass: of the body [kg], None from its height.
+    """
+
+    motion: Motion
+    mass: float | None = None
+    settings: Settings = field(default_factory=lambda: Settings(duration=T_MAX, noise=NOISE))
+
+    @cached_property
+    def character(self):
+        """The body."""
+        return Character.from_motion(self.motion, mass=self.mass)
+
+    @cached_property
+    def reference(self):
+        """The reference, which all trials share. Raises MotionError."""
+        settings = self.settings
+        return Reference.build(
+            self.character, self.motion, settings.rate, settings.duration, settings.cutoff
+        )
+
+    def simulation(self, gains, seed):
+        """A Simulation of this problem with these gains and this seed of the motor noise."""
+        settings = replace(self.settings, seed=seed)
+        return Simulation(self.character, self.motion, gains, settings, self.reference)
+
+    def to_bytes(self):
+        """The problem as bytes, the same for equal problems."""
+        motion = self.motion
+        header = {
+            "name": motion.name,
+            "rate": motion.rate,
+            "first_frame": motion.first_frame,
+            "frame_step": motion.frame_step,
+            "mass": self.mass,
+            "settings": asdict(self.settings),
+        }
+        buffer = io.BytesIO()
+        np.savez(
+            buffer,
+            header=np.array(json.dumps(header)),
+            rotations=motion.rotations,
+            positions=motion.positions,
+        )
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, payload):
+        """The problem that `to_bytes` wrote."""
+        with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+            header = json.loads(str(arrays["header"]))
+            motion = Motion(
+                header["name"],
+                header["rate"],
+                arrays["rotations"],
+                arrays["positions"],
+                header["first_frame"],
+                header["frame_step"],
+            )
+        return cls(motion, header["mass"], Settings(**header["settings"]))
+
+
+def digest(payload):
+    """A short name of a problem's bytes, the same everywhere."""
+    return hashlib.sha256(payload).hexdigest()[:16]
+
+
+@lru_cache(maxsize=4)
+def _problem(payload):
+    """Problems that this process has met lately, with what they have computed."""
+    return Problem.from_bytes(payload)
+
+
+def evaluate(payload, gains, seed):
+    """Run one trial.
+
+    payload: of Problem.to_bytes. gains: of Gains.as_dict, or None for a look at the problem
+    alone. seed: of the motor noise. Returns {"reward", the four mean errors, "fell_at" [s] or None,
+    "fell_measure", "seconds" simulated, "cpu" [s]}; {"error": [class name, sentence]} if the
+    problem or the gains are at fault.
+    """
+    started = time.process_time()
+    try:
+        problem = _problem(payload)
+        simulation = problem.simulation(
+            Gains.from_dict(gains, problem.character, "candidate"), seed
+        )
+        result = _run(simulation)
+    except PoiseError as error:
+        return {"error": [type(error).__name__, str(error)]}
+    return result | {"cpu": time.process_time() - started}
+
+
+def _run(simulation):
+    recording = simulation.recording
+    reward, blew_up = None, False
+    try:
+        simulation.run()
+        reward = recording.reward
+    except SimulationError:  # these gains do; the next may not
+        reward, blew_up = 0.0, True
+    measures = recording.measures
+    return {
+        "reward": reward,
+        **measures.averages(),
+        "fell_at": measures.duration if blew_up else recording.fell_at,
+        "fell_measure": "pose_error" if blew_up else recording.fell_measure,
+        "seconds": measures.duration,
+    }
+
+
+def raise_error(result):
+    """Raise the PoiseError that a trial came back with, if it did."""
+    if "error" in result:
+        name, sentence = result["error"]
+        raise getattr(exceptions, name)(sentence)
