@@ -418,26 +418,26 @@ def _offsets(motion, frames):
     return offsets
 
 
-def _arm_basis(frames):
-    """Basis of the left shoulder: its first axis where neither arm ever points.
+def _ball_basis(frames, parent, limb):
+    """Basis of the left shoulder or hip: its first axis where neither limb ever points.
 
-    A ball joint made of three hinges locks where the arm lies along the first axis. The axis is
-    chosen among directions of a hemisphere as the one that stays farthest from both arms
+    A ball joint made of three hinges locks where the limb lies along the first axis. The axis is
+    chosen among directions of a hemisphere as the one that stays farthest from both limbs
     (the right one mirrored).
     """
-    trunk = frames[:, SEGMENT_INDEX["trunk"]]
-    arms = []
+    base = frames[:, SEGMENT_INDEX[parent]]
+    limbs = []
     for side, mirror in (("l", 1), ("r", -1)):
-        along = frames[:, SEGMENT_INDEX[f"upper_arm_{side}"], :, 2]
-        arms.append(np.einsum("fji,fj->fi", trunk, along) * [1, mirror, 1])
-    arms = np.concatenate(arms)
+        along = frames[:, SEGMENT_INDEX[f"{limb}_{side}"], :, 2]
+        limbs.append(np.einsum("fji,fj->fi", base, along) * [1, mirror, 1])
+    limbs = np.concatenate(limbs)
     k = np.arange(128)
     z = (k + 0.5) / 128
     turn = k * np.pi * (3 - np.sqrt(5))
     radius = np.sqrt(1 - z**2)
     axes = np.stack([radius * np.cos(turn), radius * np.sin(turn), z], 1)
     axes = np.concatenate([[[0.0, 1, 0], [1.0, 0, 0]], axes])
-    closest = np.abs(arms @ axes.T).max(0)
+    closest = np.abs(limbs @ axes.T).max(0)
     first = axes[np.argmin(closest)]
     # Anatomical axes are kept while they are safe: 30 degrees at least.
     for axis in range(2):
@@ -458,8 +458,9 @@ def _mirror(basis):
 def _bases(motion, frames):
     """Constant rotations B by segment."""
     bases = {segment: np.eye(3) for segment in PARENTS}
-    bases["upper_arm_l"] = _arm_basis(frames)
-    bases["upper_arm_r"] = _mirror(bases["upper_arm_l"])
+    for parent, limb in (("trunk", "upper_arm"), ("pelvis", "thigh")):
+        bases[f"{limb}_l"] = _ball_basis(frames, parent, limb)
+        bases[f"{limb}_r"] = _mirror(bases[f"{limb}_l"])
     for side in SIDES:
         # A straight knee or elbow is not quite straight sideways: its carrying angle.
         for upper, lower in (("thigh", "shin"), ("upper_arm", "forearm")):

@@ -43,13 +43,13 @@ class Legs:
             [[_HIP_TWIST, _ANKLE_TWIST], [AXES + _HIP_TWIST, AXES + _ANKLE_TWIST]]
         )
         self._mix = np.zeros((2, AXES, 12))
-        self._mix[:, _HIP_PITCH, _PELVIS + PITCH] = 1
         self._mix[:, _HIP_TWIST, _THIGH + TWIST] = 1
         self._mix[:, _KNEE, _SHIN + PITCH] = 1
         self._mix[:, _ANKLE_TWIST, _FOOT + TWIST] = 1
         for side, leg in enumerate(legs):
-            basis = joints[leg[2]].basis
-            self._mix[side, _ANKLE_PITCH, _SHIN : _SHIN + 3] = basis[:, PITCH]
+            hip, ankle = joints[leg[0]].basis, joints[leg[2]].basis
+            self._mix[side, _HIP_PITCH, _PELVIS : _PELVIS + 3] = hip[:, PITCH]
+            self._mix[side, _ANKLE_PITCH, _SHIN : _SHIN + 3] = ankle[:, PITCH]
         self._columns = np.empty((2, 12, 3))
         self._feet = [(f.heel, f.toe, f.half_width, f.depth) for f in character.feet]
         self._pick = np.arange(AXES) * 3 + np.array(_ANCHOR)

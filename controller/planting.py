@@ -14,7 +14,7 @@ import numpy as np
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
 from .skeleton import SEGMENT_INDEX, SIDES
-from .stance import DIRECTIONS, support_reach
+from .stance import DIRECTIONS, runs, support_reach
 
 _RAMP = 0.2  # [s] into and out of the planted pose
 _MAX_SHIFT = 0.2  # [m] a foot may wander in one stance and still be held in one place
@@ -104,17 +104,11 @@ def _weights(contacts, rate):
     return linear * linear * (3 - 2 * linear)
 
 
-def _runs(mask):
-    """(start, stop) of each stretch of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
-    return edges.reshape(-1, 2)
-
-
 def _targets(ankles, frames, contact):
     """Where each stance holds the ankle (F, 3) and which way the flat foot looks (F, 3)."""
     ankles = ankles.copy()
     heading = unit(frames[:, :, 0] * [1, 1, 0])
-    for start, stop in _runs(contact):
+    for start, stop in runs(contact):
         place = np.median(ankles[start:stop, :2], axis=0)
         ahead = unit(heading[start:stop].mean(0))
         apart = np.linalg.norm(ankles[start:stop, :2] - place, axis=1).max()

@@ -18,6 +18,8 @@ _HEIGHT_IN_PLACE = 0.03
 _SPEED = 0.6  # [m/s]
 _ADULT = 1.75  # [m]
 _MAJORITY = 0.1  # [s]
+#: In place, a foot that rises less than this and stays where it is has not stepped: [m].
+_STEP_HEIGHT, _STEP_LENGTH = 0.10, 0.08
 
 
 def is_in_place(root):
@@ -39,7 +41,30 @@ def reference_contacts(character, corners, rate, in_place):
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
     if in_place:
         contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
+        contacts = _without_false_steps(contacts, corners, height.min(-1), size)
     return contacts
+
+
+def _without_false_steps(contacts, corners, height, size):
+    """Contacts in which a foot goes on standing that rises a little and comes down where it was: a
+    heel that is lifted in a squat, on a foot whose toes the capture has a few centimetres high."""
+    contacts = contacts.copy()
+    for foot in range(2):
+        for start, stop in runs(~contacts[:, foot]):
+            if start == 0 or stop == len(contacts):
+                continue
+            around = slice(start - 1, stop + 1)
+            plan = corners[around, foot, :, :2]
+            moved = np.linalg.norm(plan - plan[0], axis=-1).max(0).min()
+            low = height[around, foot].max() < _STEP_HEIGHT
+            contacts[start:stop, foot] |= low and moved < _STEP_LENGTH * size
+    return contacts
+
+
+def runs(mask):
+    """(start, stop) of each stretch of True in (F,) booleans."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    return edges.reshape(-1, 2)
 
 
 def _majority(contacts, window):

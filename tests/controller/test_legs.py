@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The transposed Jacobian of the legs against finite differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,13 +13,26 @@ from poise.controller.rotations import (
     quaternion_from_matrix,
     rotation_vector,
 )
-from poise.controller.skeleton import SEGMENT_INDEX
+from poise.controller.skeleton import SEGMENT_INDEX, SEGMENTS
 from poise.controller.world import World
 
 
-@pytest.fixture
-def posed(adult):
+def with_turned_hips(adult):
+    """The same body with other first axes of the hips, as a clip of deep squats has them."""
+    random = np.random.default_rng(6)
+    joints = [
+        replace(joint, basis=matrix_from_quaternion(exponential(random.normal(0, 0.6, 3))))
+        if SEGMENTS[joint.segment].startswith("thigh")
+        else joint
+        for joint in adult.joints
+    ]
+    return replace(adult, joints=tuple(joints))
+
+
+@pytest.fixture(params=[False, True], ids=["anatomical", "turned hips"])
+def posed(adult, request):
     """Legs and pose of a random body in the air."""
+    adult = with_turned_hips(adult) if request.param else adult
     random = np.random.default_rng(4)
     root = np.array([0.1, 0.2, 2.0])
     frame = matrix_from_quaternion(exponential(random.normal(0, 0.8, 3)))

@@ -47,6 +47,20 @@ def test_a_flicker_is_outvoted_in_place():
     assert contacts.all()
 
 
+def test_a_foot_that_comes_down_where_it_was_has_not_stepped():
+    heights = np.tile([0.01, 0.01], (120, 1))
+    heights[40:80, 1] = 0.06
+    in_place = corners(heights)
+    assert stance.reference_contacts(body(), in_place, RATE, True).all()
+    # ... but a step aside, a leg that is raised, and one that is up from the start are real.
+    aside = in_place.copy()
+    aside[60:, 1, :, 1] += 0.2
+    raised = corners(np.where(heights > 0.05, 0.3, heights))
+    for steps in (aside, raised, in_place[60:]):
+        contacts = stance.reference_contacts(body(), steps, RATE, True)
+        assert contacts[:, 0].all() and not contacts[:, 1].all()
+
+
 def test_states():
     pairs = [[0, 0], [1, 0], [0, 1], [1, 1]]
     assert [stance.NAMES[s] for s in stance.stance_of(np.array(pairs))] == [
