@@ -2,8 +2,10 @@
 """The controller's parameters (SCA12, equation 20): stiffness and damping of each degree of
 freedom, left and right the same, and the balance weights of single and of dual stance."""
 
+import contextlib
 import json
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +13,8 @@ import numpy as np
 
 from .exceptions import GainsError
 
-SCHEMA = 1
+SCHEMA = 2
+_READABLE = (1, SCHEMA)  # schema 1 had no name, description and tuned
 BALANCE_MODES = ("foot_forces", "virtual_forces")
 WEIGHTS = ("com_position", "com_velocity", "trunk", "momentum")
 
@@ -34,8 +37,12 @@ _WEIGHTS = {
     "virtual_forces": (2000.0, 500.0, 400.0, 20.0),
 }
 
-#: Largest magnitude that a gains file may hold (SCA12, table 2).
-_LIMIT = 10000.0
+#: Largest magnitude of a gain of that adult (SCA12, table 2).
+LIMIT = 10000.0
+
+#: How large a gains file [bytes] may be, and what it tells in words and in `tuned`.
+_MAX_BYTES = 1_000_000
+_MAX_DEPTH, _MAX_ITEMS, _MAX_LETTERS = 8, 10_000, 10_000
 
 
 def unmirrored(name):
@@ -60,6 +67,8 @@ class Gains:
     names: unmirrored degrees of freedom. stiffness [N m/rad], damping [N m s/rad]: (n,).
     single, dual: (4,) weights for com_position [N/m], com_velocity [N s/m], trunk [N m/rad],
     momentum [1/s]. balance: the mode that they are for. body: (mass [kg], height [m]) they fit.
+    tuned: what they were tuned on, as plain JSON data (clip, body, rate, engine, optimiser,
+    figures, features); None if they were not. name, description: for people.
     """
 
     names: tuple
@@ -69,6 +78,9 @@ class Gains:
     dual: np.ndarray
     balance: str
     body: tuple
+    tuned: dict | None = None
+    name: str = ""
+    description: str = ""
 
     @classmethod
     def default(cls, character, balance="foot_forces"):
@@ -97,95 +109,213 @@ class Gains:
 
     def as_dict(self):
         """The gains as JSON-able data, the content of a gains file."""
+        words = {"name": self.name, "description": self.description}
         return {
             "schema": SCHEMA,
+            **{key: text for key, text in words.items() if text},
             "balance": self.balance,
-            "body": {"mass": self.body[0], "height": self.body[1]},
+            "body": {"mass": float(self.body[0]), "height": float(self.body[1])},
             "stiffness": dict(zip(self.names, map(float, self.stiffness), strict=True)),
             "damping": dict(zip(self.names, map(float, self.damping), strict=True)),
             "single": dict(zip(WEIGHTS, map(float, self.single), strict=True)),
             "dual": dict(zip(WEIGHTS, map(float, self.dual), strict=True)),
+            "tuned": self.tuned,
         }
 
     def save(self, path):
-        """Write a gains file."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
+        """Write a gains file; one that is there is replaced as a whole, or not at all.
+
+        Raises GainsError if the folder cannot be written to or the disk is full.
+        """
+        path = Path(path)
+        text = json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            temporary.write_text(text + "\n", encoding="utf-8")
+            os.replace(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise GainsError(
+                f"The gains file '{path}' cannot be written ({error.strerror}): make room, or "
+                "choose another folder."
+            ) from error
 
     @classmethod
-    def load(cls, path, character):
-        """Read a gains file for a character; gains of a body of another size are rescaled.
+    def load(cls, path, character=None):
+        """Read a gains file, as `from_dict` does.
 
-        Raises GainsError, naming the file, if it cannot be read, is not a gains file, is for
-        other joints, or holds a value out of range.
+        Raises GainsError, naming the file, also if it cannot be read or is not JSON.
         """
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise GainsError(
-                f"The gains file '{path}' cannot be read: {error.strerror}."
-            ) from error
-        except ValueError as error:
-            raise GainsError(f"The gains file '{path}' is not JSON: {error}.") from error
-        return _from_dict(cls, data, path, character)
+        source = f"the gains file '{path}'"
+        return cls.from_dict(_read(path, source), character, source)
+
+    @classmethod
+    def from_dict(cls, data, character=None, source="the gains"):
+        """Gains from what `as_dict` gave, for a character; those of a body of another size are
+        rescaled.
+
+        character: None for the body that they are for. source: what errors call the data. Raises
+        GainsError if the data are no gains, are for other joints, or hold a value out of range.
+        """
+        return _from_dict(cls, data, character, source)
+
+
+def _fail(source, problem):
+    raise GainsError(f"{source[:1].upper()}{source[1:]} {problem}.")
+
+
+def _read(path, source):
+    """The JSON content of a file. Raises GainsError."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        _fail(source, f"cannot be read: {error.strerror}")
+    if len(content) > _MAX_BYTES:
+        _fail(source, "is larger than 1 MB: choose a file that Poise wrote")
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
+    except UnicodeDecodeError:
+        _fail(source, "is not text in UTF-8: save it in this encoding")
+    except (ValueError, RecursionError) as error:
+        _fail(source, f"is not JSON: {error}")
+
+
+def _without_duplicates(pairs):
+    """A JSON object as a dict, in which no key may stand twice."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"it gives '{twice}' twice")
+    return result
 
 
 def _listed(names):
     return ", ".join(names)
 
 
-def _from_dict(cls, data, path, character):
+def _from_dict(cls, data, character, source):
     def fail(problem):
-        raise GainsError(f"The gains file '{path}' {problem}.")
+        _fail(source, problem)
 
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        fail(f"is not a gains file of schema {SCHEMA}: save it again with this version of Poise")
+    if not isinstance(data, dict) or data.get("schema") not in _READABLE:
+        known = " or ".join(map(str, _READABLE))
+        fail(f"is not a gains file of schema {known}: save it again with this version of Poise")
     if data.get("balance") not in BALANCE_MODES:
         fail(f"names no balance mode: it must be one of {_listed(BALANCE_MODES)}")
     body = data.get("body")
     if not isinstance(body, dict):
         fail("does not say what body it is for: it needs 'body' with 'mass' and 'height'")
-    mass = _number(body.get("mass"), "body mass", 1e-3, 1000, fail)
-    height = _number(body.get("height"), "body height", 1e-3, 10, fail)
-    names = tuple(dict.fromkeys(unmirrored(n) for n in character.dof_names))
-    values = {}
-    for group, keys, low in (
-        ("stiffness", names, 0.0),
-        ("damping", names, 0.0),
-        ("single", WEIGHTS, -_LIMIT),
-        ("dual", WEIGHTS, -_LIMIT),
-    ):
-        given = data.get(group)
-        if not isinstance(given, dict):
-            fail(f"has no '{group}'")
-        if set(given) != set(keys):
-            odd = sorted(set(given) ^ set(keys))
-            fail(
-                f"is for another character: in '{group}' it and this character differ in "
-                f"{_listed(odd)}; use gains that were tuned on this kind of rig"
-            )
-        values[group] = np.array(
-            [_number(given[k], f"{group} of {k}", low, _LIMIT, fail) for k in keys]
-        )
-    torque, damping, weights = (
-        np.divide(new, old)
-        for new, old in zip(
-            _scales(character.mass, character.height), _scales(mass, height), strict=True
-        )
+    old_body = (
+        _number(body.get("mass"), "body mass", 1e-3, 1000, fail),
+        _number(body.get("height"), "body height", 1e-3, 10, fail),
     )
+    new_body = old_body if character is None else (character.mass, character.height)
+    names = _names(data, character, fail)
+    old, new = _scales(*old_body), _scales(*new_body)
+
+    def values(group, keys, i, least):
+        top = np.broadcast_to(LIMIT * old[i], len(keys))
+        return _values(data, group, keys, least * top, top, fail) * (new[i] / old[i])
+
     return cls(
         names,
-        values["stiffness"] * torque,
-        values["damping"] * damping,
-        values["single"] * weights,
-        values["dual"] * weights,
+        values("stiffness", names, 0, 0),
+        values("damping", names, 1, 0),
+        values("single", WEIGHTS, 2, -1),
+        values("dual", WEIGHTS, 2, -1),
         data["balance"],
-        (character.mass, character.height),
+        new_body,
+        _tuned(data, fail),
+        _words(data, "name", fail),
+        _words(data, "description", fail),
     )
+
+
+def _names(data, character, fail):
+    """Names of the degrees of freedom: a character's, or those of the data themselves."""
+    if character is not None:
+        return tuple(dict.fromkeys(unmirrored(n) for n in character.dof_names))
+    given = data.get("stiffness")
+    if not isinstance(given, dict) or not given:
+        fail("has no 'stiffness'")
+    return tuple(given)
+
+
+def _values(data, group, keys, low, high, fail):
+    """(n,) numbers of a group, each between its entries of low and high (n,)."""
+    given = data.get(group)
+    if not isinstance(given, dict):
+        fail(f"has no '{group}'")
+    if set(given) != set(keys):
+        odd = sorted(set(given) ^ set(keys))
+        fail(
+            f"is for another character: in '{group}' it and this character differ in "
+            f"{_listed(odd)}; use gains that were tuned on this kind of rig"
+        )
+    limits = zip(keys, low, high, strict=True)
+    return np.array([_number(given[k], f"{group} of {k}", a, b, fail) for k, a, b in limits])
 
 
 def _number(value, what, low, high, fail):
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        fail(f"gives {what} as {value!r}: it must be a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        fail(f"gives {what} as {_short(value)}: it must be a number")
     if not low <= value <= high:
         fail(f"gives {what} as {value:g}, out of range: it must be from {low:g} to {high:g}")
     return float(value)
+
+
+def _is_finite(value):
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number with hundreds of digits
+        return False
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) < 40 else f"{text[:40]}…"
+
+
+def _words(data, key, fail):
+    """An optional text."""
+    text = data.get(key, "")
+    if not isinstance(text, str) or len(text) > _MAX_LETTERS:
+        fail(
+            f"gives '{key}' as {_short(text)}: it must be a text of at most {_MAX_LETTERS} letters"
+        )
+    return text
+
+
+def _tuned(data, fail):
+    """What it was tuned on, checked to be plain data of sensible size; None if nothing is told."""
+    tuned = data.get("tuned")
+    if data["schema"] == 1 or tuned is None:
+        return None
+    if not isinstance(tuned, dict):
+        fail(f"gives 'tuned' as {_short(tuned)}: it must tell what it was tuned on, or be null")
+    if _count_items(tuned, 0, fail) > _MAX_ITEMS:
+        fail(f"tells more than {_MAX_ITEMS} values in 'tuned': shorten it")
+    return tuned
+
+
+def _count_items(value, depth, fail):
+    """How many values there are in plain data; fails at what is not plain."""
+    if depth > _MAX_DEPTH:
+        fail(f"nests 'tuned' deeper than {_MAX_DEPTH} levels: flatten it")
+    if isinstance(value, dict):
+        keys = [key for key in value if not isinstance(key, str) or len(key) > _MAX_LETTERS]
+        if keys:
+            fail(f"has the key {_short(keys[0])} in 'tuned': it must be a short text")
+        value = list(value.values())
+    if isinstance(value, list):
+        return 1 + sum(_count_items(item, depth + 1, fail) for item in value)
+    if value is not None and not isinstance(value, str | int | float):
+        fail(f"has {_short(value)} in 'tuned': it must be a number, text, list or group")
+    if isinstance(value, int | float) and not _is_finite(value):
+        fail(f"has {_short(value)} in 'tuned': numbers must be finite")
+    if isinstance(value, str) and len(value) > _MAX_LETTERS:
+        fail(f"has a text of more than {_MAX_LETTERS} letters in 'tuned': shorten it")
+    return 1
