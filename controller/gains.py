@@ -37,7 +37,7 @@ _WEIGHTS = {
     "virtual_forces": (2000.0, 500.0, 400.0, 20.0),
 }
 
-#: Largest magnitude of a gain of that adult (SCA12, table 2).
+#: Largest magnitude of a gain (SCA12, table 2); for bodies larger than that adult it grows.
 LIMIT = 10000.0
 
 #: How large a gains file [bytes] may be, and what it tells in words and in `tuned`.
@@ -217,7 +217,7 @@ def _from_dict(cls, data, character, source):
     old, new = _scales(*old_body), _scales(*new_body)
 
     def values(group, keys, i, least):
-        top = np.broadcast_to(LIMIT * old[i], len(keys))
+        top = np.broadcast_to(LIMIT * np.maximum(1, old[i]), len(keys))
         return _values(data, group, keys, least * top, top, fail) * (new[i] / old[i])
 
     return cls(
