@@ -217,8 +217,9 @@ def _from_dict(cls, data, character, source):
     old, new = _scales(*old_body), _scales(*new_body)
 
     def values(group, keys, i, least):
-        top = np.broadcast_to(LIMIT * np.maximum(1, old[i]), len(keys))
-        return _values(data, group, keys, least * top, top, fail) * (new[i] / old[i])
+        top, new_top = (np.broadcast_to(LIMIT * np.maximum(1, s[i]), len(keys)) for s in (old, new))
+        given = _values(data, group, keys, least * top, top, fail)
+        return np.clip(given * (new[i] / old[i]), -new_top, new_top)
 
     return cls(
         names,

@@ -224,3 +224,12 @@ def test_saving_leaves_nothing_else(adult, tmp_path):
     Gains.default(adult).save(tmp_path / "gains.json")
     Gains.default(adult).save(tmp_path / "gains.json")
     assert [p.name for p in tmp_path.iterdir()] == ["gains.json"]
+
+
+def test_what_grows_beyond_the_limits_stops_there(adult, child):
+    """So that gains which could be read can be saved, and read again."""
+    data = Gains.default(child).as_dict()
+    data["stiffness"]["spine_pitch"] = 10000.0
+    grown = Gains.from_dict(data, adult)
+    assert grown.stiffness.max() == pytest.approx(10000.0)
+    assert Gains.from_dict(grown.as_dict(), adult).as_dict() == grown.as_dict()
