@@ -25,6 +25,8 @@ import numpy as np
 
 from .. import controller
 from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
+from ..controller.measures import MAXIMA, T_MAX
+from ..controller.trial import NOISE, Problem
 from . import bake, bake_target, compat, reference, rig
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
@@ -80,7 +82,7 @@ class ShotOptions:
     frames: (first, last) or (first, last, step) in scene frames; None: all that is animated.
     fps: frame rate of the animation [Hz]; None: the scene's.
     rig: name of a rig map, or path to one; None: found by names, else detected.
-    gains: path to a gains file; None: the defaults of the balance mode.
+    gains: path to a gains file, or what Gains.as_dict gave; None: the defaults of the balance mode.
     balance: "foot_forces" or "virtual_forces"; None: that of the gains file, else foot_forces.
     rate: of control and physics [Hz].
     mass: of the body [kg]; None: from its height.
@@ -94,7 +96,7 @@ class ShotOptions:
     frames: tuple[float, ...] | None = None
     fps: float | None = None
     rig: str | None = None
-    gains: str | None = None
+    gains: str | dict | None = None
     balance: str | None = None
     rate: float = 300.0
     mass: float | None = None
@@ -204,17 +206,36 @@ class Shot:
         self.simulation = controller.Simulation(self.character, motion, self.gains, settings)
 
     def _gains(self):
-        """The gains of the chosen file, or the defaults of the balance mode."""
-        path, balance = self.options.gains, self.options.balance
-        if path is None:
+        """The chosen gains, or the defaults of the balance mode."""
+        given, balance = self.options.gains, self.options.balance
+        if given is None:
             return controller.Gains.default(self.character, balance or "foot_forces")
-        gains = controller.Gains.load(path, self.character)
+        if isinstance(given, dict):
+            source = "the chosen gains"
+            gains = controller.Gains.from_dict(given, self.character, source)
+        else:
+            source = f"the gains file '{given}'"
+            gains = controller.Gains.load(given, self.character)
         if balance not in (None, gains.balance):
             raise GainsError(
-                f"The gains file '{path}' is for the balance mode '{gains.balance}', not "
+                f"{source[0].upper()}{source[1:]} is for the balance mode '{gains.balance}', not "
                 f"'{balance}': choose that mode, or other gains."
             )
         return gains
+
+    def problem(self, maxima=None, duration=T_MAX):
+        """What gains can be tuned for, after `prepare` -> controller.trial.Problem.
+
+        maxima: largest allowed errors by name, None for measures.MAXIMA. duration: of a trial [s].
+        """
+        settings = controller.Settings(
+            rate=self.options.rate,
+            balance=self.gains.balance,
+            noise=NOISE,
+            duration=duration,
+            maxima=dict(maxima or MAXIMA),
+        )
+        return Problem(self.reading.motion, self.options.mass, settings)
 
     def simulate(self):
         """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls.
