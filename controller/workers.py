@@ -27,6 +27,8 @@ from .exceptions import ExecutorError, SettingsError
 #: A task is given up when it has ended this many processes.
 _DEATHS = 3
 
+_LEAVING = 5  # [s] that a process may take to end by itself
+
 #: Threads of the BLAS make small problems many times slower.
 _ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -211,6 +213,8 @@ class _Process:
             worker.send(message, self._process.stdin)
             return worker.receive(self._process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_LEAVING)  # it may still be telling why
             self.end()
             code = self._process.returncode
             raise _DeathError(signal.strsignal(-code) if code < 0 else f"status {code}") from error
