@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every preset that comes with Poise holds the clip that it names, and tells its figures."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+import poise
+from poise.controller import Character, Gains, Settings, Simulation
+from poise.controller.clip_features import clip_features, suggest
+
+FOLDER = Path(poise.__file__).parent / "presets" / "gains"
+FILES = sorted(FOLDER.glob("*.json"))
+SECONDS = 3.0
+
+
+@pytest.fixture
+def read_motion(import_clip):
+    """The function read_motion(name) -> Motion of a captured clip."""
+    bpy = pytest.importorskip("bpy")
+    from poise.addon import reference
+
+    def read(name):
+        return reference.read(bpy.context.scene, import_clip(name)).motion
+
+    return read
+
+
+def test_there_is_one_for_each_kind_of_motion():
+    assert {path.stem for path in FILES} >= {"standing", "single_leg", "wide_stance"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_its_figures_are_told(path):
+    gains = Gains.load(path)
+    assert gains.name and gains.description
+    tuned, figures = gains.tuned, gains.tuned["figures"]
+    assert isinstance(tuned["clip"], str) and tuned["clip"]
+    assert tuned["engine"]["pybullet"]
+    assert tuned["balance"] == gains.balance
+    assert figures["unseen_count"] >= 8
+    numbers = [figures["unseen_mean"], figures["unseen_min"], tuned["rate"], tuned["duration"]]
+    numbers += [*tuned["body"].values(), *tuned["features"].values()]
+    assert all(math.isfinite(number) for number in numbers)
+    assert figures["unseen_min"] <= figures["unseen_mean"] <= 2
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_holds_its_clip(path, read_motion):
+    motion = read_motion(Gains.load(path).tuned["clip"])
+    character = Character.from_motion(motion)
+    gains = Gains.load(path, character)
+    settings = Settings(balance=gains.balance, noise=5.0, duration=SECONDS)
+    recording = Simulation(character, motion, gains, settings).run()
+    assert recording.success, recording.why()
+    assert recording.summary()["reward"] >= 1.7
+    assert clip_features(character, motion) == pytest.approx(gains.tuned["features"], abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("clip", "name"),
+    [
+        ("arm", "Standing"),
+        ("wave", "Standing"),
+        ("hips_twist", "Standing"),
+        ("single", "Single Leg"),
+        ("knee_raises", "Single Leg"),
+        ("bow", "Wide Stance"),
+        ("squat", "Wide Stance"),
+    ],
+)
+def test_the_fitting_one_is_suggested(clip, name, read_motion):
+    motion = read_motion(clip)
+    character = Character.from_motion(motion)
+    found, why = suggest(clip_features(character, motion), [Gains.load(path) for path in FILES])
+    assert found.name == name
+    assert why.startswith("This clip ") and f"'{found.tuned['clip']}'" in why
