@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from .exceptions import CheckpointError, ExecutorError, GainsError, SettingsError
-from .gains import WEIGHTS, Gains
+from .gains import LIMIT, WEIGHTS, Gains
 from .trial import digest, evaluate, raise_error
 from .workers import Remote
 
@@ -88,11 +88,14 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Gains, the reward of the trial that they had, and in which generation."""
+    """Gains, the reward of the trial that they had, and in which generation. fell_at [s],
+    fell_measure: when and by which measure that trial ended early, None if it did not."""
 
     gains: Gains
     reward: float
     generation: int
+    fell_at: float | None = None
+    fell_measure: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,9 @@ class Outcome:
     "converged" or "stopped". success_at: generation of the first candidate that reached the target
     (the paper's success). confirmed_at: generation whose mean reached it on unseen noise
     throughout. unseen: rewards of `gains` on unseen noise; empty where the search was ended before
-    any were tried. seconds: simulated, until the end; cpu, wall [s]. history: of Generation.
+    any were tried. fell_at [s], fell_measure: when and by which measure the worst trial of `gains`
+    ended early, None if none did. seconds: simulated, until the end; cpu, wall [s]. history: of
+    Generation.
     """
 
     gains: Gains
@@ -133,6 +138,8 @@ class Outcome:
     success_at: int | None
     confirmed_at: int | None
     unseen: list
+    fell_at: float | None
+    fell_measure: str | None
     seconds: float
     cpu: float
     wall: float
@@ -168,7 +175,6 @@ class Ranges:
     all joints. Bounds are the paper's too."""
 
     _FIRST = {"stiffness": (200, 500), "damping": (20, 50), "force": (300, 600), "turn": (100, 200)}
-    _MOST = 10000.0
 
     def __init__(self, start, character):
         self._start = start
@@ -179,10 +185,10 @@ class Ranges:
         # A search that starts from tuned gains goes on around them.
         untuned = start.tuned is None
         self._centre = ranges.mean(1) if untuned else _vector(start)
-        least = np.where(np.arange(len(kinds)) < 2 * n, 0.0, -self._MOST)
+        least = np.where(np.arange(len(kinds)) < 2 * n, 0.0, -LIMIT)
         self.bounds = [
             ((limit - self._centre) / self._half).tolist()
-            for limit in (least, np.full(len(kinds), self._MOST))
+            for limit in (least, np.full(len(kinds), LIMIT))
         ]
         self.size = len(kinds)
 
@@ -198,6 +204,7 @@ def _vector(gains):
 
 def _gains(start, vector):
     n, weights = len(start.names), len(WEIGHTS)
+    vector = np.clip(vector, -LIMIT, LIMIT)
     stiffness, damping, single, dual = np.split(vector, [n, 2 * n, 2 * n + weights])
     return dataclasses.replace(
         start, stiffness=stiffness, damping=damping, single=single, dual=dual, tuned=None
@@ -281,7 +288,7 @@ class Search:
         self.success_at = self.confirmed_at = self.ended = None
         self.warning = ""
         self.doing = ""
-        self._chosen, self._unseen = start, []
+        self._chosen, self._unseen, self._worst = start, [], {}
         self._batch, self._futures, self._taken = [], [], []
         self._wall, self._last_wall = 0.0, 0.0
         self._clock = None
@@ -360,6 +367,8 @@ class Search:
             success_at=self.success_at,
             confirmed_at=self.confirmed_at,
             unseen=self._unseen,
+            fell_at=self._worst.get("fell_at"),
+            fell_measure=self._worst.get("fell_measure"),
             seconds=self._seconds,
             cpu=self._cpu,
             wall=self._wall,
@@ -439,11 +448,10 @@ class Search:
 
     def _passed(self, gains, index, results):
         """Whether gains reach the target on noise that the search has not seen, throughout."""
-        unseen = [result["reward"] for result in results]
-        passed = min(unseen) >= self.settings.target
+        passed = min(result["reward"] for result in results) >= self.settings.target
         if passed:
             self.confirmed_at = index
-            self._chosen, self._unseen = gains, unseen
+            self._settle_on(gains, results)
         return passed
 
     def _choose(self, finalists):
@@ -454,15 +462,21 @@ class Search:
         results = yield trials
         rewards = np.reshape([result["reward"] for result in results], (-1, count))
         best = int(np.argmax(rewards.mean(1)))
-        self._chosen, self._unseen = finalists[best], rewards[best].tolist()
+        self._settle_on(finalists[best], results[best * count : (best + 1) * count])
+
+    def _settle_on(self, gains, results):
+        self._chosen = gains
+        self._unseen = [result["reward"] for result in results]
+        self._worst = min(results, key=lambda result: result["reward"])
 
     def _add(self, index, candidates, results, confirmed, spread):
         """Take down a generation."""
         rewards = [result["reward"] for result in results]
         best = int(np.argmax(rewards))
         if self.best is None or rewards[best] > self.best.reward:
-            self.best = Candidate(candidates[best], rewards[best], index)
-            self._chosen = candidates[best]
+            self._chosen, self._worst = candidates[best], results[best]
+            fell = results[best]["fell_at"], results[best]["fell_measure"]
+            self.best = Candidate(candidates[best], rewards[best], index, *fell)
         if self.success_at is None and rewards[best] >= self.settings.target:
             self.success_at = index
         trials = results + (confirmed or [])
