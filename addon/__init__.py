@@ -32,6 +32,12 @@ def unregister():
 
 
 def _classes():
-    from . import operators, panels, properties
+    from . import gains, gains_panel, operators, panels, properties
 
-    return (*properties.CLASSES, *operators.CLASSES, *panels.CLASSES)
+    return (
+        *gains.CLASSES,
+        *properties.CLASSES,
+        *operators.CLASSES,
+        *panels.CLASSES,
+        *gains_panel.CLASSES,
+    )

@@ -182,10 +182,6 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
             sub.prop(settings, "last_frame", text="Last")
         else:
             _fact(column, "Range", _range_words(context, armature))
-        sub = column.row()
-        sub.active = not settings.gains or job is not None
-        sub.prop(settings, "balance")
-        column.prop(settings, "gains", placeholder="Default gains")
         # Names with units are too long to stand beside their fields.
         column = column.column(align=True)
         column.use_property_split = False

@@ -60,7 +60,7 @@ def refresh():
 
 def find(name):
     """The preset of that name. Raises GainsError if there is none, or if it is broken."""
-    preset = _named(name)
+    preset = named(name)
     if preset.error:
         raise GainsError(preset.error)
     return preset
@@ -81,7 +81,7 @@ def add(name, gains):
 
 def remove(name):
     """Delete a preset of the user's. Raises GainsError if it is a shipped one, or unknown."""
-    preset = _named(name)
+    preset = named(name)
     if preset.shipped:
         raise GainsError(f"The preset '{name}' comes with Poise and cannot be removed.")
     try:
@@ -137,7 +137,8 @@ def _file_name(name):
     return f"{stem}_" if not stem or stem.split(".")[0].casefold() in _RESERVED else stem
 
 
-def _named(name):
+def named(name):
+    """The preset of that name, also a broken one. Raises GainsError if there is none."""
     presets = {preset.name: preset for preset in load_presets()}
     if name not in presets:
         raise GainsError(

@@ -16,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import bake, compat, rig, shot
+from . import bake, compat, gains, rig, shot
 
 
 def redraw():
@@ -86,15 +86,14 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="First Frame", description="First frame to simulate; the body starts in this pose"
     )
     last_frame: IntProperty(name="Last Frame", description="Last frame to simulate", default=250)
-    gains: StringProperty(
+    gains: PointerProperty(
         name="Gains",
-        description="File of gains to control the body with; empty: the default gains of the "
-        "balance mode, scaled to the body",
-        subtype="FILE_PATH",
+        description="Which gains to control the body with",
+        type=gains.POISE_PG_gains,
     )
     balance: EnumProperty(
         name="Balance",
-        description="How the body keeps its balance; a file of gains has its own mode",
+        description="How the body keeps its balance; gains that were tuned have their own mode",
         items=(
             (
                 "FOOT_FORCES",
@@ -255,7 +254,7 @@ def chosen_armature(context):
 
 
 def shot_options(context, armature):
-    """The settings of the scene as ShotOptions."""
+    """The settings of the scene as ShotOptions. Raises GainsError if its gains are of no use."""
     scene, settings = context.scene, context.scene.poise
     ranges = {
         "ACTION": None,
@@ -264,12 +263,13 @@ def shot_options(context, armature):
     }
     if scene.use_preview_range:
         ranges["SCENE"] = (scene.frame_preview_start, scene.frame_preview_end)
+    chosen = gains.data_of(settings)
     return shot.ShotOptions(
         armature=armature.name,
         frames=ranges[settings.frames],
         rig=settings.rig or None,
-        gains=bpy.path.abspath(settings.gains) if settings.gains else None,
-        balance=None if settings.gains else settings.balance.lower(),
+        gains=chosen,
+        balance=settings.balance.lower() if chosen is None else None,
         rate=float(settings.rate),
         mass=settings.mass if settings.use_mass else None,
         noise=settings.noise,

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import bake_target, compat, operators, overlay, panels, properties, session
+from poise.addon import (
+    bake_target,
+    compat,
+    gains,
+    operators,
+    overlay,
+    panels,
+    properties,
+    session,
+)
 from poise.addon.operators.job import SimulateJob
 from poise.addon.operators.modal import JobOperator
 from poise.controller.exceptions import PoiseError
@@ -148,11 +157,11 @@ def test_settings_become_options(armature):
     settings.frames = "CUSTOM"
     settings.first_frame, settings.last_frame = 5, 9
     settings.use_mass, settings.mass = True, 42
-    settings.gains = "tuned.json"
+    gains.choose(scene, "Standing")
     options = properties.shot_options(bpy.context, armature)
     assert (options.frames, options.mass) == ((5, 9), 42)
-    assert options.gains.endswith("tuned.json")
-    assert options.balance is None, "a file of gains knows its own balance mode"
+    assert options.gains["tuned"]["clip"] == "stand"
+    assert options.balance is None, "a preset knows its own balance mode"
 
 
 @pytest.mark.parametrize(
