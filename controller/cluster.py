@@ -4,8 +4,9 @@
 On one machine:       dask scheduler
 On each that works:   dask worker tcp://scheduler:8786 --nworkers auto --nthreads 1
 
-Workers must be able to import `poise`: the same version of it and of PyBullet everywhere. The
-scheduler need not. Trials hold Python's lock, so that threads within a worker gain nothing.
+Workers must be able to import `poise`: the same version of it, of NumPy and of PyBullet everywhere.
+The scheduler need not. Trials hold Python's lock, so that threads within a worker gain nothing.
+Not with --no-nanny: the nanny replaces workers that die, and gives them one BLAS thread.
 """
 
 import asyncio

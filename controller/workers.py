@@ -63,7 +63,11 @@ class Remote:
 
 
 class SerialExecutor(Executor):
-    """Runs each task in `submit`, in this process."""
+    """Runs each task in `submit`, in this process.
+
+    With several BLAS threads in this process, which NumPy settles when it is loaded, trials differ
+    in the last bit from those of processes with one.
+    """
 
     def submit(self, function, /, *args, **kwargs):
         """Run the task. Returns a Future that is done."""

@@ -306,6 +306,17 @@ def test_killed_from_outside(tasks, pipe, tmp_path):
     assert pipe.all_end()
 
 
+def test_ctrl_c_is_the_parent_s_to_answer(tasks, pipe, tmp_path):
+    go = tmp_path / "go"
+    with WorkerPool(1) as pool:
+        future = pool.submit(tasks.busy, pipe.path, str(go))
+        process = pipe.next()
+        os.kill(process, signal.SIGINT)  # as the terminal does to all processes
+        go.touch()
+        assert result(future) == "done"
+        assert result(pool.submit(os.getpid)) == process
+
+
 def test_task_that_ends_three_processes_is_given_up(pool, tasks, tmp_path):
     tally = tmp_path / "tally"
     error = pool.submit(tasks.die, "kill", 99, str(tally)).exception(PATIENCE)
