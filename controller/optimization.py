@@ -25,7 +25,7 @@ import numpy as np
 
 from .exceptions import CheckpointError, ExecutorError, GainsError, SettingsError
 from .gains import LIMIT, WEIGHTS, Gains
-from .trial import digest, evaluate, raise_error
+from .trial import describe, digest, evaluate, raise_error
 from .workers import Remote
 
 PARAMETRISATIONS = ("factors", "ranges")
@@ -290,6 +290,7 @@ class Search:
         self.doing = ""
         self._chosen, self._unseen, self._worst = start, [], {}
         self._batch, self._futures, self._taken = [], [], []
+        self._features = None
         self._wall, self._last_wall = 0.0, 0.0
         self._clock = None
         self._seconds = self._cpu = 0.0
@@ -315,6 +316,8 @@ class Search:
             self._futures.append(
                 self._executor.submit(self._evaluate, self._payload, gains.as_dict(), seed)
             )
+        if self._features is None:
+            self._features = self._executor.submit(Remote(describe), self._payload)
         if len(self._futures) == len(self._batch) and all(f.done() for f in self._futures):
             self._take([_result(future) for future in self._futures])
             self._save()
@@ -376,6 +379,9 @@ class Search:
             history=self.generations,
         )
         tuned = _provenance(self.problem, outcome)
+        features = self._features
+        if features is not None and features.done() and not features.cancelled():
+            tuned["features"] = _result(features)
         return dataclasses.replace(outcome, gains=dataclasses.replace(self._chosen, tuned=tuned))
 
     def _left(self):
@@ -393,7 +399,7 @@ class Search:
             self._checkpoint.unlink(missing_ok=True)
 
     def _cancel_trials(self):
-        for future in self._futures:
+        for future in [*self._futures, *filter(None, [self._features])]:
             future.cancel()
 
     # --- What is searched -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import exceptions
 from .character import Character
+from .clip_features import clip_features
 from .exceptions import PoiseError, SimulationError
 from .gains import Gains
 from .measures import T_MAX
@@ -106,8 +107,7 @@ def _problem(payload):
 def evaluate(payload, gains, seed):
     """Run one trial.
 
-    payload: of Problem.to_bytes. gains: of Gains.as_dict, or None for a look at the problem
-    alone. seed: of the motor noise. Returns {"reward", the four mean errors, "fell_at" [s] or None,
+    payload: of Problem.to_bytes. gains: of Gains.as_dict. seed: of the motor noise. Returns {"reward", the four mean errors, "fell_at" [s] or None,
     "fell_measure", "seconds" simulated, "cpu" [s]}; {"error": [class name, sentence]} if the
     problem or the gains are at fault.
     """
@@ -121,6 +121,15 @@ def evaluate(payload, gains, seed):
     except PoiseError as error:
         return {"error": [type(error).__name__, str(error)]}
     return result | {"cpu": time.process_time() - started}
+
+
+def describe(payload):
+    """Features of a problem's clip, as `clip_features` has them; {"error": …} as `evaluate`."""
+    try:
+        problem = _problem(payload)
+        return clip_features(problem.character, problem.motion)
+    except PoiseError as error:
+        return {"error": [type(error).__name__, str(error)]}
 
 
 def _run(simulation):

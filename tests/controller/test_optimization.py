@@ -42,7 +42,8 @@ def landscape(monkeypatch, start):
             "cpu": 0.01,
         }
 
-    monkeypatch.setattr(optimization, "Remote", lambda _function: trial)
+    tasks = {"evaluate": trial, "describe": lambda _payload: {"dual": 1.0}}
+    monkeypatch.setattr(optimization, "Remote", lambda function: tasks[function.__name__])
 
 
 def search(problem, start, checkpoint=None, **settings):
@@ -109,6 +110,7 @@ def test_success_is_declared_and_confirmed(problem, start, landscape):
     assert len(outcome.unseen) == 8 and min(outcome.unseen) >= 1.2
     assert outcome.history[-1].confirmed == outcome.unseen
     figures = outcome.gains.tuned["figures"]
+    assert outcome.gains.tuned["features"] == {"dual": 1.0}
     assert figures["unseen_min"] == min(outcome.unseen) and figures["success_at"] == first
     json.dumps(outcome.as_dict(), allow_nan=False)
 
