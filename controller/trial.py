@@ -107,9 +107,9 @@ def _problem(payload):
 def evaluate(payload, gains, seed):
     """Run one trial.
 
-    payload: of Problem.to_bytes. gains: of Gains.as_dict. seed: of the motor noise. Returns {"reward", the four mean errors, "fell_at" [s] or None,
-    "fell_measure", "seconds" simulated, "cpu" [s]}; {"error": [class name, sentence]} if the
-    problem or the gains are at fault.
+    payload: of Problem.to_bytes. gains: of Gains.as_dict. seed: of the motor noise. Returns
+    {"reward", the four mean errors, "fell_at" [s] or None, "fell_measure", "seconds" simulated,
+    "cpu" [s]}; {"error": [class name, sentence]} if the problem or the gains are at fault.
     """
     started = time.process_time()
     try:
