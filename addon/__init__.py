@@ -22,22 +22,25 @@ def unregister():
     """Undo `register`: stop what runs and forget all results."""
     import bpy
 
-    from . import command_line, properties, session
+    from . import command_line, properties, session, tuning_plot
 
     command_line.unregister()
     session.unregister()
+    tuning_plot.unregister()
     properties.unregister()
     for cls in reversed(_classes()):
         bpy.utils.unregister_class(cls)
 
 
 def _classes():
-    from . import gains, gains_panel, operators, panels, properties
+    from . import gains, gains_panel, operators, panels, properties, tuning, tuning_panel
 
     return (
         *gains.CLASSES,
+        *tuning.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
         *panels.CLASSES,
         *gains_panel.CLASSES,
+        *tuning_panel.CLASSES,
     )

@@ -51,9 +51,13 @@ def ghosts(scene):
     job = session.job()
     found = []
     running = None
-    if job is not None and job.scene_name == scene.name and getattr(job, "recording", None):
+    shown = job.ghost() if job is not None and job.scene_name == scene.name else None
+    if shown is not None:
         running = job.armature_name
-        found.append((job.shot, len(job.recording) - 1))
+        shot, sample = shown
+        found.append(
+            (shot, sample_at(shot, scene.frame_current_final) if sample is None else sample)
+        )
     for result in session.results_in(scene):
         if result.recording is not None and result.shot.reading.armature != running:
             found.append((result.shot, sample_at(result.shot, scene.frame_current_final)))

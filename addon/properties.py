@@ -16,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import bake, compat, gains, rig, shot
+from . import bake, compat, gains, rig, shot, tuning
 
 
 def redraw():
@@ -25,6 +25,15 @@ def redraw():
         for area in window.screen.areas:
             if area.type == "VIEW_3D":
                 area.tag_redraw()
+
+
+def redraw_sidebars():
+    """Draw the panels in all 3D views again, and nothing else."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            for region in area.regions if area.type == "VIEW_3D" else ():
+                if region.type == "UI":
+                    region.tag_redraw()
 
 
 def _redraw(_settings, _context):
@@ -133,6 +142,10 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         description="Number that the random torques are drawn from: the same seed gives the same "
         "result",
         min=0,
+    )
+
+    tuning: PointerProperty(
+        name="Tuning", description="How gains are searched", type=tuning.POISE_PG_tuning
     )
 
     # --- Ghost

@@ -19,10 +19,12 @@ class Result:
 
     shot: the last one that was read, and perhaps simulated and baked, to the end; None before.
     error: why the last attempt failed, in a sentence; empty if it did not.
+    outcome: optimization.Outcome of the last search for gains, None if there was none.
     """
 
     shot: object = None
     error: str = ""
+    outcome: object = None
 
     @property
     def recording(self):
@@ -56,7 +58,14 @@ def results_in(scene):
 
 def keep(scene_name, armature_name, shot):
     """Remember a shot as the result of its armature."""
-    _results[scene_name, armature_name] = Result(shot)
+    known = _results.get((scene_name, armature_name)) or Result()
+    _results[scene_name, armature_name] = Result(shot, outcome=known.outcome)
+
+
+def keep_outcome(scene_name, armature_name, outcome):
+    """Remember what a search for gains came to; the simulation from before stays."""
+    result = _results.setdefault((scene_name, armature_name), Result())
+    result.outcome, result.error = outcome, ""
 
 
 def complain(scene_name, armature_name, message):

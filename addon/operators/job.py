@@ -6,12 +6,16 @@ No operator in here: a job runs the same with and without a window.
 
 import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import bpy
 
 from ...controller.exceptions import RigError
 from .. import bake, bake_target, compat, session
 from ..shot import Shot
+
+#: Look again after this long [s] at what others do.
+PAUSE = 0.005
 
 _DONE = object()
 
@@ -25,6 +29,10 @@ class Job:
 
     #: The stages sample the scene at other frames: nothing else may touch it meanwhile.
     owns_scene = True
+    #: Other processes do the work: one look in each turn is enough.
+    waits = False
+    #: It looks for gains, and is shown where these are.
+    tunes = False
 
     def __init__(self, shot, stages):
         """stages: what it is doing, and a generator of progress from 0 to 1, for each."""
@@ -70,6 +78,8 @@ class Job:
                 if next(self._work, _DONE) is _DONE:
                     self._finish()
                     return True
+                if self.waits:
+                    break
         finally:
             # Reading samples other frames; the window shows the user's own all the while.
             if (scene.frame_current, scene.frame_subframe) != (frame, subframe):
@@ -93,6 +103,11 @@ class Job:
         session.end(self)
         session.keep(self.scene_name, self.armature_name, self.shot)
 
+    def ghost(self):
+        """What it shows of its simulation: (shot, index of the sample, None for the one at the
+        current frame); None if there is nothing to show."""
+        return None
+
     def cancel(self):
         """Stop, and leave the scene as it was."""
         session.end(self)
@@ -103,7 +118,7 @@ class Job:
     def run(self):
         """Do everything at once."""
         while not self.step(float("inf")):
-            pass
+            time.sleep(PAUSE)
 
 
 class InspectJob(Job):
@@ -111,7 +126,7 @@ class InspectJob(Job):
 
     def __init__(self, scene, options):
         shot = Shot(scene, options)
-        super().__init__(shot, _reading_stages(shot))
+        super().__init__(shot, reading_stages(shot))
 
 
 class SimulateJob(Job):
@@ -119,7 +134,7 @@ class SimulateJob(Job):
 
     def __init__(self, scene, options):
         shot = Shot(scene, options)
-        super().__init__(shot, (*_reading_stages(shot), ("simulating", _simulate(shot))))
+        super().__init__(shot, (*reading_stages(shot), ("simulating", _simulate(shot))))
 
     @property
     def owns_scene(self):
@@ -131,6 +146,10 @@ class SimulateJob(Job):
         """What is simulated so far, or None."""
         recording = self.shot.recording
         return recording if recording is not None and len(recording) else None
+
+    def ghost(self):
+        """The newest sample."""
+        return None if self.recording is None else (self.shot, len(self.recording) - 1)
 
     @property
     def text(self):
@@ -157,8 +176,9 @@ class MeasureJob(Job):
         super().__init__(shot, (("comparing", shot.measure()),))
 
 
-def _reading_stages(shot):
-    return (("reading", _read(shot)), ("measuring the body", _prepare(shot)))
+def reading_stages(shot):
+    """The stages of a Job after which a shot is ready to be simulated."""
+    return (("reading", _read(shot)), ("measuring the body", in_background(shot.prepare)))
 
 
 def _read(shot):
@@ -174,9 +194,18 @@ def _read(shot):
             bake.show(scene, armature, "baked")
 
 
-def _prepare(shot):
-    yield 0.0  # so that this is shown before the time that it takes
-    shot.prepare()
+def in_background(function):
+    """A stage that calls a function in a thread, and returns its result. It must not touch
+    Blender's data: NumPy, files and imports are what the window need not wait for."""
+    yield 0.0  # so that this is shown before it begins
+    thread = ThreadPoolExecutor(1)
+    try:
+        future = thread.submit(function)
+        while not wait([future], PAUSE).done:
+            yield 0.0
+    finally:  # stopped or not, nobody waits
+        thread.shutdown(wait=False)
+    return future.result()
 
 
 def _simulate(shot):

@@ -97,11 +97,15 @@ class JobOperator:
         except BaseException:
             self._leave(context)
             raise
-        redraw()
+        self.redraw(context)
         if not done:
             return {"PASS_THROUGH"}
         self._leave(context)
         return self._succeed(context)
+
+    def redraw(self, _context):
+        """Show what the last turn has changed."""
+        redraw()
 
     def cancel(self, context):
         """Blender ends the operator itself, with its window or its file."""

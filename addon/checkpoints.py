@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the window keeps searches that have not ended, so that they can be resumed."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import bpy
+
+from ..controller.exceptions import CheckpointError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    import msvcrt
+
+#: A search that nobody has resumed for this long [s] is forgotten.
+_LIFETIME = 30 * 24 * 3600.0
+
+
+def folder():
+    """The user's folder of checkpoints, made if need be. Raises CheckpointError."""
+    package = __package__.rpartition(".")[0]
+    try:
+        if package.startswith("bl_ext."):
+            found = bpy.utils.extension_path_user(package, path="tuning", create=True)
+        else:
+            found = bpy.utils.user_resource("DATAFILES", path="poise/tuning", create=True)
+    except OSError as error:
+        raise CheckpointError(
+            f"The folder '{error.filename}' for checkpoints cannot be made ({error.strerror}): "
+            "make room, or change its rights."
+        ) from error
+    if not found:
+        raise CheckpointError(
+            "Blender gives no folder for checkpoints: check the rights of its settings."
+        )
+    return Path(found)
+
+
+def forget_old(directory):
+    """Remove the checkpoints in a folder that nobody has resumed for 30 days."""
+    for path in directory.glob("*.json*"):
+        with contextlib.suppress(OSError):  # another Blender may be as tidy
+            if time.time() - path.stat().st_mtime > _LIFETIME:
+                path.unlink()
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Own a checkpoint among all the Blenders that run; a crash gives it free.
+
+    Raises CheckpointError if another one owns it.
+    """
+    with _lock_file(path) as file:
+        try:
+            if os.name == "nt":
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CheckpointError(
+                "Another Blender tunes this very clip with the same settings: wait for it, or "
+                "choose another seed."
+            ) from error
+        yield
+
+
+def _lock_file(path):
+    try:
+        return path.with_name(path.name + ".lock").open("ab")
+    except OSError as error:
+        raise CheckpointError(
+            f"The checkpoint '{path}' cannot be written ({error.strerror}): make room, or change "
+            "the rights of its folder."
+        ) from error

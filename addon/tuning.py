@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings of a search for gains, `scene.poise.tuning`, and its outcome in words."""
+
+import os
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+
+from ..controller.measures import MAXIMA
+from ..controller.optimization import SearchSettings
+
+
+def processors():
+    """How many processes this machine runs at once."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_DEFAULTS = SearchSettings()
+
+
+class POISE_PG_tuning(bpy.types.PropertyGroup):
+    """How gains are searched in this scene."""
+
+    target: FloatProperty(
+        name="Target Reward",
+        description="The search is over when this reward is reached on noise that it has not "
+        "seen. 1 is to stay upright to the end of 20 s, 2 to follow without any error",
+        default=_DEFAULTS.target,
+        min=0.1,
+        max=2.0,
+        step=5,
+        precision=2,
+    )
+    generations: IntProperty(
+        name="Generations",
+        description="The search is over after so many generations",
+        default=_DEFAULTS.generations,
+        min=1,
+        max=100000,
+        soft_max=500,
+    )
+    budget: FloatProperty(
+        name="Budget (s)",
+        description="The search is over after this time [s]; 0 for no limit",
+        min=0.0,
+        max=1e7,
+        soft_max=3600.0,
+        step=1000,
+        precision=0,
+    )
+    workers: IntProperty(
+        name="Workers",
+        description="Trials at the same time, each in a process of its own. They change how long "
+        "it takes, not what is found. One processor is best left to Blender",
+        default=max(1, processors() - 1),
+        min=1,
+        max=1024,
+        soft_max=processors(),
+    )
+    seed: IntProperty(
+        name="Seed",
+        description="Number that all that is random is drawn from: the same seed finds the same",
+        min=0,
+    )
+    population: IntProperty(
+        name="Population",
+        description="Candidates of a generation; more search wider, but take longer",
+        default=_DEFAULTS.population,
+        min=4,
+        max=4096,
+        soft_max=64,
+    )
+    parametrisation: EnumProperty(
+        name="Search Space",
+        description="What is searched",
+        items=(
+            ("FACTORS", "Factors", "Factors on the gains in use: the quicker way"),
+            ("RANGES", "Ranges", "The same range for all joints, as in the paper"),
+        ),
+    )
+    spread: FloatProperty(
+        name="Spread",
+        description="How far from the gains in use the search begins; 0.4 changes a gain by about "
+        "a half",
+        default=_DEFAULTS.spread,
+        min=0.01,
+        max=2.0,
+        step=5,
+        precision=2,
+    )
+    restarts: IntProperty(
+        name="Side by Side",
+        description="Searches with random numbers of their own; worth it with workers to spare",
+        default=_DEFAULTS.restarts,
+        min=1,
+        max=64,
+    )
+    pose_error: FloatProperty(
+        name="Pose (m)",
+        description="A trial ends where the body is this far from its pose [m]",
+        default=MAXIMA["pose_error"],
+        min=0.001,
+        soft_max=0.5,
+        step=1,
+        precision=3,
+    )
+    stance_error: FloatProperty(
+        name="Stance (share)",
+        description="A trial ends where the feet stand wrong for this share of 2 s [share]",
+        default=MAXIMA["stance_error"],
+        min=0.01,
+        max=1.0,
+        step=5,
+        precision=2,
+    )
+    slide_error: FloatProperty(
+        name="Foot Slide (m/s)",
+        description="A trial ends where the feet slide faster [m/s]",
+        default=MAXIMA["slide_error"],
+        min=0.001,
+        soft_max=2.0,
+        step=5,
+        precision=3,
+    )
+    torque_error: FloatProperty(
+        name="Torque (N m)",
+        description="A trial ends where all joints together need more torque [N m]",
+        default=MAXIMA["torque_error"],
+        min=1.0,
+        soft_max=10000.0,
+        step=10000,
+        precision=0,
+    )
+    follow: BoolProperty(
+        name="Follow Best",
+        description="Simulate every new best candidate and show it as the ghost",
+    )
+
+
+def search_settings(tuning):
+    """The settings of a scene as SearchSettings."""
+    return SearchSettings(
+        generations=tuning.generations,
+        budget=tuning.budget or None,
+        population=tuning.population,
+        seed=tuning.seed,
+        # What is shown as 1.80 is not quite that in single precision.
+        target=round(tuning.target, 4),
+        parametrisation=tuning.parametrisation.lower(),
+        spread=round(tuning.spread, 4),
+        restarts=tuning.restarts,
+    )
+
+
+def maxima(tuning):
+    """The largest allowed errors by name."""
+    return {name: round(getattr(tuning, name), 6) for name in MAXIMA}
+
+
+def outcome_words(outcome):
+    """What a search came to, in a sentence without an end."""
+    unseen, target = outcome.unseen, outcome.settings.target
+    reached = sum(reward >= target for reward in unseen)
+    figures = f"{sum(unseen) / max(1, len(unseen)):.2f} on {reached} of {len(unseen)} unseen seeds"
+    if outcome.confirmed_at is not None:
+        return f"Confirmed: {figures}, generation {outcome.confirmed_at}"
+    best = max(generation.best for generation in outcome.history)
+    tried = f"{best:.2f} at best"
+    if unseen:
+        mean = sum(unseen) / len(unseen)
+        tried += f", {mean:.2f} on average of {len(unseen)} unseen seeds"
+    why = {
+        "generations": f"after {outcome.history[-1].index} generations",
+        "budget": "within the budget",
+        "converged": "and nothing new is found",
+        "stopped": f"when stopped after generation {outcome.history[-1].index}",
+    }[outcome.ended]
+    return f"Not confirmed {why}: {tried}"
+
+
+CLASSES = (POISE_PG_tuning,)
