@@ -310,7 +310,7 @@ def _draw_regions(layout, settings):
     """Frequency and damping ratio, region by region."""
     split = layout.split(factor=0.2)
     split.use_property_split = False
-    names, frequency, damping = split.column(), *_halves(split)
+    names, frequency, damping = split.column(align=True), *_halves(split)
     names.label(text="")
     frequency.label(text="Frequency (Hz)")
     damping.label(text="Damping")

@@ -77,8 +77,8 @@ def suggest(features, presets):
     far = math.hypot(*apart[best].values()) > _ALIKE
     return preset, (
         f"{'No preset was tuned on motion like this, but t' if far else 'T'}his clip "
-        f"{words.format(features[name])}, and '{preset.tuned.get('clip', 'the clip')}', on which "
-        f"'{preset.name}' was tuned, {words.format(known[best][name])}."
+        f"{words.format(features[name])}, and '{preset.tuned.get('clip', 'the clip')}', which "
+        f"'{preset.name}' is for, {words.format(known[best][name])}."
     )
 
 

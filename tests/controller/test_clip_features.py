@@ -67,8 +67,8 @@ def test_the_nearest_is_suggested_with_a_reason(preset):
     found, why = suggest(FEATURES | {"dual": 0.2}, [low, one])
     assert found is one
     assert why == (
-        "This clip stands on both feet 20% of the time, and 'single', on which 'One Leg' was "
-        "tuned, stands on both feet 10% of the time."
+        "This clip stands on both feet 20% of the time, and 'single', which 'One Leg' is "
+        "for, stands on both feet 10% of the time."
     )
 
 
