@@ -7,7 +7,6 @@ import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..controller import GainsError, PoiseError
-from ..controller.clip_features import clip_features, suggest
 from ..controller.gains import WEIGHTS
 from ..controller.regions import REGIONS
 from . import gains, presets, session
@@ -190,13 +189,7 @@ class POISE_OT_gains_suggest(_GainsOperator, bpy.types.Operator):
         """Compare, and choose."""
         shot = _shot(context)
         mode = context.scene.poise.balance.lower()
-        known = [preset for preset in presets.load_presets() if preset.gains is not None]
-        fitting = [preset for preset in known if preset.gains.balance == mode]
-        features = clip_features(shot.character, shot.reading.motion)
-        found, why = suggest(features, [preset.gains for preset in fitting])
-        if found is None:
-            raise GainsError(why)
-        preset = next(preset for preset in fitting if preset.gains is found)
+        preset, why = presets.suggest(shot.character, shot.reading.motion, mode)
         gains.choose(context.scene, preset.name, why)
 
 
@@ -353,7 +346,7 @@ class POISE_PT_gains_raw(_GainsPanel, bpy.types.Panel):
         """Stiffness and damping of each degree of freedom."""
         layout.active = session.job() is None
         settings = context.scene.poise.gains
-        split = layout.split(factor=0.35)
+        split = layout.split(factor=0.4)
         split.use_property_split = False
         names, stiffness, damping = split.column(align=True), *_halves(split)
         names.label(text="")

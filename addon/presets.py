@@ -14,7 +14,7 @@ from pathlib import Path
 
 import bpy
 
-from ..controller import Gains, GainsError
+from ..controller import Gains, GainsError, clip_features
 
 SHIPPED = Path(__file__).resolve().parent.parent / "presets" / "gains"
 
@@ -64,6 +64,17 @@ def find(name):
     if preset.error:
         raise GainsError(preset.error)
     return preset
+
+
+def suggest(character, motion, balance):
+    """The preset for a balance mode that was tuned on motion most like this: (Preset, why, in a
+    sentence). Raises GainsError if there is none to compare with."""
+    fitting = [p for p in load_presets() if p.gains is not None and p.gains.balance == balance]
+    named_gains = [replace(preset.gains, name=preset.name) for preset in fitting]
+    found, why = clip_features.suggest(clip_features.clip_features(character, motion), named_gains)
+    if found is None:
+        raise GainsError(why)
+    return find(found.name), why
 
 
 def add(name, gains):

@@ -416,6 +416,8 @@ def test_suggesting_a_preset(settings, import_clip):
     assert "This clip" in drawn()
     settings.frequency_arms = 3.0
     assert settings.reason == ""
+    bpy.context.scene.poise.balance = "VIRTUAL_FORCES"
+    refused(bpy.ops.poise.gains_suggest, "No preset says on what kind of motion")
 
 
 # --- Panels -------------------------------------------------------------------------------------
