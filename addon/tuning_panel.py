@@ -106,6 +106,8 @@ def _draw_figures(layout, search):
     history = search.generations
     running = min(len(history), search.settings.generations)
     _fact(column, "Generation", f"{running} of {search.settings.generations}")
+    done, count = search.progress
+    _fact(column, "Trials", f"{done} of {count}")
     if search.best is not None:
         _fact(column, "Best", f"{search.best.reward:.2f} (generation {search.best.generation})")
         _fact(column, "Mean", f"{history[-1].mean:.2f}")
@@ -178,7 +180,7 @@ def _draw_curves(layout, context, history, target):
 def _rows(context):
     """So many lines, an odd number, that the curves fill the sidebar's width."""
     width = context.region.width / context.preferences.system.ui_scale
-    rows = int((width - 75) / 20 - _NUMBERS)
+    rows = int((width - 45) / 20 - _NUMBERS)
     rows = min(max(rows, _LEAST_ROWS), _MOST_ROWS)
     return rows if rows % 2 else rows - 1
 

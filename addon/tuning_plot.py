@@ -182,10 +182,7 @@ def _cover_segment(cover, start, end, radius):
 
 
 def _swatch(colour, size=32):
-    """A dot on nothing."""
+    """A dot on nothing, its colours multiplied with the opacity as Blender's icons have them."""
     cover = np.zeros((size, size))
     _cover_segment(cover, np.full(2, size / 2), np.full(2, size / 2), 0.26 * size)
-    picture = np.empty((size, size, 4))
-    picture[..., :3] = colour
-    picture[..., 3] = cover
-    return picture
+    return cover[..., None] * (*colour, 1.0)

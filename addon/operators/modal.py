@@ -51,6 +51,8 @@ class JobOperator:
 
     #: What Esc reports.
     stopped = "Stopped: the scene is as it was"
+    #: What the status bar says meanwhile.
+    hint = "Poise: Esc to stop"
 
     _timer = None
     _job = None
@@ -74,7 +76,7 @@ class JobOperator:
         manager = context.window_manager
         self._timer = manager.event_timer_add(PERIOD, window=context.window)
         manager.modal_handler_add(self)
-        context.workspace.status_text_set("Poise: Esc to stop")
+        context.workspace.status_text_set(self.hint)
         redraw()
         return {"RUNNING_MODAL"}
 

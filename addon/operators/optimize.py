@@ -117,16 +117,17 @@ class OptimizeJob(Job):
         """What is going on, for the progress bar."""
         if self.search is None:
             return super().text if self.doing == "reading" else f"{self.doing.capitalize()}…"
-        done, count = self.search.progress
         doing = self.search.doing
-        return f"{doing[:1].upper()}{doing[1:]}: {done} of {count}"
+        return doing[:1].upper() + doing[1:]
 
     @property
     def shown(self):
         """Changes when the panel does."""
         if self.search is None:
             return self.doing, round(self.progress, 2)
-        return self.text, int(self.search.wall), len(self.search.generations), self.warning
+        search = self.search
+        words = self.text, self.warning, self.preview_words()
+        return *words, search.progress, int(search.wall), len(search.generations)
 
     def keep_best(self):
         """End at the next turn, with the best so far."""
@@ -258,6 +259,8 @@ class POISE_OT_optimize(JobOperator, bpy.types.Operator):
     bl_options = {"UNDO"}  # not REGISTER: nobody wants to repeat this by accident
 
     stopped = "Stopped: the gains are as they were; Optimize goes on from there"
+
+    hint = "Poise is tuning: Esc discards"
 
     _shown = None
 

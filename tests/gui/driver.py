@@ -44,6 +44,8 @@ class Driver:
         self.checks, self.said = [], []
         #: Longest time between two turns of the main loop since it was last set to 0 [s].
         self.longest_gap = 0.0
+        #: The same in each stage of a job, [s] by what it was doing.
+        self.gaps = {}
         self._last_turn = None
         self._waits_for = None
         self._until = 0.0
@@ -59,6 +61,7 @@ class Driver:
         now = time.perf_counter()
         if self._last_turn is not None:
             self.longest_gap = max(self.longest_gap, now - self._last_turn)
+            self._note_gap(now - self._last_turn)
         self._last_turn = now
         try:
             if not self._waited(now):
@@ -75,6 +78,12 @@ class Driver:
         self._write()
         bpy.ops.wm.quit_blender()
         return None
+
+    def _note_gap(self, gap):
+        job = self.session.job() if EXTENSION in sys.modules else None
+        if job is not None:
+            stage = "searching" if getattr(job, "search", None) else job.doing
+            self.gaps[stage] = max(self.gaps.get(stage, 0.0), gap)
 
     def _waited(self, now):
         """Whether what the scenario waits for has come."""
@@ -121,6 +130,27 @@ class Driver:
         job = self.session.job()
         recording = job.shot.recording if job is not None else None
         return 0 if recording is None else len(recording)
+
+    def generations(self):
+        """How many generations the search at work has ended."""
+        search = getattr(self.session.job(), "search", None)
+        return 0 if search is None else len(search.generations)
+
+    def module(self, name):
+        """A module of Poise's part in Blender."""
+        return importlib.import_module(f"{EXTENSION}.addon.{name}")
+
+    def rearrange(self, closed=(), opened=()):
+        """Enable Poise anew, with some panels closed or open from the start."""
+        extension = importlib.import_module(EXTENSION)
+        extension.unregister()
+        for cls in (*self.module("panels").CLASSES, *self.module("tuning_panel").CLASSES):
+            name = cls.__name__.removeprefix("POISE_PT_")
+            if name in closed:
+                cls.bl_options = {"DEFAULT_CLOSED"}
+            elif name in opened:
+                cls.bl_options = set()
+        extension.register()
 
     def time_steps(self):
         """From now on, note the longest step of a job in each of its stages: {stage: seconds}."""
@@ -264,7 +294,8 @@ class Driver:
         # From the last find on: what is pressed next is often near.
         for below in sorted(rows, key=lambda row: abs(row - self._found)):
             self.point_at(region.x + across * region.width, region.y + region.height - below)
-            yield 0.05
+            # At work, it takes a little longer until the button notices.
+            yield 0.05 if self.session.job() is None else 0.2
             manager.clipboard = ""
             with bpy.context.temp_override(window=self.window, area=self.area, region=region):
                 if bpy.ops.ui.copy_python_command_button.poll():
@@ -279,12 +310,13 @@ class Driver:
         _xdotool("mousemove_relative", 3, 1)
         yield 2.5
 
-    def redraw_gap(self):
-        """Longest gap [s] while nothing happens but the window being drawn all the time."""
+    def redraw_gap(self, region=None):
+        """Longest gap [s] while nothing happens but the 3D view, or one region of it, being drawn
+        all the time."""
         yield 0.5
         self.longest_gap = 0.0
         for _ in range(20):
-            self.area.tag_redraw()
+            (region or self.area).tag_redraw()
             yield 0.05
         return self.longest_gap
 

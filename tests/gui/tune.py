@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tuning in the window: optimise, preview, stop, undo, discard, resume, succeed, close the file."""
+
+import os
+from pathlib import Path
+
+import bpy
+
+OPTIMIZE, KEEP = "bpy.ops.poise.optimize()", "bpy.ops.poise.keep_best()"
+PREVIEW, SIMULATE = "bpy.ops.poise.preview_best()", "bpy.ops.poise.simulate()"
+
+#: Length of a trial [s], so that generations go by quickly.
+DURATION = 3.0
+#: What no gains reach, and what all do.
+TOO_HIGH, LOW = 1.99, 1.5
+#: The window may not stand still for longer than drawing takes and this [s].
+LONGEST_GAP = 0.05
+
+
+def scenario(driver):
+    """All stations, in the order in which a user meets them."""
+    driver.rearrange(closed=("character",), opened=("tune",))
+    driver.module("operators.optimize").DURATION = DURATION
+    yield from driver.open("hips_twist")
+    settings = bpy.context.scene.poise.tuning
+    settings.target, settings.population, settings.workers = TOO_HIGH, 6, 1
+    bpy.ops.ed.undo_push(message="Settings")
+    yield 0.5
+    yield from driver.shot("tune_1_before")
+    yield from _search(driver)
+    yield from _preview(driver)
+    yield from _keep(driver)
+    yield from _discard(driver)
+    yield from _resume(driver)
+    yield from _succeed(driver)
+    yield from _close(driver)
+
+
+def _search(driver):
+    before = driver.state()
+    longest_steps = driver.time_steps()
+    drawing = yield from driver.redraw_gap(driver.sidebar)
+    yield from driver.click(OPTIMIZE)
+    yield lambda: driver.generations() > 6
+    gaps = {"idle, drawing the sidebar": drawing, **driver.gaps}
+    gaps = ", ".join(f"{stage} {1000 * gap:.0f} ms" for stage, gap in gaps.items())
+    driver.say(f"longest gaps between two turns of the main loop: {gaps}")
+    steps = ", ".join(f"{stage} {1000 * time:.0f} ms" for stage, time in longest_steps.items())
+    driver.say(f"longest steps: {steps}")
+    alive = driver.gaps["searching"] < drawing + LONGEST_GAP
+    driver.check("the window is alive", alive, gaps)
+    driver.check("there is a worker", len(workers()) == 1, workers())
+    driver.check("a search changes nothing", driver.state() == before, driver.state())
+    yield from driver.shot("tune_2_searching")
+
+
+def _preview(driver):
+    yield from driver.click(PREVIEW)
+    yield lambda: driver.session.job().preview_words()
+    yield 0.5
+    driver.check("the ghost is there", driver.session.job().ghost() is not None)
+    yield from driver.shot("tune_3_preview")
+
+
+def _keep(driver):
+    before = driver.state()
+    yield from driver.click(KEEP)
+    yield lambda: driver.session.job() is None
+    yield 0.5
+    gains = bpy.context.scene.poise.gains
+    driver.check("Stop keeps the best", gains.source == "CUSTOM", gains.source)
+    driver.check("no worker is left", not workers(), workers())
+    driver.check("keys and poses are as before", driver.state() == before, driver.state())
+    yield from driver.shot("tune_4_stopped")
+    yield from driver.press("ctrl+z")
+    gains = bpy.context.scene.poise.gains
+    driver.check("one undo takes them back", gains.source == "DEFAULT", gains.source)
+    driver.check("and nothing else", driver.state() == before, driver.state())
+    tuning = bpy.context.scene.poise.tuning
+    driver.check("not the settings", tuning.population == 6, tuning.population)
+    yield from driver.shot("tune_5_undone")
+
+
+def _discard(driver):
+    before = driver.state()
+    yield from driver.click(OPTIMIZE)
+    yield lambda: driver.generations() > 2
+    bpy.context.scene.frame_set(100)
+    bpy.ops.ed.undo_push(message="Work meanwhile")
+    yield from driver.press("ctrl+z")
+    yield 0.5
+    driver.check("it outlives an undo", driver.generations() > 2)
+    bpy.context.scene.frame_set(1)
+    yield from driver.press("Escape")
+    driver.check("Esc stops", driver.session.job() is None)
+    gains = bpy.context.scene.poise.gains
+    driver.check("Esc leaves the gains", gains.source == "DEFAULT", gains.source)
+    driver.check("Esc leaves the scene", driver.state() == before, driver.state())
+    driver.check("Esc leaves no worker", not workers(), workers())
+    yield from driver.shot("tune_6_discarded")
+
+
+def _resume(driver):
+    yield from driver.click(OPTIMIZE)
+    yield lambda: driver.generations() > 0
+    job = driver.session.job()
+    driver.check("it is resumed", (job.resumed_at or 0) > 2, job.resumed_at)
+    reached = driver.generations()
+    yield lambda: driver.generations() > reached
+    yield from driver.shot("tune_7_resumed")
+    yield from driver.press("Escape")
+
+
+def _succeed(driver):
+    bpy.context.scene.poise.tuning.target = LOW
+    yield from driver.click(OPTIMIZE)
+    yield lambda: driver.session.job() is not None
+    yield lambda: driver.session.job() is None
+    outcome = driver.result.outcome
+    driver.check("success ends it", outcome.ended == "confirmed", outcome.ended)
+    gains = bpy.context.scene.poise.gains
+    driver.check("success keeps the gains", gains.source == "CUSTOM", gains.source)
+    yield 0.5
+    yield from driver.shot("tune_8_confirmed")
+    yield from driver.click(SIMULATE)
+    yield lambda: driver.session.job() is None and driver.result.recording is not None
+    yield 0.5
+    driver.check("the outcome stays", driver.result.outcome is outcome)
+    yield from driver.shot("tune_9_simulated")
+
+
+def _close(driver):
+    bpy.context.scene.poise.tuning.target = TOO_HIGH
+    bpy.context.scene.poise.tuning.seed = 7
+    yield from driver.click(OPTIMIZE)
+    yield lambda: driver.generations() > 1
+    folder = driver.module("checkpoints").folder()
+    kept = set(folder.glob("*.json"))
+    driver.check("there is a checkpoint", kept, list(folder.iterdir()))
+    driver.check("there is a worker again", workers())
+    bpy.ops.wm.read_homefile(use_empty=False)
+    yield 0.5
+    driver.check("another file ends the search", driver.session.job() is None)
+    driver.check("another file leaves no worker", not workers(), workers())
+    driver.check("another file keeps the checkpoint", set(folder.glob("*.json")) == kept)
+
+
+def workers():
+    """Command lines of the processes that Blender has started and that have not ended."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (folder / "cmdline").read_text()
+        except (OSError, ValueError):  # it has just ended
+            continue
+        if parent == os.getpid() and "worker" in command:
+            found.append(command.replace("\0", " "))
+    return found
