@@ -6,6 +6,7 @@ Captured clips are read through Blender, as Poise itself reads them.
 
 import contextlib
 import importlib.util
+import io
 import os
 import sys
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def captured(name):
     bpy.ops.wm.read_factory_settings(use_empty=True)
     scene = bpy.context.scene
     scene.render.fps = clip.fps
-    with contextlib.redirect_stdout(sys.stderr):  # the importer talks
+    with contextlib.redirect_stdout(io.StringIO()):  # the importer talks
         bpy.ops.import_anim.bvh(filepath=str(clip.path), global_scale=clip.scale, **axes)
     return reference.read(scene, bpy.context.object).motion
 
