@@ -76,7 +76,7 @@ def data_of(settings):
     if gains.source == "PRESET":
         return presets.find(gains.preset).gains.as_dict()
     if gains.source == "CUSTOM":
-        return _parsed(gains.custom)
+        return _own(gains).as_dict()
     return None
 
 
@@ -105,7 +105,7 @@ def label(settings):
     if gains.source == "DEFAULT":
         return "Default"
     try:
-        tuned = Gains.from_dict(_parsed(gains.custom)).tuned
+        tuned = _own(gains).tuned
     except GainsError:
         tuned = None
     if tuned:
@@ -163,7 +163,7 @@ def view(scene):
         if data is None:
             used = Gains.default(body, settings.balance.lower())
         else:
-            used = Gains.from_dict(data, body, "the chosen gains")
+            used = Gains.from_dict(data, body, "the chosen set of gains")
         moved = body_regions.inertias(body)
         _last = (texts, things, View(used, body, character is not None, moved))
     return _last[2]
@@ -178,13 +178,15 @@ def _measured(scene):
     return shot.character if shot else None
 
 
-def _parsed(text):
+def _own(gains):
+    """The scene's own Gains. Raises GainsError if somebody damaged them."""
     try:
-        return json.loads(text)
+        data = json.loads(gains.custom)
     except ValueError as error:
         raise GainsError(
-            f"The gains of this file are damaged ({error}): choose a preset."
+            f"The own gains of this scene are damaged ({error}): choose a preset."
         ) from error
+    return Gains.from_dict(data, source="the scene's own set of gains")
 
 
 # --- Sliders -------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ class Shot:
         if given is None:
             return controller.Gains.default(self.character, balance or "foot_forces")
         if isinstance(given, dict):
-            source = "the chosen gains"
+            source = "the chosen set of gains"
             gains = controller.Gains.from_dict(given, self.character, source)
         else:
             source = f"the gains file '{given}'"

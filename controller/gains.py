@@ -151,7 +151,7 @@ class Gains:
         return cls.from_dict(_read(path, source), character, source)
 
     @classmethod
-    def from_dict(cls, data, character=None, source="the gains"):
+    def from_dict(cls, data, character=None, source="the set of gains"):
         """Gains from what `as_dict` gave, for a character; those of a body of another size are
         rescaled.
 

@@ -399,9 +399,13 @@ def test_a_preset_that_vanished(settings, gains, folder):
     assert not bpy.ops.poise.gains_remove.poll()
 
 
-def test_damaged_gains_of_a_file(settings):
-    settings.custom, settings.source = "{", "CUSTOM"
-    assert "are damaged" in drawn().replace("\n", " ")
+@pytest.mark.parametrize(
+    "text, message",
+    [("{", "are damaged"), ("", "are damaged"), ("[]", "set of gains is not a gains file")],
+)
+def test_damaged_gains_of_a_scene(settings, text, message):
+    settings.custom, settings.source = text, "CUSTOM"
+    assert message in drawn().replace("\n", " ")
     settings.frequency_arms = 2.0
     assert settings.frequency_arms == pytest.approx(2.0)
 
