@@ -4,6 +4,7 @@
 # PYTHON  Python 3.11 or 3.13 to set up with; the first of python3, python3.13, python3.11 that is one
 # VENV    folder of the set-up
 # BPY     another Blender module than the newest one for that Python, such as 'bpy==4.2.*'
+# ARGS    options of an experiment, such as '--clips arm wave'
 
 # A name in the path may be a pyenv shim that only says what is not installed: so each is run.
 PYTHON ?= $(shell for p in python3 python3.13 python3.11; do \
@@ -12,6 +13,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.11; do \
 VENV ?= .venv
 BPY ?=
 PYTEST_ARGS ?=
+ARGS ?=
 
 # Threads of the BLAS make small problems many times slower.
 export OPENBLAS_NUM_THREADS = 1
@@ -26,7 +28,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow demo bench figures lint clean libraries
+.PHONY: help test slow demo bench figures table3 ablation study lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -34,6 +36,9 @@ help:
 	@echo "make demo   simulate and bake two shots; pictures and reports in build/demo"
 	@echo "make bench  measure speed"
 	@echo "make figures  what becomes of the captured clips"
+	@echo "make table3   search gains for the paper's ten kinds of clip, beside its own numbers"
+	@echo "make ablation  leave out each component of balance in turn"
+	@echo "make study  what makes the search faster, and what does not"
 	@echo "make lint   ruff check and ruff format --check"
 	@echo "make clean  remove .venv and build"
 
@@ -56,6 +61,19 @@ bench: $(ready)
 figures: $(ready)
 	@echo "make figures: simulating and baking all captured clips; about 2 minutes."
 	$(bin)/python tests/figures.py
+
+table3: $(ready)
+	@echo "make table3: searching gains for all clips in both modes; about 20 minutes on two" \
+		"processors. Quicker: make table3 ARGS=--quick"
+	$(bin)/python -m poise.experiments.table3 $(ARGS)
+
+ablation: $(ready)
+	@echo "make ablation: leaving out each component of balance; about 10 minutes on two processors."
+	$(bin)/python -m poise.experiments.ablation $(ARGS)
+
+study: $(ready)
+	@echo "make study: searching with each variant of the search, several seeds; a few hours."
+	$(bin)/python -m poise.experiments.study $(ARGS)
 
 lint: $(lint_ready)
 	$(bin)/python -m ruff check .

@@ -27,8 +27,8 @@ from ..controller.trial import Problem
 class Component:
     """How to leave something out.
 
-    words: what is left out. modes: of balance that have it. weights: names of the gains to set
-    to zero. reference: (character, Reference) to the Reference without it. patches: of (module, name,
+    words: what is left out. modes: of balance that have it. weights: names of the gains to set to
+    zero. reference: (character, Reference) to the Reference without it. patches: of (module, name,
     replacement), in force while the reference is built and the trial runs.
     """
 
