@@ -11,14 +11,12 @@ import json
 import statistics
 import sys
 import time
-from functools import cache
 from pathlib import Path
 
-from ..controller import BALANCE_MODES, Gains, PoiseError, Settings
-from ..controller.measures import T_MAX
-from ..controller.trial import NOISE, Problem
+from ..controller import BALANCE_MODES, Gains, PoiseError
+from ..controller.trial import NOISE
 from ..controller.workers import WorkerPool
-from .clips import KINDS, OTHERS, read
+from .clips import KINDS, OTHERS, problem_of
 from .components import COMPONENTS, trial
 
 HOLDS = 1.8  # reward of a clip that the full controller holds
@@ -78,19 +76,9 @@ def _rows(options):
     ]
 
 
-@cache
-def _problems(clip, mode):
-    """The trial of a clip without noise, and with it."""
-    motion = read(clip)
-    return [
-        Problem(motion, settings=Settings(balance=mode, duration=T_MAX, noise=noise))
-        for noise in (0.0, NOISE)
-    ]
-
-
 def _submit(row, options, pool):
     """Hand out the trials of a row: one without noise, the others with it."""
-    still, noisy = _problems(row["clip"], row["balance"])
+    still, noisy = (problem_of(row["clip"], row["balance"], noise) for noise in (0.0, NOISE))
     character = still.character
     if options.tuned:
         gains = Gains.load(options.tuned, character)

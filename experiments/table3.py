@@ -13,12 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..controller import BALANCE_MODES, Gains, PoiseError, Settings
-from ..controller.measures import MAXIMA, T_MAX
+from ..controller import BALANCE_MODES, Gains, PoiseError
 from ..controller.optimization import PARAMETRISATIONS, Ranges, Search, SearchSettings
-from ..controller.trial import NOISE, Problem
 from ..controller.workers import WorkerPool
-from .clips import DANCE_MAXIMA, KINDS, read
+from .clips import KINDS, problem_of
 
 QUICK = 2  # generations
 GENERATIONS = 6
@@ -77,10 +75,7 @@ def _runs(options):
 
 def _search(run, options, pool):
     """Search for one clip's gains. Returns the Outcome as data, and the clip's length [s]."""
-    motion = read(run["clip"])
-    maxima = MAXIMA | (DANCE_MAXIMA if run["kind"] == "dance" else {})
-    settings = Settings(balance=run["balance"], duration=T_MAX, noise=NOISE, maxima=maxima)
-    problem = Problem(motion, settings=settings)
+    problem = problem_of(run["clip"], run["balance"])
     start = Gains.default(problem.character, run["balance"])
     if options.parametrisation == "ranges":
         # The paper knows no better gains to start from than the middle of its ranges.
@@ -101,7 +96,7 @@ def _search(run, options, pool):
             f"    generation {generation.index}: best {generation.best:.2f}, "
             f"median {generation.median:.2f}"
         )
-    return {"duration": motion.duration, **search.outcome().as_dict()}
+    return {"duration": problem.motion.duration, **search.outcome().as_dict()}
 
 
 def table(rows):

@@ -7,6 +7,7 @@ import pytest
 from poise.controller import Character, Gains, Motion, Reference, Settings
 from poise.controller.controller import Controller
 from poise.controller.gains import WEIGHTS
+from poise.controller.measures import MAXIMA
 from poise.controller.optimization import Generation
 from poise.controller.skeleton import LANDMARK_INDEX
 from poise.controller.stance import DIRECTIONS, support_reach
@@ -130,6 +131,12 @@ def test_captured_clips_are_read_as_the_product_reads_them(import_clip):
     motion = clips.captured("kick")
     assert motion.rate == expected.rate
     assert np.array_equal(motion.positions, expected.positions, equal_nan=True)
+
+
+def test_trials_are_the_papers():
+    settings = clips.problem_of("hula", "virtual_forces").settings
+    assert (settings.duration, settings.noise, settings.balance) == (20.0, 5.0, "virtual_forces")
+    assert settings.maxima == MAXIMA
 
 
 def test_every_kind_of_the_paper_has_a_clip():
@@ -281,7 +288,7 @@ def test_table_stands_beside_the_papers():
 
 
 def test_table3_runs_from_end_to_end(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(table3, "T_MAX", 0.5)
+    monkeypatch.setattr(clips, "T_MAX", 0.5)
     output = tmp_path / "deep" / "table3.json"
     table3.main(
         ["--clips", "squat_made", "--balance", "virtual_forces", "--generations", "1"]
