@@ -166,18 +166,15 @@ def outcome_words(outcome):
     figures = f"{sum(unseen) / max(1, len(unseen)):.2f} on {reached} of {len(unseen)} unseen seeds"
     if outcome.confirmed_at is not None:
         return f"Confirmed: {figures}, generation {outcome.confirmed_at}"
-    best = max(generation.best for generation in outcome.history)
-    tried = f"{best:.2f} at best"
-    if unseen:
-        mean = sum(unseen) / len(unseen)
-        tried += f", {mean:.2f} on average of {len(unseen)} unseen seeds"
+    last = outcome.history[-1].index
     why = {
-        "generations": f"after {outcome.history[-1].index} generations",
-        "budget": "within the budget",
-        "converged": "and nothing new is found",
-        "stopped": f"when stopped after generation {outcome.history[-1].index}",
+        "generations": f"after {last} generations",
+        "budget": f"when the budget was over, after generation {last}",
+        "converged": f"when it found nothing new, after generation {last}",
+        "stopped": f"when stopped after generation {last}",
     }[outcome.ended]
-    return f"Not confirmed {why}: {tried}"
+    best = max(generation.best for generation in outcome.history)
+    return f"Not confirmed {why}: {figures if unseen else f'{best:.2f} at best'}"
 
 
 CLASSES = (POISE_PG_tuning,)

@@ -134,6 +134,7 @@ def _draw_outcome(layout, context, outcome):
     _sentence(box, context, outcome_words(outcome), "CHECKMARK" if confirmed else "INFO")
     _draw_curves(layout, context, outcome.history, outcome.settings.target)
     if not _in_use(context.scene, outcome.gains):  # undone, or others were chosen since
+        _sentence(layout, context, "Other gains are in use now.", "INFO")
         return
     layout.operator_context = "INVOKE_DEFAULT"
     layout.operator(POISE_OT_gains_add.bl_idname, text="Save as Preset…", icon="ADD")
@@ -173,7 +174,7 @@ def _draw_curves(layout, context, history, target):
     row.label(text=f"Reward over {tuning_plot.last_shown(history)} generations")
     row = column.row(align=True)
     row.alignment = "CENTER"
-    for name, text in (("best", "Best"), ("mean", "Mean"), ("target", f"{target:.2f}")):
+    for name, text in (("best", "Best"), ("mean", "Mean"), ("target", "Target")):
         row.label(text=text, icon_value=tuning_plot.swatch_icon(context, name))
 
 
