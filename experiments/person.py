@@ -5,7 +5,6 @@ A Score says over time what the trunk, the arms and the swinging leg do, and whe
 mass should be; the pelvis is shifted until it is there.
 """
 
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -46,39 +45,29 @@ _LOWER = STATURE * (_UPRIGHT["knee"][2] - _UPRIGHT["ankle"][2])
 _LONGEST = 0.985 * (_UPPER + _LOWER)  # [m] of a leg that carries: its knee is bent by 20 degrees
 _AHEAD = 0.05  # [m] centre of mass before the ankles
 _ROUNDS = 6
-_UP = np.array([0.0, 0, 1])
 
 
-@dataclass
 class Score:
-    """What a made person does over F samples; all zero is to stand.
+    """What a made person does over F samples, to be filled in; as it is made, it stands still.
 
-    name, time (F,) [s]. com (F, 2): centre of mass, forward of the default and left of the middle
-    [m]. lower (F,): hips below the height of nearly straight legs [m]. pelvis, trunk (F, 3):
-    rotation vectors in the world [rad]. arms (F, 2, 3): of the left and right arm how far it is
-    raised forward, sideways, and bent at the elbow [rad]. lift (F, 2): 0 for a foot on the floor,
-    1 for a free one. swing (F, 2, 3): of a free leg the angle forward and outward [rad], and how
-    much of its length is taken up by the bent knee. width: ankles left and right of the middle [m].
+    com (F, 2): centre of mass, forward of where it is at rest and left of the middle [m]. lower
+    (F,): hips below the height of nearly straight legs [m]. pelvis, trunk (F, 3): rotation vectors
+    in the world [rad]. arms (F, 2, 3): how far the left and the right arm is raised forward,
+    sideways, and bent at the elbow [rad]. lift (F, 2): 0 for a foot on the floor, 1 for a free one.
+    swing (F, 2, 3): of a free leg the angle forward and outward [rad], and how much of its length
+    the bent knee takes up.
     """
 
-    name: str
-    time: np.ndarray
-    width: float = STATURE * _UPRIGHT["hip"][1]
-    com: np.ndarray = field(init=False)
-    lower: np.ndarray = field(init=False)
-    pelvis: np.ndarray = field(init=False)
-    trunk: np.ndarray = field(init=False)
-    arms: np.ndarray = field(init=False)
-    lift: np.ndarray = field(init=False)
-    swing: np.ndarray = field(init=False)
-
-    def __post_init__(self):
-        count = len(self.time)
-        self.com, self.lift = np.zeros((count, 2)), np.zeros((count, 2))
-        self.lower = np.zeros(count)
+    def __init__(self, name, time, width=STATURE * _UPRIGHT["hip"][1]):
+        """time: (F,) [s]. width: of the ankles to the left and right of the middle [m]."""
+        self.name, self.time = name, time
+        count = len(time)
+        self.com, self.lower = np.zeros((count, 2)), np.zeros(count)
         self.pelvis, self.trunk = np.zeros((count, 3)), np.zeros((count, 3))
         self.arms = np.tile([0.05, 0.15, 0.25], (count, 2, 1))
+        self.lift = np.zeros((count, 2))
         self.swing = np.tile([0.0, 0.0, 0.03], (count, 2, 1))
+        self._ankles = np.array([[0, width, _ANKLE], [0, -width, _ANKLE]])
 
     def keyed(self, *keys):
         """(F, ...) values through keys (time, value), at rest at each."""
@@ -102,10 +91,6 @@ class Score:
         frames, points = self._pose(plan)
         rotations = quaternion_from_matrix(frames)
         return Motion(self.name, RATE, rotations, np.stack([points[n] for n in LANDMARKS], 1))
-
-    def ankles(self):
-        """(2, 3) where the feet stand [m]."""
-        return np.array([[0, self.width, _ANKLE], [0, -self.width, _ANKLE]])
 
     def _pose(self, plan):
         """Segment frames (F, S, 3, 3) and landmarks (F, 3) by name, the pelvis above (F, 2)."""
@@ -134,7 +119,7 @@ class Score:
     def _height(self, points):
         """(F,) of the pelvis [m]: what the legs that stand allow."""
         total = 0.0
-        for ankle, lift, side in zip(self.ankles(), self.lift.T, SIDES, strict=True):
+        for ankle, lift, side in zip(self._ankles, self.lift.T, SIDES, strict=True):
             apart = points[f"hip_{side}"] - ankle
             square = (apart[:, :2] ** 2).sum(1)
             total += (1 - lift) * (np.sqrt(_LONGEST**2 - square) - apart[:, 2])
@@ -151,7 +136,7 @@ class Score:
         )
         free = hip + (1 - short)[:, None] * (_UPPER + _LOWER) * along
         share = np.stack([away, away, lift], 1)
-        ankle = self.ankles()[i] + share * (free - self.ankles()[i])
+        ankle = self._ankles[i] + share * (free - self._ankles[i])
         knee, left = _knee(hip, ankle)
         points[f"knee_{side}"] = knee
         for segment, vector in ((f"thigh_{side}", hip - knee), (f"shin_{side}", knee - ankle)):
