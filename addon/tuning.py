@@ -159,6 +159,14 @@ def maxima(tuning):
     return {name: round(getattr(tuning, name), 6) for name in MAXIMA}
 
 
+_MEASURES = {
+    "pose_error": "too far from its pose",
+    "stance_error": "on the wrong feet",
+    "slide_error": "the feet slide",
+    "torque_error": "too much torque",
+}
+
+
 def outcome_words(outcome):
     """What a search came to, in a sentence without an end."""
     unseen, target = outcome.unseen, outcome.settings.target
@@ -174,7 +182,10 @@ def outcome_words(outcome):
         "stopped": f"when stopped after generation {last}",
     }[outcome.ended]
     best = max(generation.best for generation in outcome.history)
-    return f"Not confirmed {why}: {figures if unseen else f'{best:.2f} at best'}"
+    words = f"Not confirmed {why}: {figures if unseen else f'{best:.2f} at best'}"
+    if outcome.fell_at is not None:
+        words += f"; it falls at {outcome.fell_at:.1f} s ({_MEASURES[outcome.fell_measure]})"
+    return words
 
 
 CLASSES = (POISE_PG_tuning,)

@@ -81,6 +81,7 @@ class OptimizeJob(Job):
                 raise PoiseError(
                     "The budget was over before the first trial was: give the search more time."
                 )
+            self.outcome = self.search.outcome()  # which may want what the workers have told
 
     def _folder(self):
         """The folder for the checkpoint, None if there is none to be had."""
@@ -135,7 +136,6 @@ class OptimizeJob(Job):
 
     def _finish(self):
         session.end(self)
-        self.outcome = self.search.outcome()
         session.keep_outcome(self.scene_name, self.armature_name, self.outcome)
 
     # --- The preview ----------------------------------------------------------------------------

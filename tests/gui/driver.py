@@ -163,6 +163,9 @@ class Driver:
             started, own, doing = time.perf_counter(), time.thread_time(), job.doing
             try:
                 return step(job, budget)
+            except Exception:
+                traceback.print_exc()  # where a sentence for the user came from
+                raise
             finally:
                 took = {doing: time.perf_counter() - started}
                 took[f"{doing} (CPU)"] = time.thread_time() - own
