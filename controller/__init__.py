@@ -10,6 +10,8 @@ from .bake_measures import measures_of_bake
 from .character import Character, Shape
 from .exceptions import (
     BakeError,
+    CheckpointError,
+    ExecutorError,
     GainsError,
     MotionError,
     PoiseError,
@@ -19,10 +21,13 @@ from .exceptions import (
 )
 from .gains import BALANCE_MODES, Gains
 from .motion import Motion
+from .optimization import Search, SearchSettings
 from .recording import Recording
 from .reference import Reference
 from .simulation import Settings, Simulation
 from .skeleton import LANDMARKS, SEGMENTS
+from .trial import Problem
+from .workers import SerialExecutor, WorkerPool
 
 __all__ = [
     "BALANCE_MODES",
@@ -30,18 +35,25 @@ __all__ = [
     "SEGMENTS",
     "BakeError",
     "Character",
+    "CheckpointError",
+    "ExecutorError",
     "Gains",
     "GainsError",
     "Motion",
     "MotionError",
     "PoiseError",
+    "Problem",
     "Recording",
     "Reference",
     "RigError",
+    "Search",
+    "SearchSettings",
+    "SerialExecutor",
     "Settings",
     "SettingsError",
     "Shape",
     "Simulation",
     "SimulationError",
+    "WorkerPool",
     "measures_of_bake",
 ]
