@@ -127,7 +127,7 @@ class OptimizeJob(Job):
         if self.search is None:
             return self.doing, round(self.progress, 2)
         search = self.search
-        words = self.text, self.warning, self.preview_words()
+        words = self.text, self.warning
         return *words, search.progress, int(search.wall), len(search.generations)
 
     def keep_best(self):
@@ -263,6 +263,7 @@ class POISE_OT_optimize(JobOperator, bpy.types.Operator):
     hint = "Poise is tuning: Esc discards"
 
     _shown = None
+    _ghost = ""
 
     @classmethod
     def poll(cls, context):
@@ -283,11 +284,12 @@ class POISE_OT_optimize(JobOperator, bpy.types.Operator):
     def redraw(self, _context):
         """Draw no more than has changed: the user's own work needs the time."""
         job = self._job
-        if job.previewing:
+        ghost = job.preview_words()
+        if job.previewing or ghost != self._ghost:
             redraw()
         elif job.shown != self._shown:
             redraw_sidebars()
-        self._shown = job.shown
+        self._shown, self._ghost = job.shown, ghost
 
     def finished(self):
         """Use what was found, and report it."""

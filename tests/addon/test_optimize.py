@@ -611,7 +611,7 @@ class Optimize(modal.JobOperator):
     make_job = optimize.POISE_OT_optimize.make_job
     redraw = optimize.POISE_OT_optimize.redraw
     finished = optimize.POISE_OT_optimize.finished
-    _shown = None
+    _shown, _ghost = None, ""
 
     def __init__(self):
         self.reports = []
