@@ -40,7 +40,7 @@ class Controller:
         self.random = np.random.default_rng(settings.seed)
         self.feedforward = settings.balance == "foot_forces"
         self.balance = self._foot_forces if self.feedforward else self._virtual_forces
-        self.ground = character.ground
+        self.ground = float(character.ground)
         foot = character.feet[0]
         # Back, front and side [m] of a sole that the centre of pressure may use, while the
         # reference stands on one foot or on two.
@@ -124,10 +124,10 @@ class Controller:
         )
 
     def _standing(self):
-        """[left, right] which feet have a sole corner close to the floor."""
+        """[left, right] 1 for each foot that has a sole corner close to the floor, else 0."""
         limit = self.ground + SIMULATED_CLEARANCE
         left, right = self.legs.soles
-        return [left[4] < limit, right[4] < limit]
+        return [int(left[4] < limit), int(right[4] < limit)]
 
     def _wrench(self, step, state, count):
         """Force [N] and torque [N m] on the body, [x, y, z] each: SCA12, equations 12, 13 (with

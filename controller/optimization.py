@@ -207,7 +207,14 @@ def _gains(start, vector):
     vector = np.clip(vector, -LIMIT, LIMIT)
     stiffness, damping, single, dual = np.split(vector, [n, 2 * n, 2 * n + weights])
     return dataclasses.replace(
-        start, stiffness=stiffness, damping=damping, single=single, dual=dual, tuned=None
+        start,
+        stiffness=stiffness,
+        damping=damping,
+        single=single,
+        dual=dual,
+        tuned=None,
+        name="",
+        description="",
     )
 
 

@@ -4,13 +4,16 @@
 import hashlib
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from poise.controller import (
+    BALANCE_MODES,
     Character,
+    Gains,
     Motion,
     MotionError,
     Reference,
@@ -280,3 +283,19 @@ def test_measures_of_a_bake(make_motion):
     assert figures["jitter"][1] == pytest.approx(0.1 * (6 * np.pi) ** 3 * 2 / np.pi, rel=0.05)
     none = measures_of_bake(character, motion, motion, ~contacts)
     assert none["foot_slide"] == (None, None)
+
+
+@pytest.mark.parametrize("balance", BALANCE_MODES)
+def test_weights_of_the_stance_that_there_is(swinging, balance):
+    """On both feet the weights of dual stance act, and those of single stance do not."""
+    character = Character.from_motion(swinging)
+    gains = Gains.default(character, balance)
+    changes = ({}, {"single": 2 * gains.single}, {"dual": 2 * gains.dual})
+    paths = []
+    for change in changes:
+        settings = Settings(balance=balance, duration=0.5)
+        recording = Simulation(character, swinging, replace(gains, **change), settings).run()
+        assert (recording.stance[1:] == DUAL).all()
+        paths.append(recording.com)
+    assert np.array_equal(paths[0], paths[1])
+    assert not np.array_equal(paths[0], paths[2])
