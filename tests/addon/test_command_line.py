@@ -367,7 +367,7 @@ def test_nothing_is_left_when_saving_fails(shot, monkeypatch, capsys):
         path.write_bytes(b"half a file")
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(command_line, "_save", full_disk)
+    monkeypatch.setattr(command_line, "save", full_disk)
     report = shot.with_name("report.json")
     assert poise("bake", shot, FRAMES, "--report", report) == 1
     assert "cannot be written (No space left on device)" in capsys.readouterr().err

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments that several commands have, and what their values may look like."""
+
+import argparse
+import re
+from pathlib import Path
+
+from ..controller import BALANCE_MODES
+from . import presets
+from .shot import ShotOptions
+
+_SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
+
+
+def shot_arguments():
+    """A parser of what every command has: which shot, and how it is read."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add = parser.add_argument
+    add("file", nargs="?", metavar="shot.blend", help="the file; without it, the one that is open")
+    add("--armature", metavar="NAME", help="the armature object (the only, or only animated one)")
+    add("--action", metavar="NAME", help="the action to read (what animates the armature now)")
+    add(
+        "--frames",
+        type=frames,
+        metavar="A:B[:STEP]",
+        help="the frames to simulate (all that are animated); --frames=-5:20 if A is negative",
+    )
+    add("--fps", type=positive, help="frame rate of the animation [Hz] (the scene's)")
+    add("--rig", metavar="NAME|FILE", help="a rig map (found by names, else by the skeleton)")
+    add(
+        "--balance",
+        choices=BALANCE_MODES,
+        help="how balance is kept (that of the gains, else foot_forces)",
+    )
+    add("--rate", type=positive, default=300.0, metavar="HZ", help="of the control [Hz] (300)")
+    add("--mass", type=positive, metavar="KG", help="of the body [kg] (from its height)")
+    add("--report", type=Path, metavar="FILE", help="write a report as JSON")
+    add("--overwrite", action="store_true", help="replace files that exist")
+    return parser
+
+
+def shot_options(options, gains, **more):
+    """ShotOptions of what `shot_arguments` gave. gains: as ShotOptions has them."""
+    return ShotOptions(
+        armature=options.armature,
+        action=options.action,
+        frames=options.frames,
+        fps=options.fps,
+        rig=options.rig,
+        gains=gains,
+        balance=options.balance,
+        rate=options.rate,
+        mass=options.mass,
+        **more,
+    )
+
+
+def gains_named(text):
+    """What ShotOptions takes as gains, for a file or a preset; None for None. Raises GainsError."""
+    if text is None or Path(text).is_file():
+        return text
+    known = presets.load_presets()
+    names = {preset.path.stem.casefold(): preset.name for preset in reversed(known)}
+    names |= {preset.name.casefold(): preset.name for preset in known}
+    name = names.get(text.casefold(), text)
+    if name not in names.values() and (Path(name).name != name or Path(name).suffix):
+        return text  # whoever reads the file will say why it cannot be
+    return presets.find(name).gains.as_dict()
+
+
+def _number(kind, least, text, what):
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not least <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not {what}")
+    return value
+
+
+def positive(text):
+    """A number above 0."""
+    return _number(float, 1e-9, text, "a number above 0")
+
+
+def not_negative(text):
+    """A number of at least 0."""
+    return _number(float, 0, text, "a number of at least 0")
+
+
+def count(text):
+    """A whole number above 0."""
+    return _number(int, 1, text, "a whole number above 0")
+
+
+def whole(text):
+    """A whole number of at least 0."""
+    return _number(int, 0, text, "a whole number of at least 0")
+
+
+def frames(text):
+    """'A:B' or 'A:B:STEP' -> tuple of float."""
+    number = r"([-+]?\d+(?:\.\d+)?)"
+    match = re.fullmatch(rf"{number}:{number}(?::{number})?", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a range of frames such as 1:120")
+    return tuple(float(value) for value in match.groups() if value is not None)
+
+
+def seconds(text):
+    """'90', '120s', '2min' or '1h' -> seconds, above 0."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+) ?(s|min|h|)", text)
+    value = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a time above 0 such as 90, 120s, 2min or 1h"
+        )
+    return value

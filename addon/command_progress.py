@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the command line tells on standard error; PyBullet writes to standard output."""
+
+import sys
+import time
+
+#: Exit status, beside argparse's 2 for wrong usage: all is well; could not run, and nothing was
+#: written; was written, but the body fell or the gains are not confirmed.
+DONE, FAILED, MISSED = 0, 1, 3
+
+#: At most so often a line is rewritten on a terminal [s].
+_INTERVAL = 0.1
+
+
+def say(text, end="\n"):
+    """Tell a line."""
+    print(text, end=end, file=sys.stderr, flush=True)
+
+
+def follow(what, progress, tell=lambda share: ""):
+    """Run a generator of progress (0 to 1), on one line that is rewritten on a terminal."""
+    line = LiveLine()
+    share = 0.0
+    for share in progress:
+        line.show(f"{what} {share:4.0%}{tell(share)} ")
+    line.say(f"{what} {share:4.0%}{tell(share)} ")
+
+
+class LiveLine:
+    """One line that is rewritten, on a terminal; elsewhere only what is said to last appears."""
+
+    def __init__(self):
+        self._terminal = sys.stderr.isatty()
+        self._shown = time.monotonic()
+        self._width = 0
+
+    def show(self, text):
+        """Show it for now, unless that was just done."""
+        if self._terminal and time.monotonic() - self._shown > _INTERVAL:
+            self._shown = time.monotonic()
+            say(f"\r{text:{self._width}}", end="")
+            self._width = len(text)
+
+    def say(self, text):
+        """Tell a line that stays."""
+        say(f"\r{text:{self._width}}" if self._terminal else text)
+        self._width = 0
