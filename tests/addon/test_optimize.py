@@ -6,6 +6,8 @@ Most searches here ask a formula instead of a simulation, and run in this proces
 import errno
 import json
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import Executor, Future
 from dataclasses import asdict
@@ -331,6 +333,69 @@ def test_old_checkpoints_are_removed(tmp_path):
     os.utime(old, (month, month))
     checkpoints.forget_old(tmp_path)
     assert list(tmp_path.iterdir()) == [new]
+
+
+#: A Blender that searches until it is killed; tells its worker once there is something to resume.
+BLENDER = """
+import sys
+from pathlib import Path
+import bpy, poise
+from poise.addon import checkpoints, properties
+from poise.addon.operators import optimize
+from poise.controller import workers
+
+shot, folder = sys.argv[-2:]
+pools = []
+
+class Pool(workers.WorkerPool):
+    def __init__(self, count):
+        super().__init__(count)
+        pools.append(self)
+
+checkpoints.folder = lambda: Path(folder)
+optimize.DURATION, optimize.WorkerPool = 1.0, Pool
+poise.register()
+bpy.ops.wm.open_mainfile(filepath=shot)
+armature, _ = properties.chosen_armature(bpy.context)
+options = properties.shot_options(bpy.context, armature)
+job = optimize.OptimizeJob(bpy.context.scene, options, bpy.context.scene.poise.tuning)
+job.start()
+told = False
+while not job.step(0.01):
+    if not told and job.search and len(job.search.generations) > 1:
+        told = True
+        print("worker", *(process.pid for process in pools[0]._crew.processes), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_killed_blender_leaves_no_process_and_is_resumed(armature, tmp_path):
+    bpy.context.scene.poise.tuning.generations = 100000
+    shot = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    command = [sys.executable, "-c", BLENDER, shot, tmp_path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as blender:
+        line = next(line for line in blender.stdout if line.startswith("worker"))
+        (worker,) = map(int, line.split()[1:])
+        os.kill(worker, 0)
+        blender.kill()
+    deadline = time.monotonic() + 20
+    while _runs(worker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _runs(worker)
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    job = new_job(bpy.data.objects["stand"])
+    step_until(job, lambda: job.search is not None)
+    assert job.resumed_at >= 2
+    job.cancel()
+
+
+def _runs(process):
+    """Whether a process is there; one that has ended may wait for its parent to notice."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 # --- What goes wrong -----------------------------------------------------------------------------
