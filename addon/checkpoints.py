@@ -51,9 +51,9 @@ def forget_old(directory):
 def locked(path):
     """Own a checkpoint among all the Blenders that run; a crash gives it free.
 
-    Raises CheckpointError if another one owns it.
+    Raises CheckpointError if another one owns it, OSError if it cannot be written.
     """
-    with _lock_file(path) as file:
+    with path.with_name(path.name + ".lock").open("ab") as file:
         try:
             if os.name == "nt":
                 msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -65,13 +65,3 @@ def locked(path):
                 "choose another seed."
             ) from error
         yield
-
-
-def _lock_file(path):
-    try:
-        return path.with_name(path.name + ".lock").open("ab")
-    except OSError as error:
-        raise CheckpointError(
-            f"The checkpoint '{path}' cannot be written ({error.strerror}): make room, or change "
-            "the rights of its folder."
-        ) from error

@@ -30,8 +30,7 @@ class OptimizeJob(Job):
 
     search: optimization.Search, once everything is read; None before. resumed_at: the generation
     at which an earlier search was taken up again; None if it began anew. outcome: optimization.
-    Outcome, once it is over. warning: a sentence, if
-    something is wrong that does not end the search.
+    Outcome, once it is over. warning: a sentence, if something is wrong that does not end it.
     """
 
     tunes = True
@@ -100,7 +99,14 @@ class OptimizeJob(Job):
         if folder is None:
             return search
         path = folder / f"{search.key}.json"
-        leave.enter_context(checkpoints.locked(path))
+        try:
+            leave.enter_context(checkpoints.locked(path))
+        except OSError as error:
+            self._warning = (
+                f"The checkpoint '{path}' cannot be written ({error.strerror}): the search goes "
+                "on, but cannot be resumed."
+            )
+            return search
         try:
             return (yield from in_background(lambda: Search(*arguments, path)))
         except CheckpointError:

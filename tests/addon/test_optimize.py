@@ -418,6 +418,21 @@ def test_full_disk_is_told_and_ends_nothing(quick, armature, monkeypatch):
     assert job.outcome.ended == "generations"
 
 
+def test_disk_that_is_full_from_the_start(quick, armature, monkeypatch):
+    open_file = Path.open
+
+    def full(path, *arguments, **options):
+        if path.suffix == ".lock":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return open_file(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    job = new_job(armature)
+    finish(job)
+    assert job.outcome.ended == "generations"
+    assert "No space left on device): the search goes on" in job.warning
+
+
 def test_no_folder_is_told_and_ends_nothing(quick, armature, monkeypatch):
     def refuse(*_arguments, **_options):
         raise PermissionError(errno.EACCES, "Permission denied", "tuning")
