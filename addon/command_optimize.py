@@ -204,11 +204,11 @@ def _outcome(options, shot, settings, checkpoint):
             if checkpoint.exists():
                 say(f"'{checkpoint}' keeps what is done: the same command goes on from there.")
             return None
-    if search.best is None:
-        raise PoiseError(
-            "The budget was over before the first trial was: give the search more time."
-        )
-    return search.outcome()
+        if search.best is None:
+            raise PoiseError(
+                "The budget was over before the first trial was: give the search more time."
+            )
+        return search.outcome()  # while there is an executor, which it may ask
 
 
 def _follow(search, checkpoint):
