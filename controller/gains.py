@@ -31,10 +31,11 @@ _STIFFNESS = {
 _DAMPING_SHARE = 0.1
 _MASS, _HEIGHT = 71.0, 1.80
 
-#: Balance weights of that adult: [N/m], [N s/m], [N m/rad], [1/s].
+#: Balance weights of that adult in single and dual stance: [N/m], [N s/m], [N m/rad], [1/s].
+#: `virtual_forces` divide theirs between the legs that stand.
 _WEIGHTS = {
-    "foot_forces": (1000.0, 500.0, 400.0, 40.0),
-    "virtual_forces": (2000.0, 500.0, 400.0, 20.0),
+    "foot_forces": ((1000.0, 500.0, 400.0, 40.0), (1000.0, 500.0, 400.0, 40.0)),
+    "virtual_forces": ((2000.0, 500.0, 400.0, 20.0), (4000.0, 1000.0, 800.0, 40.0)),
 }
 
 #: Largest magnitude of a gain (SCA12, table 2); for bodies larger than that adult it grows.
@@ -90,13 +91,13 @@ class Gains:
         names = tuple(dict.fromkeys(unmirrored(n) for n in character.dof_names))
         torque, damping, weights = _scales(character.mass, character.height)
         stiffness = np.array([_STIFFNESS[n.split("_")[0]] for n in names])
-        weights = weights * _WEIGHTS[balance]
+        single, dual = (weights * values for values in _WEIGHTS[balance])
         return cls(
             names,
             stiffness * torque,
             stiffness * _DAMPING_SHARE * damping,
-            weights,
-            weights.copy(),
+            single,
+            dual,
             balance,
             (character.mass, character.height),
         )
