@@ -138,8 +138,11 @@ def curves(size, edge, history, last, target, palette):
 
 def _blend(picture, cover, colour, strength):
     """Lay a colour over a picture, as far as it is covered (height, width)."""
-    share = strength * cover[..., None]
-    picture[..., :3] += share * (np.array(colour) - picture[..., :3])
+    rows = np.flatnonzero(cover.any(axis=1))
+    if len(rows):
+        rows = slice(rows[0], rows[-1] + 1)
+        part = picture[rows, :, :3]
+        part += strength * cover[rows, :, None] * (np.array(colour) - part)
 
 
 def _between(size, x, low, high):
