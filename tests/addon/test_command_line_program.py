@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`blender --command poise` in the real program, from an extension that was built and installed
-by that program, with the published wheel of PyBullet inside.
+by that program, with the published wheels of PyBullet and the optimiser inside.
 
 Needs the tool real-blender (in ../shared/tools beside the checkout, or where the environment
 variable REAL_BLENDER says) and the rights that it needs; otherwise skipped.
 """
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +19,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = Path(os.environ.get("REAL_BLENDER", ROOT.parent / "shared" / "tools" / "real-blender"))
-#: Python of that Blender, and the distribution of PyBullet that has a wheel for it.
-PYTHON, PYBULLET = "3.13", "pybullet-arm64"
+#: Python of that Blender, and what it needs as wheels.
+PYTHON, NEEDED = "3.13", ("pybullet-arm64", "cma")
 
 pytestmark = [
     pytest.mark.slow,
@@ -42,8 +44,8 @@ bpy.ops.wm.save_as_mainfile(filepath=shot)
 """
 
 
-def source_with_wheel(folder):
-    """A copy of the extension's source whose manifest brings the wheel."""
+def source_with_wheels(folder):
+    """A copy of the extension's source whose manifest brings the wheels."""
     ignored = shutil.ignore_patterns(".*", "build", "__pycache__", "*.egg-info", "tests", "demo")
     source = shutil.copytree(ROOT, folder / "source", ignore=ignored)
     manifest = source / "blender_manifest.toml"
@@ -51,17 +53,18 @@ def source_with_wheel(folder):
     if "\nwheels = " not in text:
         wheels = source / "wheels"
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", wheels]
-        wanted = ["--only-binary=:all:", f"--python-version={PYTHON}", PYBULLET]
+        wanted = ["--only-binary=:all:", f"--python-version={PYTHON}", *NEEDED]
         subprocess.run([*pip, *wanted], check=True, timeout=300)
-        (wheel,) = wheels.iterdir()
-        line = f'wheels = ["./wheels/{wheel.name}"]\n\n[permissions]'
+        names = [f"./wheels/{wheel.name}" for wheel in wheels.iterdir()]
+        line = f"wheels = {json.dumps(names)}\n\n[permissions]"
         manifest.write_text(text.replace("[permissions]", line), encoding="utf-8")
     return source
 
 
 @pytest.fixture(scope="module")
 def blender_program(tmp_path_factory):
-    """blender_program(*arguments) runs the real program with Poise installed."""
+    """blender_program(*arguments) runs the real program with Poise installed; the attribute `start`
+    of it is a function that starts it alone."""
     folder = tmp_path_factory.mktemp("program")
     environment = {
         **os.environ,
@@ -69,18 +72,24 @@ def blender_program(tmp_path_factory):
         "REAL_BLENDER_BIND": os.pathsep.join((str(folder.parent), str(ROOT))),
     }
 
-    def run(*arguments):
-        return subprocess.run(
+    def start(*arguments):
+        return subprocess.Popen(
             [TOOL, "run", "--", *(str(argument) for argument in arguments)],
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             env=environment,
             cwd=folder,
-            timeout=900,
         )
 
+    def run(*arguments):
+        process = start(*arguments)
+        out, told = process.communicate(timeout=900)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, told)
+
+    run.start = start
     (folder / "profile").mkdir()
-    source, archive = source_with_wheel(folder), folder / "poise.zip"
+    source, archive = source_with_wheels(folder), folder / "poise.zip"
     for command in (
         ("build", "--source-dir", source, "--output-filepath", archive),
         ("install-file", "--repo", "user_default", "--enable", archive),
@@ -140,3 +149,63 @@ def test_fall_ends_with_3(blender_program, shot, tmp_path):
     assert done.returncode == 3, done.stderr
     assert "The bake ends there." in done.stderr
     assert (tmp_path / "shot_poise.blend").is_file()
+
+
+SEARCH = ("--frames=1:60", "--population=4", "--confirmations=1", "--workers=2")
+
+
+def test_gains_are_searched_and_used(blender_program, shot, tmp_path):
+    command = ("--background", shot("walk"), "--command", "poise")
+    report, gains = tmp_path / "report.json", tmp_path / "shot_gains.json"
+    search = (*SEARCH, "--generations=2", "--report", report)
+    done = blender_program(*command, "optimize", *search)
+    assert done.returncode == 3, done.stderr
+    assert "generation 2: best" in done.stderr and "Not confirmed" in done.stderr
+    told = json.loads(report.read_text())
+    assert told["gains"] == json.loads(gains.read_text())
+    assert len(told["history"]) == 3
+    assert not (tmp_path / "shot_poise.blend").exists()
+
+    options = ("--frames=1:60", "--gains", gains, "--overwrite", "--report", report)
+    done = blender_program(*command, "bake", *options)
+    assert done.returncode == 3, done.stderr
+    assert json.loads(report.read_text())["gains"] == told["gains"]
+
+    done = blender_program(*command, "optimize", "--target=0.01", *SEARCH, "--overwrite")
+    assert done.returncode == 0, done.stderr
+
+
+def descendants(pid):
+    """{pid: name} of all processes that a process and its children have started."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            name, fields = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+            parents[int(stat.parent.name)] = (int(fields.split()[1]), name)
+    found, known = {}, {pid}
+    while known:
+        found |= {p: name for p, (parent, name) in parents.items() if parent in known}
+        known = {p for p, (parent, _) in parents.items() if parent in known}
+    return found
+
+
+def test_ctrl_c_leaves_the_checkpoint_and_no_process(blender_program, shot, tmp_path):
+    path = shot("walk")
+    before = path.read_bytes()
+    command = ("--background", path, "--command", "poise", "optimize", *SEARCH)
+    process = blender_program.start(*command, "--generations=300")
+    told = iter(process.stderr.readline, "")
+    assert any("generation 1: best" in line for line in told)
+    family = descendants(process.pid)
+    (blender,) = (pid for pid, name in family.items() if name == "blender")
+    assert len([pid for pid in descendants(blender) if "python" in family[pid]]) == 2
+    os.kill(blender, signal.SIGINT)
+    _out, told = process.communicate(timeout=60)
+    assert process.returncode == 1, told
+    assert "poise: stopped." in told and "the same command goes on from there." in told
+    assert path.read_bytes() == before
+    assert (tmp_path / "shot_gains.json.checkpoint").exists()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in family)
+
+    done = blender_program(*command, "--generations=2")
+    assert done.returncode == 3 and not done.stderr.count("generation 0:"), done.stderr
