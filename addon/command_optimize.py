@@ -220,18 +220,20 @@ def _follow(search, checkpoint):
     if checkpoint.exists():
         say(f"Going on after generation {shown - 1}, which '{checkpoint}' keeps.")
     over = False
-    while not over:
-        over = search.poll()
-        for generation in search.generations[shown:]:
-            line.say(_line(search, generation))
-        shown = len(search.generations)
-        if search.warning not in ("", warning):
-            line.say(f"poise: {search.warning}")
-        warning = search.warning
-        finished, trials = search.progress
-        line.show(f"{search.doing}: {finished} of {trials} trials{_left(search)} ")
-        if not over:
-            time.sleep(_TURN)
+    try:
+        while not over:
+            over = search.poll()
+            for generation in search.generations[shown:]:
+                line.say(_line(search, generation))
+            shown = len(search.generations)
+            if search.warning not in ("", warning):
+                line.say(f"poise: {search.warning}")
+            warning = search.warning
+            finished, trials = search.progress
+            line.show(f"{search.doing}: {finished} of {trials} trials{_left(search)} ")
+            time.sleep(0 if over else _TURN)
+    finally:
+        line.clear()
 
 
 def _line(search, generation):

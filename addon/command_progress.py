@@ -45,3 +45,9 @@ class LiveLine:
         """Tell a line that stays."""
         say(f"\r{text:{self._width}}" if self._terminal else text)
         self._width = 0
+
+    def clear(self):
+        """Leave nothing of what was shown for now."""
+        if self._width:
+            say(f"\r{'':{self._width}}\r", end="")
+            self._width = 0

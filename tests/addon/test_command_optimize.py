@@ -253,6 +253,8 @@ def test_on_a_terminal_trials_are_told(shot, monkeypatch, capsys):
     told = capsys.readouterr().err
     assert "\rgeneration 1: 2 of 4 trials" in told
     assert "\rgeneration 1: best 0.0" in told
+    line = told[: told.index("No candidate reached")].splitlines(keepends=True)[-1]
+    assert line.endswith("\r") and not line.strip(), "the line is cleared"
 
 
 def test_gains_that_cannot_be_written_are_told(shot, monkeypatch, capsys):
