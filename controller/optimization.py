@@ -388,7 +388,8 @@ class Search:
         tuned = _provenance(self.problem, outcome)
         features = self._features
         if features is not None and features.done() and not features.cancelled():
-            tuned["features"] = _result(features)
+            # Without the workers it is told without them.
+            tuned |= {} if features.exception() else {"features": features.result()}
         return dataclasses.replace(outcome, gains=dataclasses.replace(self._chosen, tuned=tuned))
 
     def _left(self):
