@@ -104,8 +104,9 @@ class Generation:
 
     rewards: of its candidates, in the order in which they were drawn, search after search.
     best, median, mean: of these. spread: standard deviation that the distribution has now.
-    seconds: simulated. cpu: of all trials [s]. wall: since the generation before [s]. confirmed:
-    rewards of the distribution's mean on unseen noise, None where this was not tried.
+    seconds: simulated. cpu: of all trials [s]. wall: since the generation before [s]. confirmed,
+    confirmed_best: rewards of the distribution's mean and of the best candidate on unseen noise,
+    None where this was not tried.
     """
 
     index: int
@@ -118,6 +119,7 @@ class Generation:
     cpu: float
     wall: float
     confirmed: list | None
+    confirmed_best: list | None
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,11 @@ class Outcome:
 
     gains: the best, with `tuned` filled in. ended: "confirmed", "generations", "budget",
     "converged" or "stopped". success_at: generation of the first candidate that reached the target
-    (the paper's success). confirmed_at: generation whose mean reached it on unseen noise
-    throughout. unseen: rewards of `gains` on unseen noise; empty where the search was ended before
-    any were tried. fell_at [s], fell_measure: when and by which measure the worst trial of `gains`
-    ended early, None if none did. seconds: simulated, until the end; cpu, wall [s]. history: of
+    (the paper's success). confirmed_at: generation whose mean, or else best candidate, reached it
+    on unseen noise throughout. chosen: which of them `gains` are, "start", "mean" or "best".
+    unseen: rewards of `gains` on unseen noise; empty where the search was ended before any were
+    tried. fell_at [s], fell_measure: when and by which measure the worst trial of `gains` ended
+    early, None if none did. seconds: simulated, until the end; cpu, wall [s]. history: of
     Generation.
     """
 
@@ -137,6 +140,7 @@ class Outcome:
     ended: str
     success_at: int | None
     confirmed_at: int | None
+    chosen: str
     unseen: list
     fell_at: float | None
     fell_measure: str | None
@@ -295,7 +299,7 @@ class Search:
         self.success_at = self.confirmed_at = self.ended = None
         self.warning = ""
         self.doing = ""
-        self._chosen, self._unseen, self._worst = start, [], {}
+        self._chosen, self._kind, self._unseen, self._worst = start, "start", [], {}
         self._batch, self._futures, self._taken = [], [], []
         self._features = None
         self._wall, self._last_wall = 0.0, 0.0
@@ -376,6 +380,7 @@ class Search:
             ended=self.ended or "stopped",
             success_at=self.success_at,
             confirmed_at=self.confirmed_at,
+            chosen=self._kind,
             unseen=self._unseen,
             fell_at=self._worst.get("fell_at"),
             fell_measure=self._worst.get("fell_measure"),
@@ -421,8 +426,8 @@ class Search:
             (self.start, self._noise(_TRIALS, 0)),
             *self._confirmation(self.start, _CONFIRMATIONS, 0),
         ]
-        self._add(0, [self.start], results[:1], results[1:], 0.0)
-        if self._passed(self.start, 0, results[1:]):
+        self._add(0, [self.start], results[:1], 0.0, results[1:])
+        if self._passed("start", self.start, 0, results[1:]):
             return "confirmed"
         kind = {"factors": Factors, "ranges": Ranges}[settings.parametrisation]
         space = kind(self.start, self.problem.character)
@@ -437,20 +442,28 @@ class Search:
                 evolution.tell(own)
             medians = np.median(rewards, axis=1)
             leader = evolutions[int(np.argmax(medians))]
-            confirmed = None
-            first = self.success_at is None and rewards.max() >= settings.target
-            if first or medians.max() >= settings.target:
+            record = rewards.max() > self.best.reward and rewards.max() >= settings.target
+            if not record and medians.max() < settings.target:
+                self._add(index, candidates, results, leader.spread)
+            else:
                 self.doing = f"confirming generation {index}"
-                mean = leader.mean
-                confirmed = yield self._confirmation(mean, _CONFIRMATIONS, index)
-            self._add(index, candidates, results, confirmed, leader.spread)
-            if confirmed and self._passed(mean, index, confirmed):
-                return "confirmed"
+                finalists = {"mean": leader.mean, "best": candidates[int(np.argmax(rewards))]}
+                trials = yield from self._confirm(finalists, _CONFIRMATIONS, index)
+                self._add(index, candidates, results, leader.spread, *trials.values())
+                for name, gains in finalists.items():
+                    if self._passed(name, gains, index, trials[name]):
+                        return "confirmed"
             if all(evolution.converged for evolution in evolutions):
                 break
-        ended = "converged" if index < settings.generations else "generations"
-        yield from self._choose([leader.mean, self.best.gains])
-        return ended
+        # Without success: the best on unseen noise, since a high reward may have been luck.
+        self.doing = "choosing the best"
+        finalists = {"mean": leader.mean, "best": self.best.gains}
+        trials = yield from self._confirm(finalists, _FINAL, 0)
+        name = max(finalists, key=lambda name: np.mean([r["reward"] for r in trials[name]]))
+        if self._passed(name, finalists[name], index, trials[name]):
+            return "confirmed"
+        self._settle_on(name, finalists[name], trials[name])
+        return "converged" if index < settings.generations else "generations"
 
     def _noise(self, *purpose):
         return int(_random(self.settings.seed, *purpose).integers(2**31))
@@ -460,40 +473,39 @@ class Search:
             (gains, self._noise(*purpose, i)) for i in range(1, self.settings.confirmations + 1)
         ]
 
-    def _passed(self, gains, index, results):
+    def _confirm(self, finalists, *purpose):
+        """Try gains by name on the same unseen noise; returns the results of each."""
+        results = yield [
+            trial for gains in finalists.values() for trial in self._confirmation(gains, *purpose)
+        ]
+        count = self.settings.confirmations
+        return {name: results[i * count : (i + 1) * count] for i, name in enumerate(finalists)}
+
+    def _passed(self, kind, gains, index, results):
         """Whether gains reach the target on noise that the search has not seen, throughout."""
         passed = min(result["reward"] for result in results) >= self.settings.target
         if passed:
             self.confirmed_at = index
-            self._settle_on(gains, results)
+            self._settle_on(kind, gains, results)
         return passed
 
-    def _choose(self, finalists):
-        """Without success: the best on unseen noise, since a high reward may have been luck."""
-        self.doing = "choosing the best"
-        count = self.settings.confirmations
-        trials = [t for gains in finalists for t in self._confirmation(gains, _FINAL, 0)]
-        results = yield trials
-        rewards = np.reshape([result["reward"] for result in results], (-1, count))
-        best = int(np.argmax(rewards.mean(1)))
-        self._settle_on(finalists[best], results[best * count : (best + 1) * count])
-
-    def _settle_on(self, gains, results):
-        self._chosen = gains
+    def _settle_on(self, kind, gains, results):
+        self._kind, self._chosen = kind, gains
         self._unseen = [result["reward"] for result in results]
         self._worst = min(results, key=lambda result: result["reward"])
 
-    def _add(self, index, candidates, results, confirmed, spread):
+    def _add(self, index, candidates, results, spread, confirmed=(), confirmed_best=()):
         """Take down a generation."""
         rewards = [result["reward"] for result in results]
         best = int(np.argmax(rewards))
         if self.best is None or rewards[best] > self.best.reward:
-            self._chosen, self._worst = candidates[best], results[best]
+            self._kind, self._chosen = "best" if index else "start", candidates[best]
+            self._worst = results[best]
             fell = results[best]["fell_at"], results[best]["fell_measure"]
             self.best = Candidate(candidates[best], rewards[best], index, *fell)
         if self.success_at is None and rewards[best] >= self.settings.target:
             self.success_at = index
-        trials = results + (confirmed or [])
+        trials = [*results, *confirmed, *confirmed_best]
         self.generations.append(
             Generation(
                 index,
@@ -505,7 +517,8 @@ class Search:
                 sum(trial["seconds"] for trial in trials),
                 sum(trial["cpu"] for trial in trials),
                 self._wall - self._last_wall,
-                confirmed and [result["reward"] for result in confirmed],
+                [result["reward"] for result in confirmed] or None,
+                [result["reward"] for result in confirmed_best] or None,
             )
         )
         self._last_wall = self._wall
@@ -602,6 +615,7 @@ def _provenance(problem, outcome):
             "target": settings.target,
             "success_at": outcome.success_at,
             "confirmed_at": outcome.confirmed_at,
+            "chosen": outcome.chosen,
             "unseen_count": len(unseen),
             "unseen_mean": float(np.mean(unseen)) if unseen else None,
             "unseen_min": min(unseen) if unseen else None,

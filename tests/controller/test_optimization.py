@@ -108,11 +108,25 @@ def test_success_is_declared_and_confirmed(problem, start, landscape):
     first = next(g.index for g in outcome.history if g.best >= 1.2)
     assert outcome.success_at == first <= outcome.confirmed_at == outcome.history[-1].index
     assert len(outcome.unseen) == 8 and min(outcome.unseen) >= 1.2
-    assert outcome.history[-1].confirmed == outcome.unseen
+    last = outcome.history[-1]
+    by_the_best = outcome.chosen == "best"
+    assert outcome.unseen == (last.confirmed_best if by_the_best else last.confirmed)
+    assert by_the_best == (min(last.confirmed) < 1.2)
     figures = outcome.gains.tuned["figures"]
     assert outcome.gains.tuned["features"] == {"dual": 1.0}
     assert figures["unseen_min"] == min(outcome.unseen) and figures["success_at"] == first
     json.dumps(outcome.as_dict(), allow_nan=False)
+
+
+def test_the_best_is_confirmed_where_the_mean_lags(problem, start, landscape):
+    outcomes = []
+    for seed in range(6):
+        going = search(problem, start, target=1.15, seed=seed)
+        list(going.run())
+        outcomes.append(going.outcome())
+    assert {outcome.chosen for outcome in outcomes} == {"mean", "best"}
+    for outcome in outcomes:
+        assert outcome.ended == "confirmed" and min(outcome.unseen) >= 1.15
 
 
 def test_good_gains_need_no_search(problem, start, landscape):
@@ -227,14 +241,14 @@ def test_a_budget_ends_it(problem, start, landscape, monkeypatch):
 
 @pytest.mark.parametrize("batches", [1, 2, 5])
 def test_resumed_is_as_if_never_interrupted(problem, start, landscape, tmp_path, batches):
-    whole = search(problem, start, target=1.2)
+    whole = search(problem, start, target=1.4)
     list(whole.run())
     path = tmp_path / "search.json"
-    first = search(problem, start, path, target=1.2)
+    first = search(problem, start, path, target=1.4)
     while not path.exists() or len(json.loads(path.read_text())["batches"]) < batches:
         assert not first.poll()
     # Nothing but the file is left of the first.
-    second = search(problem, start, path, target=1.2)
+    second = search(problem, start, path, target=1.4)
     assert len(second.generations) == len(first.generations) > 0
     list(second.run())
     assert told(second.outcome()) == told(whole.outcome())
