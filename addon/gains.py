@@ -119,7 +119,7 @@ def tuning_words(gains):
     clip = text_of(tuned, "clip")
     if not clip:
         return ""
-    how = "Tuned on" if tuned.get("optimiser") else "Not tuned, tried on"
+    how = "Tuned on" if number_of(tuned, "optimiser", "generations") else "Not tuned, tried on"
     mass, height = (number_of(tuned, "body", key) for key in ("mass", "height"))
     body = f" for {height:.2f} m, {mass:.0f} kg" if mass and height else ""
     count, mean, least = (
