@@ -22,9 +22,25 @@ import pybullet_data
 
 from poise.addon import compat, keys, reference
 from poise.addon.shot import Shot, ShotOptions, versions
-from poise.controller import Character, Recording, Settings, Simulation, controller, legs, tracking
+from poise.controller import (
+    Character,
+    Gains,
+    Problem,
+    Recording,
+    Search,
+    SearchSettings,
+    Settings,
+    Simulation,
+    WorkerPool,
+    controller,
+    legs,
+    tracking,
+)
 from poise.controller.controller import Controller
+from poise.controller.trial import evaluate
+from poise.controller.workers import Remote
 from poise.controller.world import World
+from poise.experiments.clips import captured
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 5
@@ -222,6 +238,41 @@ def blender(scene):
     return reading, writing, whole
 
 
+def searches():
+    """{clip: wall times [s] from nothing to gains that are confirmed, with two processes}."""
+    times = {}
+    for name in ("arm", "stand", "single"):
+        problem = Problem(captured(name))
+        start = Gains.default(problem.character)
+        times[name] = []
+        for seed in range(3):
+            started = time.perf_counter()
+            with WorkerPool(2) as pool:
+                search = Search(problem, start, SearchSettings(seed=seed), pool)
+                list(search.run())
+                times[name].append(time.perf_counter() - started)
+            assert search.ended == "confirmed"
+    return times
+
+
+def generations(motion):
+    """Wall times [s] of 16 trials with one process, and with two, in turn: (ROUNDS, 2)."""
+    problem = Problem(motion)
+    payload, gains = problem.to_bytes(), Gains.default(problem.character).as_dict()
+    times = []
+    with WorkerPool(1) as one, WorkerPool(2) as two:
+        for turn in range(ROUNDS + 1):
+            row = []
+            for pool in (one, two):
+                started = time.perf_counter()
+                trials = [pool.submit(Remote(evaluate), payload, gains, i) for i in range(16)]
+                assert all("error" not in trial.result() for trial in trials)
+                row.append(time.perf_counter() - started)
+            if turn:  # the first starts the processes
+                times.append(row)
+    return times
+
+
 def curves():
     """Rounds of writing 150 curves of 600 keys [ms]."""
     times, frames = [], np.arange(600.0)
@@ -280,6 +331,20 @@ def main():
                 ["writing keys, per 1000 bone-frames [ms]", spread(writing, "{:.2f}")],
                 ["150 curves of 600 keys [ms]", spread(curves())],
                 ["a whole bake, 612 frames, read back [s]", spread(whole, "{:.2f}")],
+            ],
+        ),
+    ]
+    rounds = generations(motion)
+    ratios = [one / two for one, two in rounds]
+    lines += [
+        "",
+        *table(
+            ["tuning, two processes", "s"],
+            [
+                *([f"`{k}`: start to confirmed", spread(v)] for k, v in searches().items()),
+                ["a generation of `arm`, 16 trials of 20 s", spread([r[1] for r in rounds])],
+                ["the same with one process", spread([r[0] for r in rounds])],
+                ["one to two processes, ratio", spread(ratios, "{:.2f}")],
             ],
         ),
     ]
