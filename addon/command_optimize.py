@@ -7,6 +7,7 @@ goes on from there, however the one before ended. The shot is never saved.
 
 import json
 import logging
+import signal
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -197,10 +198,10 @@ def _outcome(options, shot, settings, checkpoint):
     if find_spec("cma") is None:
         raise PoiseError("The optimiser 'cma' is not installed: install it beside PyBullet.")
     problem = shot.problem({name: getattr(options, option) for option, name in _LIMITS.items()})
-    with _executor(options) as executor:
+    with _executor(options) as executor, _interrupts() as interrupts:
         search = Search(problem, shot.gains, settings, executor, checkpoint)
         try:
-            _follow(search, checkpoint)
+            _follow(search, checkpoint, interrupts)
         except (PoiseError, KeyboardInterrupt) as error:
             search.suspend()
             say("poise: stopped." if isinstance(error, KeyboardInterrupt) else f"poise: {error}")
@@ -214,8 +215,31 @@ def _outcome(options, shot, settings, checkpoint):
         return search.outcome()  # while there is an executor, which it may ask
 
 
-def _follow(search, checkpoint):
-    """Go on to the end, and tell of each generation."""
+@contextmanager
+def _interrupts():
+    """A list that Ctrl-C adds to. Raised at once, as it is only the second time, it would meet the
+    optimiser in the middle of its arithmetic, parts of which take any exception for their own."""
+    caught = []
+
+    def note(*_):
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(True)
+
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):  # ignored, as for what a script starts in the background
+        yield caught
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield caught
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _follow(search, checkpoint, interrupts):
+    """Go on to the end, and tell of each generation. Raises KeyboardInterrupt soon after there is
+    one in the list."""
     shown, warning, line = len(search.generations), "", LiveLine()
     if checkpoint.exists():
         say(f"Going on after generation {shown - 1}, which '{checkpoint}' keeps.")
@@ -223,6 +247,8 @@ def _follow(search, checkpoint):
     try:
         while not over:
             over = search.poll()
+            if interrupts and not over:
+                raise KeyboardInterrupt
             for generation in search.generations[shown:]:
                 line.say(_line(search, generation))
             shown = len(search.generations)

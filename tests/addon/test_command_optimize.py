@@ -16,7 +16,7 @@ import time
 import bpy
 import pytest
 
-from poise.addon import command_line
+from poise.addon import command_line, presets
 from poise.addon.command_files import claimed
 from poise.controller import optimization
 from poise.controller.exceptions import GainsError
@@ -130,7 +130,7 @@ def test_bake_uses_the_gains_bit_for_bit(shot):
 def test_bake_takes_a_preset(shot, name):
     report = shot.with_name("report.json")
     poise("bake", shot, "--frames=1:60", "--report", report, "--gains", name)
-    assert json.loads(report.read_text())["gains"]["tuned"]["clip"] == "single"
+    assert json.loads(report.read_text())["gains"]["tuned"]["clip"] == "knee_raises"
 
 
 def test_starts_from_a_file_a_preset_or_the_most_alike(shot, capsys):
@@ -181,18 +181,35 @@ class Killed(BaseException):
     """What the process would not have noticed."""
 
 
-def interrupted(shot, monkeypatch, error, at, *options):
-    """A search that ends with an error when a generation begins. Returns its status."""
+def interrupted(shot, monkeypatch, interrupt, at, *options):
+    """A search with a function that is called at every turn after a generation. Its status."""
     polls = optimization.Search.poll
 
     def poll(search):
         if len(search.generations) > at:
-            raise error
+            interrupt()
         return polls(search)
 
     with monkeypatch.context() as context:
         context.setattr(optimization.Search, "poll", poll)
         return optimize(shot, *options)
+
+
+def raises(error):
+    """A function that raises an error."""
+
+    def interrupt():
+        raise error
+
+    return interrupt
+
+
+@pytest.fixture
+def ctrl_c():
+    """A function that does what Ctrl-C does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
 
 
 def test_it_goes_on_where_it_was_killed(shot, monkeypatch, capsys):
@@ -201,7 +218,7 @@ def test_it_goes_on_where_it_was_killed(shot, monkeypatch, capsys):
     assert optimize(shot, "--output", whole, "--report", folder / "whole_report.json") == 3
     options = ("--output", folder / "gains.json", "--report", folder / "report.json")
     with pytest.raises(Killed):
-        interrupted(shot, monkeypatch, Killed, 1, *options)
+        interrupted(shot, monkeypatch, raises(Killed), 1, *options)
     checkpoint = folder / "gains.json.checkpoint"
     assert checkpoint.exists() and not (folder / "gains.json").exists()
     capsys.readouterr()
@@ -214,8 +231,15 @@ def test_it_goes_on_where_it_was_killed(shot, monkeypatch, capsys):
     assert not list(folder.glob("*.checkpoint*")) and not list(folder.glob("*.lock"))
 
 
-def test_ctrl_c_keeps_the_checkpoint(shot, monkeypatch, capsys):
-    assert interrupted(shot, monkeypatch, KeyboardInterrupt, 1) == 1
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_keeps_the_checkpoint(shot, monkeypatch, capsys, ctrl_c, times):
+    def interrupt():
+        for _ in range(times):
+            ctrl_c()
+        assert times == 1, "the second one does not wait for the end of the turn"
+
+    assert interrupted(shot, monkeypatch, interrupt, 1) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     checkpoint = shot.with_name("shot_gains.json.checkpoint")
     told = capsys.readouterr().err
     assert "poise: stopped." in told
@@ -228,7 +252,7 @@ def test_ctrl_c_keeps_the_checkpoint(shot, monkeypatch, capsys):
 
 def test_an_error_keeps_the_checkpoint(shot, monkeypatch, capsys):
     error = optimization.ExecutorError("The scheduler is gone: start it.")
-    assert interrupted(shot, monkeypatch, error, 0) == 1
+    assert interrupted(shot, monkeypatch, raises(error), 0) == 1
     told = capsys.readouterr().err
     assert "poise: The scheduler is gone: start it." in told and "the same command" in told
 
