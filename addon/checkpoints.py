@@ -2,18 +2,12 @@
 """Where the window keeps searches that have not ended, so that they can be resumed."""
 
 import contextlib
-import os
 import time
 from pathlib import Path
 
 import bpy
 
 from ..controller.exceptions import CheckpointError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    import msvcrt
 
 #: A search that nobody has resumed for this long [s] is forgotten.
 _LIFETIME = 30 * 24 * 3600.0
@@ -45,23 +39,3 @@ def forget_old(directory):
         with contextlib.suppress(OSError):  # another Blender may be as tidy
             if time.time() - path.stat().st_mtime > _LIFETIME:
                 path.unlink()
-
-
-@contextlib.contextmanager
-def locked(path):
-    """Own a checkpoint among all the Blenders that run; a crash gives it free.
-
-    Raises CheckpointError if another one owns it, OSError if it cannot be written.
-    """
-    with path.with_name(path.name + ".lock").open("ab") as file:
-        try:
-            if os.name == "nt":
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CheckpointError(
-                "Another Blender tunes this very clip with the same settings: wait for it, or "
-                "choose another seed."
-            ) from error
-        yield

@@ -3,17 +3,12 @@
 
 import json
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import bpy
 
 from ..controller.exceptions import PoiseError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    import msvcrt
 
 #: First bytes of a .blend file: plain, or compressed with gzip or Zstandard.
 SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
@@ -129,42 +124,3 @@ def write_json(path, content):
     text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
     with written(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
-
-
-@contextmanager
-def claimed(path):
-    """Be the only process that works towards a file. Raises FileError if another one does.
-
-    It is the system that holds the lock, so that a process that was killed leaves none.
-    """
-    lock = path.with_name(f"{path.name}.lock")
-    with _locked(lock, path):
-        try:
-            yield
-        finally:
-            with suppress(PermissionError):  # Windows keeps what is open
-                lock.unlink(missing_ok=True)
-
-
-def _locked(lock, path):
-    """The lock file, open and locked."""
-    while True:
-        try:
-            file = lock.open("ab")
-        except OSError as error:
-            raise FileError(f"'{lock}' cannot be written ({error.strerror}).") from None
-        try:
-            if os.name == "nt":
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise FileError(
-                f"Another process is working on '{path}': wait for it, or name another --output."
-            ) from None
-        # Whoever had it may have removed the file between the two steps.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
-                return file
-        file.close()

@@ -25,8 +25,9 @@ from ..controller.optimization import PARAMETRISATIONS, Search, SearchSettings
 from ..controller.workers import SerialExecutor, WorkerPool
 from . import presets
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
-from .command_files import check_target, claimed, open_shot, report_target, target, write_json
+from .command_files import check_target, open_shot, report_target, target, write_json
 from .command_progress import DONE, FAILED, MISSED, LiveLine, follow, say
+from .locks import claimed
 from .shot import Shot, units
 
 #: Look for finished trials this often [s].
@@ -123,12 +124,14 @@ def run(options):
         options.usage_error("--output is the shot itself: name a gains file")
     report_path = report_target(options, source, output, checkpoint)
     check_target(output, options.overwrite)
-    with claimed(output):
+    taken = f"Another process is working on '{output}': wait for it, or name another --output."
+    with claimed(output, taken):
         shot = _prepared_shot(options)
         outcome = _outcome(options, shot, settings, checkpoint)
         if outcome is None:
             return FAILED
         _write(outcome.gains, output)
+        checkpoint.unlink(missing_ok=True)
     if report_path:
         write_json(report_path, _report(shot, outcome, output))
     _tell(outcome, output)
@@ -203,7 +206,7 @@ def _outcome(options, shot, settings, checkpoint):
         try:
             _follow(search, checkpoint, interrupts)
         except (PoiseError, KeyboardInterrupt) as error:
-            search.suspend()
+            search.stop()
             say("poise: stopped." if isinstance(error, KeyboardInterrupt) else f"poise: {error}")
             if checkpoint.exists():
                 say(f"'{checkpoint}' keeps what is done: the same command goes on from there.")

@@ -12,6 +12,7 @@ results are taken in the order of the candidates, so that neither the number of 
 speed has any influence on what is found.
 """
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -283,8 +284,8 @@ class Search:
     def __init__(self, problem, start, settings, executor, checkpoint=None):
         """problem: trial.Problem. start: Gains to begin with, for the problem's character and
         balance mode. executor: takes the trials; it stays the caller's to shut down. checkpoint:
-        path of a file to resume from, if it is there, and to keep up to date until the search is
-        over. Raises CheckpointError if that file belongs to another search."""
+        path of a file to resume from, if it is there, and to keep up to date; `forget` removes it.
+        Raises CheckpointError if that file belongs to another search."""
         if start.balance != problem.settings.balance:
             raise GainsError(
                 f"The gains to start from are for the balance mode '{start.balance}', not "
@@ -322,14 +323,15 @@ class Search:
             self._finish("budget")
             return True
         until = time.monotonic() + _TURN
+        if self._features is None:
+            self._features = self._executor.submit(Remote(describe), self._payload)
         while len(self._futures) < len(self._batch) and time.monotonic() < until:
             gains, seed = self._batch[len(self._futures)]
             self._futures.append(
                 self._executor.submit(self._evaluate, self._payload, gains.as_dict(), seed)
             )
-        if self._features is None:
-            self._features = self._executor.submit(Remote(describe), self._payload)
-        if len(self._futures) == len(self._batch) and all(f.done() for f in self._futures):
+        handed_out = len(self._futures) == len(self._batch) and self._features.done()
+        if handed_out and all(future.done() for future in self._futures):
             self._take([_result(future) for future in self._futures])
             self._save()
         return self.ended is not None
@@ -343,20 +345,21 @@ class Search:
             if len(self._futures) == len(self._batch):
                 left = self._left()
                 wait(
-                    [future for future in self._futures if not future.done()],
+                    [f for f in (self._features, *self._futures) if not f.done()],
                     timeout=None if math.isinf(left) else max(0.0, left),
                     return_when=FIRST_COMPLETED,
                 )
         yield from self.generations[shown:]
 
     def stop(self):
-        """End now, and keep the best."""
+        """End now, with the best so far. Another Search can resume from the checkpoint."""
         self._finish("stopped")
 
-    def suspend(self):
-        """End now, and leave the checkpoint for another Search to resume."""
-        self._cancel_trials()
-        self.ended = self.ended or "stopped"
+    def forget(self):
+        """Remove the checkpoint: what was found is in safety, or not wanted."""
+        if self._checkpoint is not None:
+            with contextlib.suppress(OSError):  # it is in nobody's way
+                self._checkpoint.unlink(missing_ok=True)
 
     @property
     def progress(self):
@@ -395,7 +398,9 @@ class Search:
         if features is not None and features.done() and not features.cancelled():
             # Without the workers it is told without them.
             tuned |= {} if features.exception() else {"features": features.result()}
-        return dataclasses.replace(outcome, gains=dataclasses.replace(self._chosen, tuned=tuned))
+        # They are no longer the preset that they were made from.
+        gains = dataclasses.replace(self._chosen, tuned=tuned, name="", description="")
+        return dataclasses.replace(outcome, gains=gains)
 
     def _left(self):
         return math.inf if self.settings.budget is None else self.settings.budget - self._wall
@@ -408,8 +413,6 @@ class Search:
     def _finish(self, why):
         self.ended = self.ended or why
         self._cancel_trials()
-        if self._checkpoint is not None:
-            self._checkpoint.unlink(missing_ok=True)
 
     def _cancel_trials(self):
         for future in [*self._futures, *filter(None, [self._features])]:

@@ -178,7 +178,7 @@ class _Crew:
         with self.lock:
             self.ended = True
             self.close(cancel=True)
-            for process in self.processes:
+            for process in list(self.processes):  # which threads change meanwhile
                 process.kill()
 
 

@@ -14,6 +14,7 @@ from ...controller.measures import T_MAX
 from ...controller.optimization import Search
 from ...controller.workers import WorkerPool
 from .. import checkpoints, gains, session, tuning
+from ..locks import claimed
 from ..properties import redraw, redraw_sidebars, shot_options
 from ..shot import Shot
 from .job import Job, in_background, reading_stages
@@ -21,6 +22,10 @@ from .modal import JobOperator, poll_animated
 
 #: Simulate a preview for this long in each turn [s].
 _SLICE = 0.008
+_TAKEN = (
+    "Another Blender tunes this very clip with the same settings: wait for it, or choose another "
+    "seed."
+)
 #: Length of a trial [s].
 DURATION = T_MAX
 
@@ -69,7 +74,7 @@ class OptimizeJob(Job):
                 leave, folder, (problem, self.shot.gains, self._settings, pool)
             )
             leave.callback(self._preview.close)
-            leave.callback(self.search.suspend)
+            leave.callback(self.search.stop)
             if self.search.generations:
                 self.resumed_at = len(self.search.generations)
             while not self.search.poll():
@@ -100,7 +105,7 @@ class OptimizeJob(Job):
             return search
         path = folder / f"{search.key}.json"
         try:
-            leave.enter_context(checkpoints.locked(path))
+            leave.enter_context(claimed(path, _TAKEN))
         except OSError as error:
             self._warning = (
                 f"The checkpoint '{path}' cannot be written ({error.strerror}): the search goes "
@@ -143,6 +148,7 @@ class OptimizeJob(Job):
     def _finish(self):
         session.end(self)
         session.keep_outcome(self.scene_name, self.armature_name, self.outcome)
+        self.search.forget()
 
     # --- The preview ----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ import bpy
 import pytest
 
 from poise.addon import command_line, presets
-from poise.addon.command_files import claimed
+from poise.addon.locks import claimed
 from poise.controller import optimization
 from poise.controller.exceptions import GainsError
 from poise.controller.gains import Gains
@@ -370,7 +370,7 @@ LONG = "--generations=200"
 
 def test_a_second_process_for_the_same_output_is_refused(shot, capsys):
     gains = shot.with_name("shot_gains.json")
-    with claimed(gains):
+    with claimed(gains, "taken"):
         assert optimize(shot) == 1
     assert f"Another process is working on '{gains}': wait for it" in capsys.readouterr().err
     assert set(listing(shot.parent)) == {"shot.blend"}

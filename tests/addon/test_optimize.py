@@ -29,6 +29,7 @@ from poise.addon import (
     tuning_panel,
     tuning_plot,
 )
+from poise.addon.locks import claimed
 from poise.addon.operators import modal, optimize
 from poise.controller import workers
 from poise.controller.exceptions import ExecutorError, PoiseError
@@ -313,7 +314,7 @@ def test_another_blender_with_the_same_search(quick, armature, tmp_path):
     step_until(job, lambda: generations(job) > 1)
     job.cancel()
     (path,) = tmp_path.glob("*.json")
-    with checkpoints.locked(path):
+    with claimed(path, "taken"):
         job = new_job(armature)
         with pytest.raises(PoiseError, match="Another Blender tunes this very clip"):
             finish(job)

@@ -213,7 +213,9 @@ def test_stop_keeps_the_best_and_drops_the_rest(problem, start, landscape, tmp_p
     going.poll()
     assert executor.tasks and path.exists()
     going.stop()
-    assert going.poll() and not path.exists()
+    assert going.poll() and path.exists()
+    going.forget()
+    assert not path.exists()
     assert all(future.cancelled() for future, _, _ in executor.tasks)
     outcome = going.outcome()
     assert outcome.ended == "stopped" and outcome.unseen == []
@@ -252,17 +254,16 @@ def test_resumed_is_as_if_never_interrupted(problem, start, landscape, tmp_path,
     assert len(second.generations) == len(first.generations) > 0
     list(second.run())
     assert told(second.outcome()) == told(whole.outcome())
+    second.forget()
     assert not path.exists()
 
 
-def test_suspended_leaves_its_checkpoint(problem, start, landscape, tmp_path):
-    path = tmp_path / "search.json"
-    going = search(problem, start, path, target=2.0)
-    while len(going.generations) < 2:
-        going.poll()
-    going.suspend()
-    assert going.poll() and path.exists()
-    assert len(search(problem, start, path, target=2.0).generations) == 2
+def test_gains_found_have_no_name_but_tell_their_clip(problem, start, landscape):
+    going = search(problem, replace(start, name="Standing", description="…"), target=0.5)
+    list(going.run())
+    gains = going.outcome().gains
+    assert (gains.name, gains.description) == ("", "")
+    assert gains.tuned["features"] == {"dual": 1.0}
 
 
 def test_a_checkpoint_of_another_search(problem, start, landscape, tmp_path):
