@@ -160,7 +160,7 @@ def test_settings_become_options(armature):
     gains.choose(scene, "Standing")
     options = properties.shot_options(bpy.context, armature)
     assert (options.frames, options.mass) == ((5, 9), 42)
-    assert options.gains["tuned"]["clip"] == "stand"
+    assert options.gains["tuned"]["clip"] == "arm"
     assert options.balance is None, "a preset knows its own balance mode"
 
 
