@@ -14,9 +14,11 @@ speed has any influence on what is found.
 
 import contextlib
 import dataclasses
+import importlib
 import json
 import math
 import time
+import warnings
 from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -228,12 +230,17 @@ def _random(seed, *purpose):
     return np.random.default_rng(np.random.SeedSequence([seed, *purpose]))
 
 
+def load_cma():
+    """The module cma, which takes a second to load; only a search needs it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it misses a library for plots, which nobody wants here
+        return importlib.import_module("cma")
+
+
 class _Evolution:
     """One CMA-ES."""
 
     def __init__(self, space, settings, number):
-        import cma  # takes a second to load, and only a search needs it
-
         random = _random(settings.seed, _MUTATIONS, number)
         options = {
             "popsize": settings.population,
@@ -245,7 +252,8 @@ class _Evolution:
         if space.bounds is not None:
             options["bounds"] = space.bounds
         self._space = space
-        self._strategy = cma.CMAEvolutionStrategy(np.zeros(space.size), settings.spread, options)
+        kind = load_cma().CMAEvolutionStrategy
+        self._strategy = kind(np.zeros(space.size), settings.spread, options)
         self._asked = []
 
     def ask(self):

@@ -3,7 +3,6 @@
 
 import contextlib
 import copy
-import importlib
 import time
 
 import bpy
@@ -11,7 +10,7 @@ import bpy
 from ... import controller
 from ...controller.exceptions import CheckpointError, PoiseError
 from ...controller.measures import T_MAX
-from ...controller.optimization import Search
+from ...controller.optimization import Search, load_cma
 from ...controller.workers import WorkerPool
 from .. import checkpoints, gains, session, tuning
 from ..locks import claimed
@@ -177,7 +176,7 @@ class OptimizeJob(Job):
 def _load_optimiser():
     """Take the second that this takes, before it is needed."""
     try:
-        importlib.import_module("cma")
+        load_cma()
     except ImportError as error:
         raise PoiseError(
             f"The optimiser cannot be loaded ({error}): install Poise again, with its wheels."

@@ -254,7 +254,7 @@ def test_ablation_table_shows_what_is_lost_where_it_held():
 
 
 def _outcome(clip, kind, success_at, confirmed_at, unseen):
-    generation = Generation(0, [1.0], 1.0, 1.0, 1.0, 0.4, 20.0, 2.0, 1.0, None)
+    generation = Generation(0, [1.0], 1.0, 1.0, 1.0, 0.4, 20.0, 2.0, 1.0, None, None)
     return {
         "kind": kind,
         "clip": clip,
