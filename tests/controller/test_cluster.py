@@ -19,7 +19,7 @@ from poise.controller.simulation import Settings
 from poise.controller.trial import Problem, evaluate
 from poise.controller.workers import Remote, SerialExecutor
 
-PATIENCE = 60  # [s] at most, for what takes a moment
+PATIENCE = 180  # [s] at most, for what takes a moment, or a while on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,9 @@ def address(start_scheduler, start_workers):
 @pytest.fixture
 def executor(address, monkeypatch):
     monkeypatch.setattr(cluster, "_PATIENCE", PATIENCE)
-    with cluster.connect(address) as executor:
-        yield executor
+    executor = cluster.connect(address)
+    yield executor
+    executor.shutdown(cancel_futures=True)  # not to wait for what a failed test has left
 
 
 def result(future):
