@@ -36,6 +36,7 @@ from poise.controller.exceptions import ExecutorError, PoiseError
 from poise.controller.optimization import SearchSettings
 
 BUDGET = 0.005
+PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
 #: What no gains reach.
 TOO_HIGH = 1.99
 
@@ -115,7 +116,8 @@ def generations(job):
 
 def step_until(job, condition):
     """Work in small slices until a condition holds."""
-    for _ in range(5000):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
         if condition():
             return
         assert not job.step(BUDGET), "it finished too early"
@@ -706,7 +708,8 @@ def event(kind):
 
 
 def turn_until(window, operator, condition):
-    for _ in range(5000):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
         if condition():
             return
         assert operator.modal(window, event("TIMER")) == {"PASS_THROUGH"}
