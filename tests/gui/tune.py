@@ -39,6 +39,7 @@ def _open(driver, clip):
     yield from driver.open(clip)
     settings = bpy.context.scene.poise.tuning
     settings.target, settings.population, settings.workers = TOO_HIGH, 6, 1
+    settings.generations = 1000  # it ends when it is told to
     bpy.ops.ed.undo_push(message="Settings")
     yield 0.5
 
