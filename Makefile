@@ -43,7 +43,7 @@ help:
 	@echo "make clean  remove .venv and build"
 
 test: $(ready)
-	@echo "make test: running the tests with $$($(bin)/python -V); about 2 minutes."
+	@echo "make test: running the tests with $$($(bin)/python -V); about 3 minutes."
 	$(bin)/python -m pytest $(PYTEST_ARGS)
 
 slow: $(ready)
@@ -59,7 +59,7 @@ bench: $(ready)
 	$(bin)/python tests/bench.py
 
 figures: $(ready)
-	@echo "make figures: simulating and baking all captured clips; about 2 minutes."
+	@echo "make figures: simulating and baking all captured clips; about 3 minutes."
 	$(bin)/python tests/figures.py
 
 table3: $(ready)
