@@ -24,6 +24,16 @@ from .motion import Motion
 from .optimization import Search, SearchSettings
 from .recording import Recording
 from .reference import Reference
+from .scenario import (
+    Collider,
+    Push,
+    Scenario,
+    Solid,
+    Thing,
+    Throw,
+    random_pushes,
+    random_throws,
+)
 from .simulation import Settings, Simulation
 from .skeleton import LANDMARKS, SEGMENTS
 from .trial import Problem
@@ -36,6 +46,7 @@ __all__ = [
     "BakeError",
     "Character",
     "CheckpointError",
+    "Collider",
     "ExecutorError",
     "Gains",
     "GainsError",
@@ -43,9 +54,11 @@ __all__ = [
     "MotionError",
     "PoiseError",
     "Problem",
+    "Push",
     "Recording",
     "Reference",
     "RigError",
+    "Scenario",
     "Search",
     "SearchSettings",
     "SerialExecutor",
@@ -54,6 +67,11 @@ __all__ = [
     "Shape",
     "Simulation",
     "SimulationError",
+    "Solid",
+    "Thing",
+    "Throw",
     "WorkerPool",
     "measures_of_bake",
+    "random_pushes",
+    "random_throws",
 ]

@@ -61,11 +61,12 @@ def _share(x, y, a, b, least, most):
     return min(max(share, least), most)
 
 
-def press(force, torque, com, ground, left, right, load):
+def press(force, torque, com, grounds, left, right, load):
     """Forces of the floor on the feet that come closest to a wanted wrench on the body.
 
-    force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; ground: height
-    of the floor [m]; left, right: soles; load (2,): largest share of the weight of each foot.
+    force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; grounds (2,):
+    height of what is under each foot [m]; left, right: soles; load (2,): largest share of the
+    weight of each foot.
     The floor can only push, inside the soles and within friction. Where a force and a torque need
     a centre of pressure outside, the torque is kept and the horizontal force gives way: the body
     leans instead of spinning. Returns points, forces and moments, each (2, 3).
@@ -73,7 +74,8 @@ def press(force, torque, com, ground, left, right, load):
     fx, fy, fz = force
     tx, ty, tz = torque
     cx, cy, cz = com
-    height = max(cz - ground, 0.1)
+    left_ground, right_ground = grounds
+    height = max(cz - (left_ground + right_ground) / 2, 0.1)
     fz = max(fz, 1.0)
     wanted_x = cx - (ty + height * fx) / fz
     wanted_y = cy + (tx - height * fy) / fz
@@ -94,7 +96,7 @@ def press(force, torque, com, ground, left, right, load):
     tz = min(max(tz, -grip), grip)
     rest = 1 - share
     return (
-        np.array(((a[0], a[1], ground), (b[0], b[1], ground))),
+        np.array(((a[0], a[1], left_ground), (b[0], b[1], right_ground))),
         np.array(((share * fx, share * fy, share * fz), (rest * fx, rest * fy, rest * fz))),
         np.array(((0.0, 0.0, share * tz), (0.0, 0.0, rest * tz))),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from . import tracking
 from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, press
 from .legs import AXES, Legs
-from .stance import SIMULATED_CLEARANCE
+from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
 _INERTIA_PERIOD = 1 / 37.5
@@ -56,6 +56,7 @@ class Controller:
             self.period = self.balance_period * max(
                 1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
             )
+        self._grounds = [world.floor, world.floor]  # [m] under either foot
         self._legs_share = np.zeros(2 * AXES)
         self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
 
@@ -85,6 +86,8 @@ class Controller:
         if balancing:
             self._update_momentum(state)
             self.legs.update(state.positions, state.frames, state.angles)
+            if self.world.has_colliders:
+                self._grounds = self.world.supports()
             self._legs_share = self.balance(step, state)
         torques[self.legs.dofs] += self._legs_share
         np.maximum(torques, -self.limit, out=torques)
@@ -125,9 +128,12 @@ class Controller:
 
     def _standing(self):
         """[left, right] 1 for each foot that has a sole corner close to the floor, else 0."""
-        limit = self.ground + SIMULATED_CLEARANCE
         left, right = self.legs.soles
-        return [int(left[4] < limit), int(right[4] < limit)]
+        left_ground, right_ground = self._grounds
+        return [
+            int(left[4] < left_ground + SIMULATED_CLEARANCE),
+            int(right[4] < right_ground + SIMULATED_CLEARANCE),
+        ]
 
     def _wrench(self, step, state, count):
         """Force [N] and torque [N m] on the body, [x, y, z] each: SCA12, equations 12, 13 (with
@@ -136,6 +142,7 @@ class Controller:
         (x, y, z), (vx, vy, vz), (lx, ly, lz) = (reference.goals[step] - self._current).tolist()
         base_x, base_y = self._base(step)
         goal_x, goal_y = reference.base[step].tolist()
+        z += self._rise(step)
         position, velocity, trunk, momentum = self.weights[count]
         rx, ry, rz = rotation_vector(reference.pelvis[step] @ state.frame.T)
         force = [
@@ -150,13 +157,19 @@ class Controller:
         ]
         return force, torque
 
+    def _rise(self, step):
+        """How much higher [m] than in the reference the floor is under the feet that stand."""
+        support, (left, right) = self.reference.support[step], self._grounds
+        height = left if support == LEFT else right if support == RIGHT else (left + right) / 2
+        return height - self.ground
+
     def _base(self, step):
         """Base of support (SCA12, equation 9), by the stance of the reference."""
         support = self.reference.support[step]
         left, right = self.legs.soles
-        if support == 1:
+        if support == LEFT:
             return left[:2]
-        if support == 2:
+        if support == RIGHT:
             return right[:2]
         return (left[0] + right[0]) / 2, (left[1] + right[1]) / 2
 
@@ -179,7 +192,7 @@ class Controller:
             (force[0] + fx, force[1] + fy, force[2] + fz),
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),
             self.com.tolist(),
-            self.ground,
+            self._grounds,
             left[:4] + reach,
             right[:4] + reach,
             (left_load / most, right_load / most),

@@ -26,16 +26,22 @@ _WORDS = {
 class Recording:
     """Samples of one simulation, in the order of the motion's. n is how many there are."""
 
-    def __init__(self, character, motion, reference, measures):
-        count, dofs = len(reference), character.dofs
+    def __init__(self, character, motion, reference, measures, scenario):
+        count, dofs, things = len(reference), character.dofs, len(scenario.things)
         self.character, self.motion, self.reference = character, motion, reference
         self.measures = measures
+        #: What happened to the character.
+        self.scenario = scenario
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
         self._turns = np.zeros((count, len(SEGMENTS), 4))
         self._contacts = np.zeros((count, 2), bool)
         self._forces = np.zeros((count, 2, 3))
+        self._cops = np.full((count, 2, 3), np.nan)
+        self._thing_positions = np.full((count, things, 3), np.nan)
+        self._thing_turns = np.full((count, things, 4), np.nan)
+        self._residual = np.zeros((count, 6))
         self._stance = np.zeros(count, int)
         self._torques = np.zeros((count, dofs))
         self._com = np.zeros((count, 3))
@@ -50,15 +56,16 @@ class Recording:
     def __len__(self):
         return self._count
 
-    def add(self, sample, centres, turns, touch, forces, effort, torques):
-        """Append a sample: body centres (S, 3) and orientations (S, 4), which feet touch (2,),
-        forces on them (2, 3), summed and last torques. Returns False when a measure exceeds its
-        maximum."""
+    def add(self, sample, centres, turns, contacts, effort, torques):
+        """Append a sample: body centres (S, 3) and orientations (S, 4), what World.contacts gave,
+        summed and last torques. Returns False when a measure exceeds its maximum."""
+        touch, forces, cops = contacts
         com = self._shares @ centres
         self._centres[sample] = centres
         self._turns[sample] = turns
         self._contacts[sample] = touch
         self._forces[sample] = forces
+        self._cops[sample] = cops
         self._torques[sample] = torques
         self._com[sample] = com
         self._count = sample + 1
@@ -68,6 +75,11 @@ class Recording:
         self._stance[sample] = stance
         differs = stance != self.reference.stance[sample]
         return self.measures.add(pose, differs, slide, effort)
+
+    def add_things(self, sample, positions, turns):
+        """Take down where the things are: (T, 3) [m], (T, 4) w first; NaN if they are not yet."""
+        self._thing_positions[sample] = positions
+        self._thing_turns[sample] = turns
 
     def _feet(self, touch):
         """Stance state of the newest sample, and the horizontal speed of the feet that stand."""
@@ -81,6 +93,7 @@ class Recording:
             before = self._plans[foot] if sample else (x, y)
             speeds.append(math.dist(before, (x, y)) * self.motion.rate)
             near = lowest < self.character.ground + SIMULATED_CLEARANCE
+            near = near or (touch[foot] and bool(self.scenario.colliders))
             if near and (touch[foot] or speeds[foot] < SIMULATED_SPEED):
                 stance += bit
         self._plans = plans
@@ -126,6 +139,26 @@ class Recording:
     def contact_forces(self):
         """(n, 2, 3) force of the floor on the left and the right foot [N]."""
         return self._forces[: self._count]
+
+    @property
+    def cops(self):
+        """(n, 2, 3) centre of pressure under the left and the right foot [m]; NaN in the air."""
+        return self._cops[: self._count]
+
+    @property
+    def thing_positions(self):
+        """(n, T, 3) centres of mass of the scenario's things [m]; NaN before they start."""
+        return self._thing_positions[: self._count]
+
+    @property
+    def thing_rotations(self):
+        """(n, T, 4) orientations of the scenario's things, w first; NaN before they start."""
+        return self._thing_turns[: self._count]
+
+    @property
+    def residual(self):
+        """(n, 6) help from outside on the root: force [N] and torque [N m] in the world."""
+        return self._residual[: self._count]
 
     @property
     def stance(self):

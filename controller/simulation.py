@@ -14,6 +14,7 @@ from .legs import Legs
 from .measures import MAXIMA, Measures
 from .recording import Recording
 from .reference import Reference
+from .scenario import Scenario
 from .skeleton import SEGMENTS
 from .world import World
 
@@ -76,9 +77,10 @@ class Simulation:
     from 0 to the last one or to where a measure exceeded its maximum. `recording` grows with it.
     """
 
-    def __init__(self, character, motion, gains=None, settings=None, reference=None):
+    def __init__(self, character, motion, gains=None, settings=None, reference=None, scenario=None):
         """reference: what `Reference.build` gave for the same character, motion and settings, to
-        share it between simulations; None to build it."""
+        share it between simulations; None to build it. scenario: what happens to the character.
+        Raises SettingsError for a scenario that cannot be."""
         self.character = character
         self.motion = motion
         self.settings = settings or Settings()
@@ -88,7 +90,9 @@ class Simulation:
         )
         self.rate = self.reference.rate
         self.measures = Measures(motion.rate, self.settings.maxima)
-        self.recording = Recording(character, motion, self.reference, self.measures)
+        self.scenario = scenario or Scenario()
+        self.scenario.check()
+        self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.world = None
 
     def __len__(self):
@@ -97,7 +101,13 @@ class Simulation:
 
     def __iter__(self):
         started = time.perf_counter()
-        self.world = World(self.character, self.rate, Legs(self.character).segments)
+        self.world = World(
+            self.character,
+            self.rate,
+            Legs(self.character).segments,
+            self.scenario,
+            self.motion.rate,
+        )
         try:
             for sample in self._run():
                 self.recording.wall_time += time.perf_counter() - started
@@ -132,6 +142,7 @@ class Simulation:
         for sample in range(len(reference)):
             if sample:
                 for i in range(steps):
+                    world.advance(step / self.rate)
                     efforts[i] = controller.torques(step)
                     world.apply(efforts[i])
                     world.step()
@@ -151,6 +162,8 @@ class Simulation:
                 f"The simulation of '{self.motion.name}' blew up at frame "
                 f"{self.motion.frame(sample):g}, at the {worst}: lower the gains or raise the rate."
             )
-        touch, forces = world.contacts()
+        contacts = world.contacts()
+        if self.scenario.things:
+            self.recording.add_things(sample, *world.things())
         effort = float(np.abs(efforts).sum()) / len(efforts)
-        return self.recording.add(sample, centres, turns, touch, forces, effort, efforts[-1])
+        return self.recording.add(sample, centres, turns, contacts, effort, efforts[-1])

@@ -17,11 +17,12 @@ import numpy as np
 from . import exceptions
 from .character import Character
 from .clip_features import clip_features
-from .exceptions import PoiseError, SimulationError
+from .exceptions import PoiseError, SettingsError, SimulationError
 from .gains import Gains
 from .measures import T_MAX
 from .motion import Motion
 from .reference import Reference
+from .scenario import Scenario
 from .simulation import Settings, Simulation
 
 #: SCA12's motor noise [N m].
@@ -32,12 +33,23 @@ NOISE = 5.0
 class Problem:
     """What gains are tuned for: a clip, a body and the conditions of a trial.
 
-    mass: of the body [kg], None from its height.
+    mass: of the body [kg], None from its height. scenario: what happens in every trial.
+    disturbance: what else happens, drawn anew from each trial's seed: {"pushes": N} or
+    {"spheres": kg}, see `scenario.random_pushes` and `scenario.random_throws`.
     """
 
     motion: Motion
     mass: float | None = None
     settings: Settings = field(default_factory=lambda: Settings(duration=T_MAX, noise=NOISE))
+    disturbance: dict = field(default_factory=dict)
+    scenario: Scenario = field(default_factory=Scenario)
+
+    def __post_init__(self):
+        unknown = self.disturbance.keys() - {"pushes", "spheres"}
+        if unknown or not all(0 <= v < np.inf for v in self.disturbance.values()):
+            raise SettingsError(
+                "Random disturbances are 'pushes' [N] and 'spheres' [kg], from 0 up."
+            )
 
     @cached_property
     def character(self):
@@ -53,9 +65,12 @@ class Problem:
         )
 
     def simulation(self, gains, seed):
-        """A Simulation of this problem with these gains and this seed of the motor noise."""
-        settings = replace(self.settings, seed=seed)
-        return Simulation(self.character, self.motion, gains, settings, self.reference)
+        """A Simulation of this problem with these gains and this seed of the motor noise and of
+        the random disturbances."""
+        settings, reference = replace(self.settings, seed=seed), self.reference
+        duration = (len(reference) - 1) / self.motion.rate
+        scenario = self.scenario.with_drawn(self.disturbance, duration, seed)
+        return Simulation(self.character, self.motion, gains, settings, reference, scenario)
 
     def to_bytes(self):
         """The problem as bytes, the same for equal problems."""
@@ -67,6 +82,8 @@ class Problem:
             "frame_step": motion.frame_step,
             "mass": self.mass,
             "settings": asdict(self.settings),
+            "disturbance": self.disturbance,
+            "scenario": self.scenario.as_dict(),
         }
         buffer = io.BytesIO()
         np.savez(
@@ -90,7 +107,13 @@ class Problem:
                 header["first_frame"],
                 header["frame_step"],
             )
-        return cls(motion, header["mass"], Settings(**header["settings"]))
+        return cls(
+            motion,
+            header["mass"],
+            Settings(**header["settings"]),
+            header["disturbance"],
+            Scenario.from_dict(header["scenario"]),
+        )
 
 
 def digest(payload):

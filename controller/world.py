@@ -11,10 +11,18 @@ from itertools import chain
 import numpy as np
 import pybullet
 
-from .exceptions import SimulationError
+from .exceptions import SettingsError, SimulationError
 from .momentum import GRAVITY
-from .rotations import columns_from_bullet, quaternion_from_matrix
-from .skeleton import SEGMENTS
+from .rotations import (
+    columns_from_bullet,
+    exponential,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_vector,
+)
+from .scenario import Scenario
+from .skeleton import SEGMENT_INDEX, SEGMENTS
+from .stance import SIMULATED_CLEARANCE
 
 FRICTION = 1.0
 
@@ -23,6 +31,11 @@ _INNER_MASS = 0.0003
 _INNER_GYRATION = 0.1
 _RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result to 0.1 mm
 _FLOOR_SIZE = 1000.0  # [m]
+#: Mass [kg] of a collider on a path: so large that nothing moves it.
+_HEAVY = 1e6
+
+# What may touch what, as bits of Bullet's collision groups.
+_STATIC, _FOOT, _BODY, _THING = 1, 2, 4, 8
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _W_FIRST = [3, 0, 1, 2]
@@ -61,11 +74,16 @@ def _segment_link(joint):
 
 
 class World:
-    """A floor and one character. Built anew for every simulation, which makes runs repeatable."""
+    """A floor, one character and what its scenario adds. Built anew for every simulation, which
+    makes runs repeatable."""
 
-    def __init__(self, character, rate, leg_segments):
+    def __init__(self, character, rate, leg_segments, scenario=None, sample_rate=1.0):
+        """rate: steps per second [Hz]. leg_segments: indices of thigh, shin and foot of both legs.
+        sample_rate: of the colliders' paths [Hz]."""
         self.character = character
         self.rate = rate
+        self.scenario = scenario or Scenario()
+        self._sample_rate = sample_rate
         self._client = pybullet.connect(pybullet.DIRECT)
         if self._client < 0:
             raise SimulationError("PyBullet could not open another world: close some simulations.")
@@ -79,6 +97,9 @@ class World:
         )
         self._floor = self._make_floor()
         self._body = self._make_body()
+        self._colliders = [self._make_collider(c) for c in self.scenario.colliders]
+        self._moving = [i for i, c in enumerate(self.scenario.colliders) if c.moves]
+        self._things = {}  # number in the scenario: body
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
         self._leg_links = [self.links[segment] for segment in leg_segments]
         self.foot_links = [self.links[SEGMENTS.index(f"foot_{s}")] for s in "lr"]
@@ -109,10 +130,171 @@ class World:
             pybullet.GEOM_BOX, halfExtents=[_FLOOR_SIZE, _FLOOR_SIZE, 1], **self._keywords
         )
         floor = pybullet.createMultiBody(
-            0, slab, basePosition=[0, 0, self.character.ground - 1], **self._keywords
+            0, slab, basePosition=[0, 0, self.floor - 1], **self._keywords
         )
         self._change(floor, -1, lateralFriction=FRICTION)
+        self._group(floor, -1, _STATIC)
         return floor
+
+    @property
+    def floor(self):
+        """Height of the floor [m]."""
+        floor = self.scenario.floor
+        return float(self.character.ground if floor is None else floor)
+
+    def _group(self, body, link, group):
+        """Say what a body or link may touch."""
+        whole, own = self.scenario.whole_body, self.scenario.self_collision
+        masks = {
+            _STATIC: _FOOT | _THING | (_BODY if whole else 0),
+            _FOOT: _STATIC | _THING | (_FOOT | _BODY if own else 0),
+            _BODY: _THING | (_STATIC if whole else 0) | (_FOOT | _BODY if own else 0),
+            _THING: _STATIC | _FOOT | _BODY | _THING,
+        }
+        pybullet.setCollisionFilterGroupMask(body, link, group, masks[group], **self._keywords)
+
+    def _make_solid(self, solid):
+        """Bullet's number of a collision shape."""
+        if solid.kind == "sphere":
+            values = {"shapeType": pybullet.GEOM_SPHERE, "radius": solid.size[0]}
+        elif solid.kind == "box":
+            values = {"shapeType": pybullet.GEOM_BOX, "halfExtents": list(solid.size)}
+        else:
+            values = {
+                "shapeType": pybullet.GEOM_MESH,
+                "vertices": np.asarray(solid.vertices, float).tolist(),
+            }
+            if solid.kind == "mesh":
+                values["indices"] = np.asarray(solid.faces, int).ravel().tolist()
+                values["flags"] = pybullet.GEOM_FORCE_CONCAVE_TRIMESH
+        number = pybullet.createCollisionShape(**values, **self._keywords)
+        if number < 0:
+            raise SettingsError("PyBullet cannot take the shape of an object: simplify it.")
+        return number
+
+    def _make_collider(self, collider):
+        position, rotation = collider.positions, collider.rotations
+        if collider.moves:
+            position, rotation = position[0], rotation[0]
+        body = pybullet.createMultiBody(
+            _HEAVY if collider.moves else 0,
+            self._make_solid(collider.solid),
+            basePosition=list(position),
+            baseOrientation=_bullet(rotation),
+            **self._keywords,
+        )
+        self._change(body, -1, lateralFriction=collider.friction, linearDamping=0.0)
+        self._change(body, -1, angularDamping=0.0)
+        self._group(body, -1, _STATIC)
+        return body
+
+    def advance(self, time):
+        """Let the scenario happen in the step that begins at `time` [s]: pushes, things that
+        start, colliders that move."""
+        scenario = self.scenario
+        for push in scenario.pushes:
+            # By the part of the step in which it acts: the impulse is the same at any rate.
+            begin = max(time, push.start)
+            acts = min(time + 1 / self.rate, push.start + push.duration) - begin
+            if acts > 1e-9:
+                force = push.force_at(begin + acts / 2) * (acts * self.rate)
+                self.push(push.segment, force, push.point)
+        for number, thing in enumerate(scenario.things):
+            if number not in self._things and time >= thing.start:
+                self._things[number] = self._launch(thing)
+        for number in self._moving:
+            self._move(number, time)
+
+    def push(self, segment, force, point=None):
+        """A force (3,) [N] on a segment during the next step, at a point (3,) in the segment's
+        frame [m], None for its centre of mass."""
+        index = SEGMENT_INDEX[segment]
+        link = self.links[index]
+        if link < 0:
+            centre, turn = pybullet.getBasePositionAndOrientation(self._body, self._client)
+        else:
+            state = pybullet.getLinkState(self._body, link, physicsClientId=self._client)
+            centre, turn = state[0], state[5]
+        if point is not None:
+            arm = np.asarray(point) - self.character.centres[index]
+            centre = centre + matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ arm
+        pybullet.applyExternalForce(
+            self._body,
+            link,
+            np.asarray(force, float).tolist(),
+            list(centre),
+            pybullet.WORLD_FRAME,
+            **self._keywords,
+        )
+
+    def _launch(self, thing):
+        """Put a thing into the world, at the neck as it is now; Bullet's number of it."""
+        link = self.links[SEGMENT_INDEX["head"]]
+        state = pybullet.getLinkState(self._body, link, physicsClientId=self._client)
+        thing = thing.launched(state[4])
+        body = pybullet.createMultiBody(
+            thing.mass,
+            self._make_solid(thing.solid),
+            basePosition=list(thing.position),
+            baseOrientation=_bullet(thing.rotation),
+            **self._keywords,
+        )
+        self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
+        self._change(body, -1, lateralFriction=thing.friction, restitution=thing.restitution)
+        pybullet.resetBaseVelocity(body, list(thing.velocity), list(thing.spin), **self._keywords)
+        self._group(body, -1, _THING)
+        return body
+
+    def _move(self, number, time):
+        """Put a collider where its path has it at `time` [s], with the path's velocity."""
+        collider = self.scenario.colliders[number]
+        positions, rotations = np.asarray(collider.positions), np.asarray(collider.rotations)
+        at = min(time * self._sample_rate, len(positions) - 1.0)
+        low = min(int(at), len(positions) - 2)
+        before = matrix_from_quaternion(rotations[low])
+        after = matrix_from_quaternion(rotations[low + 1])
+        turn = rotation_vector(quaternion_from_matrix(after @ before.T))
+        step = positions[low + 1] - positions[low]
+        part = at - low
+        rotation = quaternion_from_matrix(matrix_from_quaternion(exponential(part * turn)) @ before)
+        moves = time * self._sample_rate < len(positions) - 1
+        velocity, spin = (step * self._sample_rate, turn * self._sample_rate) if moves else (0, 0)
+        body = self._colliders[number]
+        pybullet.resetBasePositionAndOrientation(
+            body, (positions[low] + part * step).tolist(), _bullet(rotation), **self._keywords
+        )
+        # Gravity would pull it down in the step: so much upwards beforehand.
+        lift = np.array([0, 0, GRAVITY / self.rate])
+        pybullet.resetBaseVelocity(
+            body, (velocity + lift).tolist(), (np.zeros(3) + spin).tolist(), **self._keywords
+        )
+
+    def supports(self):
+        """Height [m] of what is under the left and the right foot: the collider within the
+        clearance of a standing foot that is highest, else the floor."""
+        heights = [self.floor, self.floor]
+        for foot, link in enumerate(self.foot_links):
+            for collider in self._colliders:
+                points = pybullet.getClosestPoints(
+                    self._body, collider, SIMULATED_CLEARANCE, link, **self._keywords
+                )
+                heights[foot] = max([heights[foot], *(point[6][2] for point in points)])
+        return heights
+
+    @property
+    def has_colliders(self):
+        """Whether there is more to stand on than the floor."""
+        return bool(self._colliders)
+
+    def things(self):
+        """Positions (T, 3) [m] and orientations (T, 4), w first, of all things; NaN for those that
+        have not started."""
+        count = len(self.scenario.things)
+        positions, turns = np.full((count, 3), np.nan), np.full((count, 4), np.nan)
+        for number, body in self._things.items():
+            position, turn = pybullet.getBasePositionAndOrientation(body, self._client)
+            positions[number], turns[number] = position, np.array(turn)[_W_FIRST]
+        return positions, turns
 
     def _make_body(self):
         character = self.character
@@ -139,8 +321,8 @@ class World:
                 own = character.masses[joint.segment] - inner * (len(joint.axes) - 1)
                 moments = character.inertias[joint.segment]
                 collision = -1
-                if last and segment.startswith("foot"):
-                    collision = self._make_sole(shapes[segment], joint.segment)
+                if last and (segment.startswith("foot") or self.scenario.touches_body):
+                    collision = self._make_shape(shapes[segment], character.centres[joint.segment])
                 links["linkMasses"].append(own if last else inner)
                 links["linkCollisionShapeIndices"].append(collision)
                 links["linkPositions"].append(offset if i == 0 else [0, 0, 0])
@@ -154,9 +336,14 @@ class World:
                 parent = joint.first + i + 1
             numbers[joint.segment] = parent
         count = len(inertias)
+        base = -1
+        if self.scenario.touches_body:
+            base = self._make_shape(shapes["pelvis"], np.zeros(3))
         body = pybullet.createMultiBody(
             baseMass=character.masses[0],
+            baseCollisionShapeIndex=base,
             basePosition=[0, 0, 1],
+            flags=pybullet.URDF_USE_SELF_COLLISION if self.scenario.self_collision else 0,
             linkVisualShapeIndices=[-1] * count,
             linkInertialFrameOrientations=[[0, 0, 0, 1]] * count,
             linkJointTypes=[pybullet.JOINT_REVOLUTE] * count,
@@ -176,8 +363,11 @@ class World:
                     jointUpperLimit=limits[1],
                     **self._keywords,
                 )
-        for foot in ("foot_l", "foot_r"):
-            change(body, numbers[SEGMENTS.index(foot)] - 1, lateralFriction=FRICTION)
+        for index, number in numbers.items():
+            foot = SEGMENTS[index].startswith("foot")
+            self._group(body, number - 1, _FOOT if foot else _BODY)
+            if foot or self.scenario.touches_body:
+                change(body, number - 1, lateralFriction=FRICTION)
         # Bullet's joints brake on their own unless told not to.
         pybullet.setJointMotorControlArray(
             body,
@@ -188,13 +378,20 @@ class World:
         )
         return body
 
-    def _make_sole(self, shape, segment):
-        return pybullet.createCollisionShape(
-            pybullet.GEOM_BOX,
-            halfExtents=shape.size,
-            collisionFramePosition=np.add(shape.position, self.character.centres[segment]),
-            **self._keywords,
-        )
+    def _make_shape(self, shape, centre):
+        """Bullet's number of a segment's shape. centre: (3,) centre of mass in the link's frame."""
+        place = {
+            "collisionFramePosition": np.add(shape.position, centre),
+            "collisionFrameOrientation": _bullet(shape.rotation),
+        }
+        if shape.kind == "box":
+            solid = {"shapeType": pybullet.GEOM_BOX, "halfExtents": shape.size}
+        elif shape.kind == "sphere":
+            solid = {"shapeType": pybullet.GEOM_SPHERE, "radius": shape.size[0]}
+        else:
+            radius, length = shape.size
+            solid = {"shapeType": pybullet.GEOM_CAPSULE, "radius": radius, "height": length}
+        return pybullet.createCollisionShape(**solid, **place, **self._keywords)
 
     def reset(self, root, frame, linear, angular, angles, speeds):
         """Put the body in a pose: pelvis joint position (3,), frame (3, 3), velocities of the
@@ -209,6 +406,18 @@ class World:
         )
         for link in self._dofs:
             pybullet.resetJointState(self._body, link, angles[link], speeds[link], **self._keywords)
+        if self.scenario.self_collision:
+            self._allow_overlaps()
+
+    def _allow_overlaps(self):
+        """Let neighbours and parts that overlap in this pose do so: they belong together."""
+        links = list(self.links.values())
+        pairs = {(links[j.segment], links[j.parent]) for j in self.character.joints}
+        pybullet.performCollisionDetection(**self._keywords)
+        for point in pybullet.getContactPoints(self._body, self._body, **self._keywords):
+            pairs.add((point[3], point[4]))
+        for one, other in pairs:
+            pybullet.setCollisionFilterPair(self._body, self._body, one, other, 0, **self._keywords)
 
     def state(self, legs=True):
         """The body's State now, with or without what only the balance needs of the legs."""
@@ -269,19 +478,31 @@ class World:
         pybullet.stepSimulation(self._client)
 
     def contacts(self):
-        """Which feet touch the floor, [bool, bool], and the force on each, [[x, y, z], ...] [N]."""
+        """Which feet touch the floor or a collider, [bool, bool]; the force on each,
+        [[x, y, z], ...] [N]; the centre of pressure under each, [[x, y, z], ...] [m], NaN without
+        contact."""
         forces = [[0.0] * 3, [0.0] * 3]
+        moments = [[0.0] * 3, [0.0] * 3]
+        loads = [0.0, 0.0]
         touch = [False, False]
-        points = pybullet.getContactPoints(self._body, self._floor, physicsClientId=self._client)
-        for point in points:
-            if point[3] not in self.foot_links:
-                continue
-            foot = self.foot_links.index(point[3])
-            touch[foot] = True
-            for size, axis in ((9, 7), (10, 11), (12, 13)):
+        for ground in (self._floor, *self._colliders):
+            points = pybullet.getContactPoints(self._body, ground, physicsClientId=self._client)
+            for point in points:
+                if point[3] not in self.foot_links:
+                    continue
+                foot = self.foot_links.index(point[3])
+                touch[foot] = True
+                loads[foot] += point[9]
                 for i in range(3):
-                    forces[foot][i] += point[size] * point[axis][i]
-        return touch, forces
+                    moments[foot][i] += point[9] * point[5][i]
+                for size, axis in ((9, 7), (10, 11), (12, 13)):
+                    for i in range(3):
+                        forces[foot][i] += point[size] * point[axis][i]
+        cops = [
+            [value / load for value in moment] if load > 0 else [np.nan] * 3
+            for moment, load in zip(moments, loads, strict=True)
+        ]
+        return touch, forces, cops
 
     def body_transforms(self):
         """Centres of mass (S, 3) [m] and orientations (S, 4), w first, of all segments."""

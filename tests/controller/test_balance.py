@@ -19,7 +19,7 @@ def wrench_of(points, forces, moments, com=COM):
 
 
 def pressed(force, torque, load=(1.0, 1.0), left=LEFT, right=RIGHT, com=COM):
-    return press(list(force), list(torque), com.tolist(), 0.0, left, right, load)
+    return press(list(force), list(torque), com.tolist(), (0.0, 0.0), left, right, load)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -146,14 +146,15 @@ def test_a_simulation_that_is_the_reference_bakes_the_reference(swinging):
     character = Character.from_motion(swinging)
     simulation = Simulation(character, swinging)
     raw = simulation.reference.raw
-    recording = Recording(character, swinging, simulation.reference, simulation.measures)
+    recording = Recording(
+        character, swinging, simulation.reference, simulation.measures, simulation.scenario
+    )
     for i in range(len(swinging)):
         recording.add(
             i,
             raw.centres[i],
             quaternion_from_matrix(raw.frames[i]),
-            [True, True],
-            np.zeros((2, 3)),
+            ([True, True], np.zeros((2, 3)), np.full((2, 3), np.nan)),
             0.0,
             np.zeros(character.dofs),
         )
