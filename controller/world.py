@@ -213,7 +213,7 @@ class World:
         if link < 0:
             centre, turn = pybullet.getBasePositionAndOrientation(self._body, self._client)
         else:
-            state = pybullet.getLinkState(self._body, link, physicsClientId=self._client)
+            state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
             centre, turn = state[0], state[5]
         if point is not None:
             arm = np.asarray(point) - self.character.centres[index]
@@ -230,7 +230,7 @@ class World:
     def _launch(self, thing):
         """Put a thing into the world, at the neck as it is now; Bullet's number of it."""
         link = self.links[SEGMENT_INDEX["head"]]
-        state = pybullet.getLinkState(self._body, link, physicsClientId=self._client)
+        state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
         thing = thing.launched(state[4])
         body = pybullet.createMultiBody(
             thing.mass,
@@ -426,8 +426,8 @@ class World:
         linear, angular = pybullet.getBaseVelocity(self._body, client)
         joints = pybullet.getJointStates(self._body, self._dofs, client)
         transforms = [position + turn]
-        if legs:
-            links = pybullet.getLinkStates(self._body, self._leg_links, 0, 0, client)
+        if legs:  # the last 1: without it, links are where they were a step ago
+            links = pybullet.getLinkStates(self._body, self._leg_links, 0, 1, client)
             transforms += [link[4] + link[5] for link in links]
         angles, rates, _, _ = zip(*joints, strict=True)
         return State(np.array(transforms), np.array(angles), np.array(angular + linear + rates))
@@ -507,7 +507,7 @@ class World:
     def body_transforms(self):
         """Centres of mass (S, 3) [m] and orientations (S, 4), w first, of all segments."""
         position, orientation = pybullet.getBasePositionAndOrientation(self._body, self._client)
-        links = pybullet.getLinkStates(self._body, self._segment_links, 0, 0, self._client)
+        links = pybullet.getLinkStates(self._body, self._segment_links, 0, 1, self._client)
         positions = np.array([position, *(link[0] for link in links)])
         turns = np.array([orientation, *(link[5] for link in links)])
         return positions, turns[:, _W_FIRST]

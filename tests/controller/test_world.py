@@ -54,6 +54,20 @@ def bodies(world):
     return np.array(masses), centres, linear, angular, np.array(inertias)
 
 
+def test_links_are_where_the_base_is_after_a_step(world):
+    """Bullet keeps the links of the step before unless it is told to compute them."""
+    throw(world)
+    for _ in range(5):
+        world.step()
+    state, character = world.state(), world.character
+    root = state.root - state.frame @ character.centres[0]
+    joints, frames = character.forward(root[None], state.frame[None], state.angles[None])
+    centres, _ = world.body_transforms()
+    assert np.abs(centres - character.body_centres(joints, frames)[0]).max() < 1e-9
+    legs = Legs(character).segments
+    assert np.abs(state.positions - joints[0, legs]).max() < 1e-9
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_forward_kinematics_agree_with_the_engine(world, seed):
     pose = throw(world, seed)
