@@ -31,6 +31,8 @@ class Controller:
         stiffness, damping = gains.per_dof(character)
         self.step = 1 / reference.rate
         self.tracker = tracking.make(settings.tracking, stiffness, damping, self.step)
+        #: physics_weights.Hold, where not all of the body is simulated throughout.
+        self.hold = None
         self.legs = Legs(character)
         self.weights = {1: gains.single.tolist(), 2: gains.dual.tolist()}
         self.mass = character.mass
@@ -74,13 +76,18 @@ class Controller:
             bias += known
         else:
             known = -bias
-        torques = self.tracker.torques(
-            state.angles,
-            state.speeds[6:],
-            reference.angles[step + 1],
-            reference.speeds[step + 1],
-            known,
-        )
+        if self.hold is None:
+            limit = self.limit
+            torques = self.tracker.torques(
+                state.angles,
+                state.speeds[6:],
+                reference.angles[step + 1],
+                reference.speeds[step + 1],
+                known,
+            )
+        else:
+            limit = self.hold.limits(step, self.limit)
+            torques = self.hold.torques(step, state, known)
         if self.feedforward:
             torques += bias[6:]
         if balancing:
@@ -90,8 +97,8 @@ class Controller:
                 self._grounds = self.world.supports()
             self._legs_share = self.balance(step, state)
         torques[self.legs.dofs] += self._legs_share
-        np.maximum(torques, -self.limit, out=torques)
-        np.minimum(torques, self.limit, out=torques)
+        np.maximum(torques, -limit, out=torques)
+        np.minimum(torques, limit, out=torques)
         if self.noise:
             torques += self.random.uniform(-self.noise, self.noise, len(torques))
         return torques
@@ -101,7 +108,7 @@ class Controller:
         in the pelvis frame is (H[2, 4], H[0, 5], H[1, 3]) / m."""
         inertia = self.world.mass_matrix(state.angles)
         self.inertia = inertia
-        self.tracker.refresh(inertia)
+        (self.hold or self.tracker).refresh(inertia)
         self._root_rows = inertia[:6].copy()
         self._local[0] = inertia[2, 4], inertia[0, 5], inertia[1, 3]
         self._local[0] /= self.mass
@@ -144,6 +151,11 @@ class Controller:
         goal_x, goal_y = reference.base[step].tolist()
         z += self._rise(step)
         position, velocity, trunk, momentum = self.weights[count]
+        if self.hold is not None:
+            # Where the root is held, the balance's goals are met: it would only fight the hold.
+            share = self.hold.weights.root[step]
+            position, velocity = share * position, share * velocity
+            trunk, momentum = share * trunk, share * momentum
         rx, ry, rz = rotation_vector(reference.pelvis[step] @ state.frame.T)
         force = [
             position * (x + base_x - goal_x) + velocity * vx,

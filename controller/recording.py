@@ -32,6 +32,8 @@ class Recording:
         self.measures = measures
         #: What happened to the character.
         self.scenario = scenario
+        #: physics_weights.PhysicsWeights, where not all of the body is simulated throughout.
+        self.weights = None
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -74,7 +76,14 @@ class Recording:
         stance, slide = self._feet(touch)
         self._stance[sample] = stance
         differs = stance != self.reference.stance[sample]
+        if self.weights:  # a body that is held follows the animation, whatever that does
+            share = self.weights.regions["root"][sample]
+            pose, slide, differs = share * pose, share * slide, share * differs
         return self.measures.add(pose, differs, slide, effort)
+
+    def add_help(self, sample, wrench):
+        """Take down the mean force and torque (6,) from outside since the last sample."""
+        self._residual[sample] = wrench
 
     def add_things(self, sample, positions, turns):
         """Take down where the things are: (T, 3) [m], (T, 4) w first; NaN if they are not yet."""
@@ -229,6 +238,8 @@ class Recording:
         turns = self._frames @ np.swapaxes(raw, -1, -2)
         for side in SIDES:
             self._correct_leg(turns, side)
+        if self.weights:
+            turns = self.weights.blended(turns, self.motion.rate)
         return quaternion_from_matrix(turns)
 
     def _correct_leg(self, turns, side):
@@ -251,7 +262,8 @@ class Recording:
 
     def root_displacement(self):
         """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
-        return self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
+        apart = self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
+        return self.weights.blended_root(apart, self.motion.rate) if self.weights else apart
 
     def summary(self):
         """Figures of `measures.md` for this simulation, by name."""
@@ -265,7 +277,8 @@ class Recording:
         result["fell_measure"] = self.fell_measure
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
-        result["residual"] = 0.0
+        result["residual"] = float(np.linalg.norm(self.residual[:, :3], axis=1).mean())
+        result["residual_torque"] = float(np.linalg.norm(self.residual[:, 3:], axis=1).mean())
         result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
         return result
 

@@ -157,7 +157,7 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
     count = (len(raw_trajectory) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
     at = np.minimum(np.arange(count) / steps, len(raw_trajectory) - 1)
     nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
-    angles, velocities = _hermite(smooth.angles, speeds, at, sample_rate)
+    angles, velocities = hermite(smooth.angles, speeds, at, sample_rate)
 
     def linear(values):
         return _linear(values, at)
@@ -216,7 +216,7 @@ def _unit_linear(frames, at):
     return unit(_linear(continuous(quaternion_from_matrix(frames)), at))
 
 
-def _hermite(values, slopes, at, rate):
+def hermite(values, slopes, at, rate):
     """Cubic interpolation of (F, n) values with known slopes, and its own slopes."""
     low = np.minimum(at.astype(int), len(values) - 2)
     x = (at - low)[:, None]

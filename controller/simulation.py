@@ -12,6 +12,7 @@ from .exceptions import SettingsError, SimulationError
 from .gains import BALANCE_MODES, Gains
 from .legs import Legs
 from .measures import MAXIMA, Measures
+from .physics_weights import Hold, PhysicsWeights
 from .recording import Recording
 from .reference import Reference
 from .scenario import Scenario
@@ -92,7 +93,16 @@ class Simulation:
         self.measures = Measures(motion.rate, self.settings.maxima)
         self.scenario = scenario or Scenario()
         self.scenario.check()
+        self.weights = PhysicsWeights.build(
+            character, motion, self.reference, self.scenario.weights
+        )
+        if self.weights and self.settings.tracking != "stable_pd":
+            raise SettingsError(
+                "Physics weights below 1 need the tracking mode 'stable_pd': choose that one, or "
+                "simulate the whole body."
+            )
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
+        self.recording.weights = self.weights
         self.world = None
 
     def __len__(self):
@@ -136,17 +146,27 @@ class Simulation:
             reference.angles[0],
             reference.speeds[0],
         )
+        if self.weights:
+            stiffness, damping = self.gains.per_dof(self.character)
+            controller.hold = Hold(
+                self.character, reference, self.weights, stiffness, damping, lift
+            )
         steps = reference.steps_per_sample
-        efforts = np.zeros((steps, self.character.dofs))
+        efforts, helps = np.zeros((steps, self.character.dofs)), np.zeros((steps, 6))
         step = 0
         for sample in range(len(reference)):
             if sample:
                 for i in range(steps):
                     world.advance(step / self.rate)
                     efforts[i] = controller.torques(step)
+                    if controller.hold:
+                        helps[i] = controller.hold.residual
+                        world.hold(helps[i])
                     world.apply(efforts[i])
                     world.step()
                     step += 1
+            if self.weights:
+                self.recording.add_help(sample, helps.mean(0))
             if not self._record(sample, efforts):
                 yield sample
                 return
@@ -165,5 +185,8 @@ class Simulation:
         contacts = world.contacts()
         if self.scenario.things:
             self.recording.add_things(sample, *world.things())
-        effort = float(np.abs(efforts).sum()) / len(efforts)
+        spent = np.abs(efforts)
+        if self.weights:  # what holds a joint to the animation is no torque of the body's
+            spent = spent * self.weights.joints[sample * len(efforts)]
+        effort = float(spent.sum()) / len(efforts)
         return self.recording.add(sample, centres, turns, contacts, effort, efforts[-1])

@@ -227,6 +227,15 @@ class World:
             **self._keywords,
         )
 
+    def hold(self, wrench):
+        """Help from outside during the next step: force [N] and torque [N m] (6,) on the pelvis,
+        at its centre of mass, in the world."""
+        centre, _ = pybullet.getBasePositionAndOrientation(self._body, self._client)
+        force, torque = wrench[:3].tolist(), wrench[3:].tolist()
+        frame = pybullet.WORLD_FRAME
+        pybullet.applyExternalForce(self._body, -1, force, centre, frame, self._client)
+        pybullet.applyExternalTorque(self._body, -1, torque, frame, self._client)
+
     def _launch(self, thing):
         """Put a thing into the world, at the neck as it is now; Bullet's number of it."""
         link = self.links[SEGMENT_INDEX["head"]]
