@@ -3,11 +3,9 @@
 
 import contextlib
 import time
-from pathlib import Path
-
-import bpy
 
 from ..controller.exceptions import CheckpointError
+from .folders import user_folder
 
 #: A search that nobody has resumed for this long [s] is forgotten.
 _LIFETIME = 30 * 24 * 3600.0
@@ -15,22 +13,7 @@ _LIFETIME = 30 * 24 * 3600.0
 
 def folder():
     """The user's folder of checkpoints, made if need be. Raises CheckpointError."""
-    package = __package__.rpartition(".")[0]
-    try:
-        if package.startswith("bl_ext."):
-            found = bpy.utils.extension_path_user(package, path="tuning", create=True)
-        else:
-            found = bpy.utils.user_resource("DATAFILES", path="poise/tuning", create=True)
-    except OSError as error:
-        raise CheckpointError(
-            f"The folder '{error.filename}' for checkpoints cannot be made ({error.strerror}): "
-            "make room, or change its rights."
-        ) from error
-    if not found:
-        raise CheckpointError(
-            "Blender gives no folder for checkpoints: check the rights of its settings."
-        )
-    return Path(found)
+    return user_folder("tuning", "DATAFILES", "checkpoints", CheckpointError)
 
 
 def forget_old(directory):

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-import bpy
-
 from ..controller import Gains, GainsError, clip_features
+from . import folders
 
 SHIPPED = Path(__file__).resolve().parent.parent / "presets" / "gains"
 
@@ -114,19 +113,7 @@ def import_file(path):
 def user_folder(create=False):
     """Where the user's presets are, kept over updates of Poise. Raises GainsError if it cannot be
     made."""
-    package = __package__.rpartition(".")[0]
-    try:
-        if package.startswith("bl_ext."):
-            folder = bpy.utils.extension_path_user(package, path="gains", create=create)
-        else:
-            folder = bpy.utils.user_resource("CONFIG", path="poise/gains", create=create)
-    except OSError as error:
-        raise GainsError(
-            f"The folder '{error.filename}' for presets cannot be made ({error.strerror})."
-        ) from error
-    if not folder:
-        raise GainsError("Blender gives no folder for presets: check the rights of its settings.")
-    return Path(folder)
+    return folders.user_folder("gains", "CONFIG", "presets", GainsError, create)
 
 
 def clean_name(name):

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import poise
+from poise.addon import folders, gains_panel, presets, properties, session
 from poise.addon import gains as scene_gains
-from poise.addon import gains_panel, presets, properties, session
 from poise.addon.operators.job import InspectJob, SimulateJob
 from poise.controller import Gains, GainsError
 from poise.controller.adult import adult
@@ -179,7 +179,7 @@ def test_an_extension_has_a_folder_of_its_own(monkeypatch, tmp_path):
         asked.update(package=package, path=path, create=create)
         return str(tmp_path)
 
-    monkeypatch.setattr(presets, "__package__", "bl_ext.user_default.poise.addon")
+    monkeypatch.setattr(folders, "__package__", "bl_ext.user_default.poise.addon")
     monkeypatch.setattr(bpy.utils, "extension_path_user", extension_path_user)
     assert presets.user_folder(create=True) == Path(tmp_path)
     assert asked == {"package": "bl_ext.user_default.poise", "path": "gains", "create": True}
