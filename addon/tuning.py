@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of a search for gains, `scene.poise.tuning`, and its outcome in words."""
 
-import os
-
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..controller.measures import MAXIMA
 from ..controller.optimization import SearchSettings
-
-
-def processors():
-    """How many processes this machine runs at once."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
+from ..controller.workers import processors
 
 _DEFAULTS = SearchSettings()
 

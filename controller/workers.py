@@ -80,6 +80,13 @@ class SerialExecutor(Executor):
         return future
 
 
+def processors():
+    """How many processes this machine runs at once."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class WorkerPool(Executor):
     """Persistent processes on this machine, clean ones: started by file, without Blender, one
     thread each, at a lower priority than the caller.
@@ -92,7 +99,7 @@ class WorkerPool(Executor):
     def __init__(self, workers=None):
         """workers: how many; None for as many as there are processors. A process starts when there
         is a task for it. Raises SettingsError if there are none to be."""
-        workers = _processors() if workers is None else workers
+        workers = processors() if workers is None else workers
         if workers < 1:
             raise SettingsError(f"A pool of {workers} workers can do nothing: give 1 or more.")
         self._crew = _Crew()
@@ -139,12 +146,6 @@ class WorkerPool(Executor):
     def _join(self):
         for thread in self._threads:
             thread.join()
-
-
-def _processors():
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Crew:
