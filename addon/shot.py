@@ -17,13 +17,13 @@ import platform
 import time
 import tomllib
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import bpy
 import numpy as np
 
 from .. import controller
+from ..controller import world
 from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.trial import NOISE, Problem
@@ -427,20 +427,10 @@ def versions():
     return {
         "poise": poise,
         "blender": bpy.app.version_string,
-        "pybullet": _pybullet_version(),
+        "pybullet": world.version(),
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
-
-
-def _pybullet_version():
-    """Version of PyBullet, which the module itself does not know."""
-    for name in ("pybullet-arm64", "pybullet"):
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            continue
-    return "unknown"
 
 
 def _plain(value):

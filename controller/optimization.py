@@ -21,11 +21,12 @@ import time
 import warnings
 from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
+from . import world
 from .exceptions import CheckpointError, ExecutorError, GainsError, SettingsError
 from .gains import LIMIT, WEIGHTS, Gains
 from .trial import describe, digest, evaluate, raise_error
@@ -636,13 +637,7 @@ def _provenance(problem, outcome):
 
 def _engine():
     """What computes: results are the same bit for bit only where these are."""
-    found = {"numpy": np.__version__, "cma": version("cma")}
-    for name in ("pybullet-arm64", "pybullet"):
-        try:
-            return found | {"pybullet": version(name)}
-        except PackageNotFoundError:
-            continue
-    return found
+    return {"numpy": np.__version__, "cma": version("cma"), "pybullet": world.version()}
 
 
 def _result(future):

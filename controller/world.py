@@ -6,6 +6,8 @@ freedom: joints of several axes are stacks of hinges with light links between th
 Bullet's ball joints have no limits and take torques in the parent's frame.
 """
 
+import contextlib
+from importlib import metadata
 from itertools import chain
 
 import numpy as np
@@ -531,5 +533,8 @@ class World:
 
 
 def version():
-    """PyBullet's API number, for reports."""
-    return str(pybullet.getAPIVersion())
+    """Version of PyBullet's package, which the module itself does not know."""
+    for name in ("pybullet-arm64", "pybullet"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return metadata.version(name)
+    return "unknown"
