@@ -168,7 +168,7 @@ class Factors:
 
     bounds = None
 
-    def __init__(self, start, _character):
+    def __init__(self, start):
         self._start = start
         self._vector = _vector(start)
         self.size = len(self._vector)
@@ -184,7 +184,7 @@ class Ranges:
 
     _FIRST = {"stiffness": (200, 500), "damping": (20, 50), "force": (300, 600), "turn": (100, 200)}
 
-    def __init__(self, start, character):
+    def __init__(self, start):
         self._start = start
         n = len(start.names)
         kinds = ["stiffness"] * n + ["damping"] * n + ["force", "force", "turn", "turn"] * 2
@@ -310,7 +310,7 @@ class Search:
         self.warning = ""
         self.doing = ""
         self._chosen, self._kind, self._unseen, self._worst = start, "start", [], {}
-        self._batch, self._futures, self._taken = [], [], []
+        self._futures, self._taken = [], []
         self._features = None
         self._wall, self._last_wall = 0.0, 0.0
         self._clock = None
@@ -442,7 +442,7 @@ class Search:
         if self._passed("start", self.start, 0, results[1:]):
             return "confirmed"
         kind = {"factors": Factors, "ranges": Ranges}[settings.parametrisation]
-        space = kind(self.start, self.problem.character)
+        space = kind(self.start)
         evolutions = [_Evolution(space, settings, i) for i in range(settings.restarts)]
         for index in range(1, settings.generations + 1):
             self.doing = f"generation {index}"

@@ -79,7 +79,7 @@ def _search(run, options, pool):
     start = Gains.default(problem.character, run["balance"])
     if options.parametrisation == "ranges":
         # The paper knows no better gains to start from than the middle of its ranges.
-        ranges = Ranges(start, problem.character)
+        ranges = Ranges(start)
         start = ranges.gains(np.zeros(ranges.size))
     search = Search(
         problem,

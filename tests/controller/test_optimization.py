@@ -61,7 +61,7 @@ def told(outcome):
 
 
 def test_factors_start_at_the_start(problem, start):
-    space = Factors(start, problem.character)
+    space = Factors(start)
     assert space.size == 2 * len(start.names) + 8
     same = space.gains(np.zeros(space.size))
     assert np.array_equal(same.stiffness, start.stiffness)
@@ -75,7 +75,7 @@ def test_factors_start_at_the_start(problem, start):
 
 
 def test_ranges_are_the_papers(problem, start):
-    space = Ranges(start, problem.character)
+    space = Ranges(start)
     low, high = (space.gains(np.full(space.size, x)) for x in (-1.0, 1.0))
     assert np.allclose(low.stiffness, 200) and np.allclose(high.stiffness, 500)
     assert np.allclose(low.damping, 20) and np.allclose(high.damping, 50)
@@ -85,7 +85,7 @@ def test_ranges_are_the_papers(problem, start):
     assert np.allclose(least.stiffness, 0) and np.allclose(least.dual, -10000)
     assert np.allclose(most.damping, 10000)
     tuned = replace(start, tuned={"clip": "stand"})
-    again = Ranges(tuned, problem.character).gains(np.zeros(space.size))
+    again = Ranges(tuned).gains(np.zeros(space.size))
     assert np.allclose(again.stiffness, start.stiffness) and np.allclose(again.single, start.single)
 
 

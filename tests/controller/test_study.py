@@ -50,7 +50,7 @@ def test_elites_are_tried_again(trials):
 def test_axes_of_a_joint_are_drawn_alike(standing):
     problem = Problem(standing)
     start = Gains.default(problem.character)
-    space = Factors(start, problem.character)
+    space = Factors(start)
     draws = np.random.default_rng(0).standard_normal((400, space.size))
 
     def likeness():
