@@ -40,3 +40,9 @@ class CheckpointError(PoiseError):
 
 class ExecutorError(PoiseError):
     """The processes that should run trials cannot be started, reached or kept alive."""
+
+
+def demand(condition, problem):
+    """Raise SettingsError with this sentence unless the condition holds."""
+    if not condition:
+        raise SettingsError(problem)

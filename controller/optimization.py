@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from . import world
-from .exceptions import CheckpointError, ExecutorError, GainsError, SettingsError
+from .exceptions import CheckpointError, ExecutorError, GainsError, demand
 from .gains import LIMIT, WEIGHTS, Gains
 from .trial import describe, digest, evaluate, raise_error
 from .workers import Remote
@@ -65,10 +65,6 @@ class SearchSettings:
     restarts: int = 1
 
     def __post_init__(self):
-        def demand(condition, problem):
-            if not condition:
-                raise SettingsError(problem)
-
         demand(
             self.generations >= 1, "The number of generations is below 1: give at least 1 of them."
         )

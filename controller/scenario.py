@@ -10,7 +10,7 @@ from math import cos, isfinite, pi, sin
 
 import numpy as np
 
-from .exceptions import SettingsError
+from .exceptions import demand
 from .skeleton import SEGMENTS
 
 KINDS = ("sphere", "box", "hull", "mesh")
@@ -25,11 +25,6 @@ SPHERE_HEIGHT = 1.5  # [m] above the neck
 
 #: Set apart from the streams of the motor noise, which take the same seeds.
 _STREAM = 0x50757368
-
-
-def _demand(condition, problem):
-    if not condition:
-        raise SettingsError(problem)
 
 
 def _finite(*values):
@@ -66,16 +61,16 @@ class Push:
 
     def check(self):
         """Raise SettingsError if no body can be pushed so."""
-        _demand(
+        demand(
             self.segment in SEGMENTS,
             f"A push acts on '{self.segment}', which no body has: choose one of "
             f"{', '.join(SEGMENTS)}.",
         )
-        _demand(
+        demand(
             _finite(self.start, self.duration, self.force, self.point or 0.0),
             f"A push on the {self.segment} has a value that is not a number: mend it.",
         )
-        _demand(
+        demand(
             self.duration > 0,
             f"The push on the {self.segment} at {self.start:g} s lasts {self.duration:g} s: give "
             "it a duration above 0 s.",
@@ -98,19 +93,19 @@ class Solid:
 
     def check(self, name):
         """Raise SettingsError if it has no extent. name: whose shape it is."""
-        _demand(self.kind in KINDS, f"'{name}' has a shape of no known kind '{self.kind}'.")
+        demand(self.kind in KINDS, f"'{name}' has a shape of no known kind '{self.kind}'.")
         if self.kind in ("sphere", "box"):
             count = 1 if self.kind == "sphere" else 3
             good = len(self.size) == count and _finite(self.size) and min(self.size) > 0
-            _demand(good, f"'{name}' has no size: scale it up, or apply its scale.")
+            demand(good, f"'{name}' has no size: scale it up, or apply its scale.")
             return
         vertices = np.asarray(self.vertices if self.vertices is not None else [], float)
         enough = 4 if self.kind == "hull" else 3
-        _demand(
+        demand(
             len(vertices) >= enough and _finite(vertices),
             f"'{name}' has too few points to touch anything: give it faces.",
         )
-        _demand(
+        demand(
             self.kind == "hull" or (self.faces is not None and len(self.faces) > 0),
             f"'{name}' has no faces: nothing can touch it.",
         )
@@ -143,11 +138,11 @@ class Thing:
         """Raise SettingsError if it cannot be."""
         _check_mass(self.name, self.mass)
         numbers = (self.start, self.position, self.rotation, self.velocity, self.spin)
-        _demand(
+        demand(
             _finite(*numbers, self.friction, self.restitution),
             f"'{self.name}' has a value that is not a number: mend it.",
         )
-        _demand(
+        demand(
             self.solid.kind != "mesh",
             f"'{self.name}' moves, so its shape must be convex: choose sphere, box or hull.",
         )
@@ -193,8 +188,8 @@ class Throw:
         """Raise SettingsError if it cannot be."""
         _check_mass(self.name, self.mass)
         numbers = (self.start, self.direction, self.speed, self.distance, self.height)
-        _demand(_finite(*numbers), f"'{self.name}' has a value that is not a number: mend it.")
-        _demand(
+        demand(_finite(*numbers), f"'{self.name}' has a value that is not a number: mend it.")
+        demand(
             isfinite(self.density) and self.density > 0,
             f"'{self.name}' has a density of {self.density:g} kg/m³: give it one above 0.",
         )
@@ -221,7 +216,7 @@ class Collider:
 
     def check(self):
         """Raise SettingsError if it cannot be."""
-        _demand(
+        demand(
             _finite(self.positions, self.rotations, self.friction),
             f"The collider '{self.name}' has a value that is not a number: mend it.",
         )
@@ -305,7 +300,7 @@ def _plain(value):
 
 
 def _check_mass(name, mass):
-    _demand(
+    demand(
         isfinite(mass) and mass > 0,
         f"'{name}' has a mass of {mass:g} kg: give it one above 0 kg.",
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import tracking
 from .controller import Controller
-from .exceptions import SettingsError, SimulationError
+from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
 from .legs import Legs
 from .measures import MAXIMA, Measures
@@ -47,10 +47,6 @@ class Settings:
     maxima: dict = field(default_factory=lambda: dict(MAXIMA))
 
     def __post_init__(self):
-        def demand(condition, problem):
-            if not condition:
-                raise SettingsError(problem)
-
         demand(
             50 <= self.rate <= 10000,
             f"A control rate of {self.rate:g} Hz is out of range: give 50 to 10000 Hz.",
