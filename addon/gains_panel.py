@@ -22,12 +22,19 @@ class _GainsOperator:
     bl_options = {"REGISTER", "UNDO", "INTERNAL"}
 
     @classmethod
-    def poll(cls, _context):
+    def poll(cls, context):
         """What is at work shall end with the gains that it began with."""
-        job = session.job()
-        if job is not None:
-            cls.poll_message_set(f"Poise is {job.doing}: wait, or press Esc to stop it")
-        return job is None
+        job, why = session.job(), cls.obstacle(context)
+        if job is not None and not why:
+            why = f"Poise is {job.doing}: wait, or press Esc to stop it"
+        if why:
+            cls.poll_message_set(why)
+        return not why
+
+    @classmethod
+    def obstacle(cls, _context):
+        """Why this operator cannot be used now, empty if it can."""
+        return ""
 
     def execute(self, context):
         """Do it, or say why not."""
@@ -93,14 +100,13 @@ class POISE_OT_gains_remove(_GainsOperator, bpy.types.Operator):
     bl_options = {"INTERNAL"}
 
     @classmethod
-    def poll(cls, context):
+    def obstacle(cls, context):
         """Needs a preset of the user's."""
         settings = context.scene.poise.gains
         own = {preset.name for preset in presets.load_presets() if not preset.shipped}
         if settings.source != "PRESET" or settings.preset not in own:
-            cls.poll_message_set("Choose a preset of your own: the others cannot be removed")
-            return False
-        return super().poll(context)
+            return "Choose a preset of your own: the others cannot be removed"
+        return ""
 
     def invoke(self, context, event):
         """Ask."""
@@ -158,12 +164,11 @@ class POISE_OT_gains_reset(_GainsOperator, bpy.types.Operator):
     bl_description = "Go back to the preset, or to the defaults, that were changed"
 
     @classmethod
-    def poll(cls, context):
+    def obstacle(cls, context):
         """Needs changes."""
         if context.scene.poise.gains.source != "CUSTOM":
-            cls.poll_message_set("The gains are not changed")
-            return False
-        return super().poll(context)
+            return "The gains are not changed"
+        return ""
 
     def act(self, context):
         """Choose again what was changed."""
@@ -178,12 +183,11 @@ class POISE_OT_gains_suggest(_GainsOperator, bpy.types.Operator):
     bl_description = "Choose the preset that was tuned on motion most like this"
 
     @classmethod
-    def poll(cls, context):
+    def obstacle(cls, context):
         """Needs the clip to have been read."""
         if _shot(context) is None:
-            cls.poll_message_set("Measure the body or simulate first, which reads the animation")
-            return False
-        return super().poll(context)
+            return "Measure the body or simulate first, which reads the animation"
+        return ""
 
     def act(self, context):
         """Compare, and choose."""
