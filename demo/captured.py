@@ -6,11 +6,10 @@ quaternions w first, Y up, the figure facing +X with its right side at +Z.
 """
 
 import json
-from pathlib import Path
+from importlib.resources import files
 
 import bpy
 import numpy as np
-import pybullet_data
 from figure import build_armature, key_pose
 
 from poise.controller.rotations import matrix_from_quaternion, rotation_about
@@ -41,7 +40,7 @@ HEIGHT = ROOT + CHEST + NECK + HEAD
 
 def folder():
     """Folder of the clips."""
-    return Path(pybullet_data.getDataPath()) / "data" / "motions"
+    return files("pybullet_data") / "data" / "motions"
 
 
 def clips():
