@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests of reading and baking share: a small hand-keyed biped, and random differences."""
+"""What tests of the add-on share: a small hand-keyed biped, random differences, a clip that is in
+the air, and a stand-in for the window."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -137,3 +139,52 @@ def no_differences():
         return rotations, np.zeros((samples, 3))
 
     return make
+
+
+@pytest.fixture
+def airborne(import_clip):
+    """(frame in which the feet of the imported jump are highest, last frame)."""
+    import bpy
+
+    armature, scene = import_clip("jump"), bpy.context.scene
+    heights = {}
+    for frame in range(scene.frame_start, scene.frame_end + 1):
+        scene.frame_set(frame)
+        foot = armature.pose.bones["CC_Base_L_Foot"]
+        heights[frame] = (armature.matrix_world @ foot.head).z
+    return max(heights, key=heights.get), scene.frame_end
+
+
+class Window:
+    """What a modal operator uses of a context; counts its timers."""
+
+    def __init__(self, context):
+        self.timers = []
+        self.status = None
+        self.scene, self.active_object = context.scene, context.active_object
+        region = SimpleNamespace(type="UI", x=1000, y=0, width=200, height=800)
+        area = SimpleNamespace(type="VIEW_3D", regions=[region])
+        self.screen = SimpleNamespace(is_animation_playing=False, areas=[area])
+        self.window = SimpleNamespace(screen=self.screen)
+        self.window_manager = self.workspace = self
+
+    def event_timer_add(self, _period, window):
+        self.timers.append(object())
+        return self.timers[-1]
+
+    def event_timer_remove(self, timer):
+        self.timers.remove(timer)
+
+    def modal_handler_add(self, _operator):
+        return True
+
+    def status_text_set(self, text):
+        self.status = text
+
+
+@pytest.fixture
+def window(armature):
+    """A Window that shows the armature of the test."""
+    import bpy
+
+    return Window(bpy.context)

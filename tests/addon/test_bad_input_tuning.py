@@ -111,17 +111,10 @@ def test_no_file_at_all(capsys):
     assert "no file is open: name shot.blend, or an --output" in capsys.readouterr().err
 
 
-def test_reference_in_the_air(tmp_path, import_clip, capfd):
-    armature = import_clip("jump")
-    scene = bpy.context.scene
-    heights = {}
-    for frame in range(scene.frame_start, scene.frame_end + 1):
-        scene.frame_set(frame)
-        foot = armature.pose.bones["CC_Base_L_Foot"]
-        heights[frame] = (armature.matrix_world @ foot.head).z
-    top = max(heights, key=heights.get)
+def test_reference_in_the_air(tmp_path, airborne, capfd):
+    top, last = airborne
     message = "starts in the air, .* cm above the ground: start the range at a frame with a foot"
-    assert_refused(capfd, save(tmp_path), message, f"--frames={top}:{scene.frame_end}")
+    assert_refused(capfd, save(tmp_path), message, f"--frames={top}:{last}")
 
 
 # --- Gains to start from ------------------------------------------------------------------------

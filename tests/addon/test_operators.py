@@ -389,32 +389,6 @@ def test_nothing_to_simulate_greys_the_button(armature):
 # --- The modal operator with a stand-in for the window -------------------------------------------
 
 
-class Window:
-    """What the modal operator uses of a context; counts its timers."""
-
-    def __init__(self):
-        self.timers = []
-        self.status = None
-        self.scene, self.active_object = bpy.context.scene, bpy.context.active_object
-        region = SimpleNamespace(type="UI", x=1000, y=0, width=200, height=800)
-        area = SimpleNamespace(type="VIEW_3D", regions=[region])
-        self.window = SimpleNamespace(screen=SimpleNamespace(areas=[area]))
-        self.window_manager = self.workspace = self
-
-    def event_timer_add(self, _period, window):
-        self.timers.append(object())
-        return self.timers[-1]
-
-    def event_timer_remove(self, timer):
-        self.timers.remove(timer)
-
-    def modal_handler_add(self, _operator):
-        return True
-
-    def status_text_set(self, text):
-        self.status = text
-
-
 class Simulate(JobOperator):
     """The operator, without Blender's own part."""
 
@@ -433,9 +407,9 @@ def event(kind, value="PRESS", x=10, y=10):
 
 
 @pytest.fixture
-def started(armature):
+def started(window):
     """The operator at work in a window."""
-    window, operator = Window(), Simulate()
+    operator = Simulate()
     assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
     assert len(window.timers) == 1
     assert "Esc" in window.status

@@ -404,15 +404,25 @@ def _runs(process):
 # --- What goes wrong -----------------------------------------------------------------------------
 
 
-def test_full_disk_is_told_and_ends_nothing(quick, armature, monkeypatch):
-    write = Path.write_text
+@pytest.fixture
+def full_disk(monkeypatch):
+    """full_disk(method, suffix): that method of a Path finds no room for such files."""
 
-    def full(path, *arguments, **options):
-        if path.suffix == ".new":
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return write(path, *arguments, **options)
+    def fill(method, suffix):
+        original = getattr(Path, method)
 
-    monkeypatch.setattr(Path, "write_text", full)
+        def full(path, *arguments, **options):
+            if path.suffix == suffix:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return original(path, *arguments, **options)
+
+        monkeypatch.setattr(Path, method, full)
+
+    return fill
+
+
+def test_full_disk_is_told_and_ends_nothing(quick, armature, full_disk):
+    full_disk("write_text", ".new")
     job = new_job(armature)
     step_until(job, lambda: generations(job) > 1)
     assert "No space left on device" in job.warning
@@ -421,15 +431,8 @@ def test_full_disk_is_told_and_ends_nothing(quick, armature, monkeypatch):
     assert job.outcome.ended == "generations"
 
 
-def test_disk_that_is_full_from_the_start(quick, armature, monkeypatch):
-    open_file = Path.open
-
-    def full(path, *arguments, **options):
-        if path.suffix == ".lock":
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return open_file(path, *arguments, **options)
-
-    monkeypatch.setattr(Path, "open", full)
+def test_disk_that_is_full_from_the_start(quick, armature, full_disk):
+    full_disk("open", ".lock")
     job = new_job(armature)
     finish(job)
     assert job.outcome.ended == "generations"
@@ -557,8 +560,8 @@ def test_undo_meanwhile(quick, armature):
     assert job.outcome.ended == "generations"
 
 
-def test_another_scene_meanwhile_gets_nothing(quick, armature):
-    window, operator = Window(), Optimize()
+def test_another_scene_meanwhile_gets_nothing(quick, window):
+    operator = Optimize()
     operator.invoke(window, event("LEFTMOUSE"))
     turn_until(window, operator, lambda: generations(session.job()) > 1)
     other = bpy.data.scenes.new("Other")
@@ -664,30 +667,6 @@ def test_preview_follows(quick, armature):
 # --- The operator in a window --------------------------------------------------------------------
 
 
-class Window:
-    """What the modal operator uses of a context; counts its timers."""
-
-    def __init__(self):
-        self.timers = []
-        self.scene, self.active_object = bpy.context.scene, bpy.context.active_object
-        self.screen = SimpleNamespace(is_animation_playing=False)
-        self.window = SimpleNamespace(screen=SimpleNamespace(areas=[]))
-        self.window_manager = self.workspace = self
-
-    def event_timer_add(self, _period, window):
-        self.timers.append(object())
-        return self.timers[-1]
-
-    def event_timer_remove(self, timer):
-        self.timers.remove(timer)
-
-    def modal_handler_add(self, _operator):
-        return True
-
-    def status_text_set(self, _text):
-        pass
-
-
 class Optimize(modal.JobOperator):
     """The operator, without Blender's own part."""
 
@@ -716,8 +695,8 @@ def turn_until(window, operator, condition):
     raise AssertionError("it never came to that")
 
 
-def test_escape_discards(quick, armature, tmp_path):
-    window, operator = Window(), Optimize()
+def test_escape_discards(quick, window, armature, tmp_path):
+    operator = Optimize()
     assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
     turn_until(window, operator, lambda: generations(session.job()) > 1)
     assert operator.modal(window, event("A")) == {"PASS_THROUGH"}
@@ -729,8 +708,8 @@ def test_escape_discards(quick, armature, tmp_path):
     assert list(tmp_path.glob("*.json"))
 
 
-def test_stop_in_the_window_reports(quick, armature):
-    window, operator = Window(), Optimize()
+def test_stop_in_the_window_reports(quick, window):
+    operator = Optimize()
     operator.invoke(window, event("LEFTMOUSE"))
     turn_until(window, operator, lambda: generations(session.job()) > 1)
     bpy.ops.poise.keep_best()
