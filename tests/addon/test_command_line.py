@@ -324,10 +324,28 @@ def test_help_and_version_end_with_0(capsys):
     assert "poise 0." in told
 
 
-def test_blender_learns_the_command_and_forgets_it():
+def test_blender_learns_the_command_and_forgets_it(monkeypatch):
+    known = {}
+    learn, forget = bpy.utils.register_cli_command, bpy.utils.unregister_cli_command
+
+    def register(name, run):
+        handle = learn(name, run)
+        known[name] = handle, run
+        return handle
+
+    def unregister(handle):
+        forget(handle)
+        (name,) = (name for name, (own, _run) in known.items() if own is handle)
+        del known[name]
+
+    monkeypatch.setattr(bpy.utils, "register_cli_command", register)
+    monkeypatch.setattr(bpy.utils, "unregister_cli_command", unregister)
     for _ in range(2):
         command_line.register()
+        assert list(known) == ["poise"]
+        assert known["poise"][1](["--version"]) == 0
         command_line.unregister()
+        assert not known
 
 
 def test_module_bakes_in_a_process_of_its_own(shot):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The variants of the search that the study compares differ in what they say they do."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -68,10 +70,26 @@ def test_axes_of_a_joint_are_drawn_alike(standing):
     assert np.allclose(likeness(), 0, atol=0.15)
 
 
-def test_changes_are_settings_that_there_are():
-    for variant in study.VARIANTS.values():
+def test_changes_are_settings_that_differ():
+    """A variant that changes settings changes them from what they are; each goes its own way."""
+    changed = {}
+    for name, variant in study.VARIANTS.items():
         with variant() as changes:
-            SearchSettings(**changes)
+            settings = SearchSettings(**changes)
+        if changes:
+            changed[name] = settings
+    assert set(changed) == {
+        "the paper's ranges",
+        "spread 0.25",
+        "spread 0.6",
+        "population 8",
+        "population 32",
+        "2 restarts of 8",
+    }
+    everything = [SearchSettings(), *changed.values()]
+    assert all(one != other for one, other in itertools.combinations(everything, 2))
+    candidates = changed["2 restarts of 8"].restarts * changed["2 restarts of 8"].population
+    assert candidates == SearchSettings().population
 
 
 def test_table():
