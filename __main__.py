@@ -19,10 +19,23 @@ def _run():
             file=sys.stderr,
         )
         return 1
+    from . import register
     from .addon.command_line import main
 
+    register()  # the settings that are in the file are those of the extension
     return main(sys.argv[1:], program="python -m poise")
 
 
+def _leave(status):
+    """End with an exit status, without Python's own clean-up where the bpy module would crash in
+    it: that of 4.2 does so once any property with a callback was registered."""
+    bpy = sys.modules.get("bpy")
+    if bpy is not None and bpy.app.version < (4, 3):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(_run())
+    _leave(_run())

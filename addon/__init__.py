@@ -9,11 +9,13 @@ def register():
     """Register the classes, the settings of a scene and the command `blender --command poise`."""
     import bpy
 
-    from . import command_line, properties, session
+    from . import command_line, objects, properties, session, weights
 
     for cls in _classes():
         bpy.utils.register_class(cls)
     properties.register()
+    objects.register()
+    weights.register()
     session.register()
     command_line.register()
 
@@ -22,25 +24,43 @@ def unregister():
     """Undo `register`: stop what runs and forget all results."""
     import bpy
 
-    from . import command_line, properties, session, tuning_plot
+    from . import command_line, objects, properties, session, tuning_plot, weights
 
     command_line.unregister()
     session.unregister()
     tuning_plot.unregister()
+    weights.unregister()
+    objects.unregister()
     properties.unregister()
     for cls in reversed(_classes()):
         bpy.utils.unregister_class(cls)
 
 
 def _classes():
-    from . import gains, gains_panel, operators, panels, properties, tuning, tuning_panel
+    from . import (
+        gains,
+        gains_panel,
+        objects,
+        objects_panel,
+        operators,
+        panels,
+        properties,
+        tuning,
+        tuning_panel,
+        weights,
+        weights_panel,
+    )
 
     return (
         *gains.CLASSES,
         *tuning.CLASSES,
+        *objects.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
         *panels.CLASSES,
         *gains_panel.CLASSES,
         *tuning_panel.CLASSES,
+        *objects_panel.CLASSES,
+        *weights.CLASSES,
+        *weights_panel.CLASSES,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import bpy
 
 from ..controller.exceptions import PoiseError
-from . import command_optimize
+from . import command_optimize, command_weights
 from .bake import BakeOptions
 from .command_arguments import (
     count,
@@ -159,6 +159,7 @@ def _add_simulation_arguments(parser):
 def _add_bake_arguments(parser):
     """The arguments of `bake`: of the simulation, which keys are written, and where."""
     _add_simulation_arguments(parser)
+    command_weights.add_arguments(parser)
     default = BakeOptions()
     add = parser.add_argument_group("keys").add_argument
     thinning = parser.add_mutually_exclusive_group().add_argument
@@ -195,8 +196,9 @@ def _add_bake_arguments(parser):
 
 def _shot(options):
     """The Shot that the arguments of `bake` or `inspect` describe."""
-    keys = BakeOptions()
+    keys, weights = BakeOptions(), None
     if options.verb == "bake":
+        weights = command_weights.weight_options(options)
         keys = BakeOptions(
             key_every=options.key_every or 1,
             tolerance=options.tolerance or 0.0,
@@ -210,7 +212,9 @@ def _shot(options):
     gains = gains_named(options.gains)
     return Shot(
         bpy.context.scene,
-        shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys),
+        shot_options(
+            options, gains, noise=options.noise, seed=options.seed, weights=weights, keys=keys
+        ),
     )
 
 
@@ -244,7 +248,7 @@ def _tell_result(report):
         value, unit = report.get(name), "" if unit == "1" else unit
         if isinstance(value, dict) and "before" in value:
             say(f"  {name:22} {_figure(value['before'])} before, {_figure(value['after'])} {unit}")
-        elif name.endswith(("_error", "reward", "factor")) and value is not None:
+        elif name.endswith(("_error", "reward", "residual", "factor")) and value is not None:
             say(f"  {name:22} {_figure(value)} {unit}")
 
 

@@ -27,7 +27,8 @@ from ..controller import world
 from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.trial import NOISE, Problem
-from . import bake, bake_target, compat, reference, rig
+from . import bake, bake_target, compat, reference, rig, weights
+from .weights import WeightOptions
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
 
@@ -47,7 +48,8 @@ UNITS = {
     "reward": "1",
     "tracking_error": "mm",
     "tracking_error_local": "mm",
-    "residual": "N, N m",
+    "residual": "N",
+    "residual_torque": "N m",
     "foot_slide": "m/s",
     "foot_penetration": "mm",
     "jitter": "m/s^3",
@@ -88,6 +90,7 @@ class ShotOptions:
     mass: of the body [kg]; None: from its height.
     noise: motor noise [N m], as controller.Settings counts it.
     seed: of the motor noise.
+    weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
     keys: how the result is written.
     """
 
@@ -102,6 +105,7 @@ class ShotOptions:
     mass: float | None = None
     noise: float = 0.0
     seed: int = 0
+    weights: WeightOptions | None = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
@@ -203,7 +207,12 @@ class Shot:
             noise=options.noise,
             seed=options.seed,
         )
-        self.simulation = controller.Simulation(self.character, motion, self.gains, settings)
+        scenario = controller.Scenario(
+            weights=weights.collect(self.scene, self.reading, self.character, options.weights)
+        )
+        self.simulation = controller.Simulation(
+            self.character, motion, self.gains, settings, scenario=scenario
+        )
 
     def _gains(self):
         """The chosen gains, or the defaults of the balance mode."""
