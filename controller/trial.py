@@ -64,12 +64,12 @@ class Problem:
             self.character, self.motion, settings.rate, settings.duration, settings.cutoff
         )
 
-    def simulation(self, gains, seed):
+    def simulation(self, gains, seed, scenario=None):
         """A Simulation of this problem with these gains and this seed of the motor noise and of
-        the random disturbances."""
+        the random disturbances. scenario: what happens, None for the problem's own."""
         settings, reference = replace(self.settings, seed=seed), self.reference
         duration = (len(reference) - 1) / self.motion.rate
-        scenario = self.scenario.with_drawn(self.disturbance, duration, seed)
+        scenario = (scenario or self.scenario).with_drawn(self.disturbance, duration, seed)
         return Simulation(self.character, self.motion, gains, settings, reference, scenario)
 
     def to_bytes(self):
