@@ -83,7 +83,8 @@ class Solid:
 
     kind and size: "sphere" with (radius,) [m], "box" with half extents (x, y, z) [m], "hull": the
     convex hull of vertices (n, 3) [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for
-    colliders only.
+    colliders only. A thing's hull has triangles as well, for its inertia, and its axes are its
+    principal axes.
     """
 
     kind: str

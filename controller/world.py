@@ -24,6 +24,7 @@ from .rotations import (
 )
 from .scenario import Scenario
 from .skeleton import SEGMENT_INDEX, SEGMENTS
+from .solids import mass_properties
 from .stance import SIMULATED_CLEARANCE
 
 FRICTION = 1.0
@@ -35,6 +36,8 @@ _RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result
 _FLOOR_SIZE = 1000.0  # [m]
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
+#: What is deeper than this [m] in the body at its start cannot be pushed out of it in peace.
+_DEEP = 0.05
 
 # What may touch what, as bits of Bullet's collision groups.
 _STATIC, _FOOT, _BODY, _THING = 1, 2, 4, 8
@@ -102,6 +105,7 @@ class World:
         self._colliders = [self._make_collider(c) for c in self.scenario.colliders]
         self._moving = [i for i, c in enumerate(self.scenario.colliders) if c.moves]
         self._things = {}  # number in the scenario: body
+        self._parting = {}  # body of a thing: links that it still overlaps since its start
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
         self._leg_links = [self.links[segment] for segment in leg_segments]
         self.foot_links = [self.links[SEGMENTS.index(f"foot_{s}")] for s in "lr"]
@@ -134,7 +138,8 @@ class World:
         floor = pybullet.createMultiBody(
             0, slab, basePosition=[0, 0, self.floor - 1], **self._keywords
         )
-        self._change(floor, -1, lateralFriction=FRICTION)
+        # Bullet multiplies both bodies' restitution: here the thing alone decides how it bounces.
+        self._change(floor, -1, lateralFriction=FRICTION, restitution=1.0)
         self._group(floor, -1, _STATIC)
         return floor
 
@@ -185,8 +190,8 @@ class World:
             baseOrientation=_bullet(rotation),
             **self._keywords,
         )
-        self._change(body, -1, lateralFriction=collider.friction, linearDamping=0.0)
-        self._change(body, -1, angularDamping=0.0)
+        self._change(body, -1, lateralFriction=collider.friction, restitution=1.0)
+        self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
         self._group(body, -1, _STATIC)
         return body
 
@@ -204,6 +209,8 @@ class World:
         for number, thing in enumerate(scenario.things):
             if number not in self._things and time >= thing.start:
                 self._things[number] = self._launch(thing)
+        if self._parting:
+            self._part()
         for number in self._moving:
             self._move(number, time)
 
@@ -252,9 +259,50 @@ class World:
         )
         self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
         self._change(body, -1, lateralFriction=thing.friction, restitution=thing.restitution)
+        if thing.solid.faces is not None:  # Bullet's own guess is that of its bounding box
+            _, _, inertia = mass_properties(thing.solid.vertices, thing.solid.faces)
+            moments = (thing.mass * np.diag(inertia)).tolist()
+            self._change(body, -1, localInertiaDiagonal=moments)
         pybullet.resetBaseVelocity(body, list(thing.velocity), list(thing.spin), **self._keywords)
         self._group(body, -1, _THING)
+        self._let_go(thing.name, body)
         return body
+
+    def _let_go(self, name, body):
+        """Let a thing that starts in a hand, say, pass what it overlaps until it has left that."""
+        depths = self._depths(body)
+        self._demand_outside(f"The thing '{name}'", depths)
+        for link in depths:
+            pybullet.setCollisionFilterPair(self._body, body, link, -1, 0, **self._keywords)
+        if depths:
+            self._parting[body] = set(depths)
+
+    def _part(self):
+        """Let things meet the parts of the body that they have left."""
+        for body, links in list(self._parting.items()):
+            left = links - self._depths(body).keys()
+            for link in left:
+                pybullet.setCollisionFilterPair(self._body, body, link, -1, 1, **self._keywords)
+            links -= left
+            if not links:
+                del self._parting[body]
+
+    def _depths(self, body):
+        """{link: how deep [m] another body reaches into it} of all links that it overlaps."""
+        depths = {}
+        for point in pybullet.getClosestPoints(self._body, body, 0.0, **self._keywords):
+            depths[point[3]] = max(depths.get(point[3], 0.0), -point[8])
+        return depths
+
+    def _demand_outside(self, what, depths):
+        """Raise SettingsError if something is deep inside of the body."""
+        link = max(depths, key=depths.get, default=None)
+        if link is not None and depths[link] > _DEEP:
+            segment = next(SEGMENTS[index] for index, own in self.links.items() if own == link)
+            raise SettingsError(
+                f"{what} is {100 * depths[link]:.0f} cm inside of the character's {segment} at its "
+                "start: move it out of there."
+            )
 
     def _move(self, number, time):
         """Put a collider where its path has it at `time` [s], with the path's velocity."""
@@ -419,6 +467,11 @@ class World:
             pybullet.resetJointState(self._body, link, angles[link], speeds[link], **self._keywords)
         if self.scenario.self_collision:
             self._allow_overlaps()
+        touching = self.links.values() if self.scenario.whole_body else self.foot_links
+        for collider, body in zip(self.scenario.colliders, self._colliders, strict=True):
+            depths = self._depths(body)
+            depths = {link: depths[link] for link in touching if link in depths}
+            self._demand_outside(f"The collider '{collider.name}'", depths)
 
     def _allow_overlaps(self):
         """Let neighbours and parts that overlap in this pose do so: they belong together."""
