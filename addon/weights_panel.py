@@ -6,7 +6,43 @@ import bpy
 from ..controller.physics_weights import NAMES
 from . import session
 from .panels import _Panel, _sentence
+from .properties import chosen_armature
 from .weights import PROPERTY
+
+
+class POISE_OT_weights_own(bpy.types.Operator):
+    """Give a linked character weights of its own."""
+
+    bl_idname = "poise.weights_own"
+    bl_label = "Make Weights Editable"
+    bl_description = (
+        "Make a library override of the linked armature data: an override of the character does "
+        "not include it"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs linked data of an object that is not."""
+        armature, reason = chosen_armature(context)
+        if armature is None:
+            problem = reason
+        elif armature.library is not None:
+            problem = f"'{armature.name}' is linked itself: make a library override of it first"
+        elif armature.data.library is None:
+            problem = "They are: the armature data is not linked"
+        else:
+            return True
+        cls.poll_message_set(problem)
+        return False
+
+    def execute(self, context):
+        """Override the data."""
+        armature, _ = chosen_armature(context)
+        if armature.data.override_create(remap_local_usages=True) is None:
+            self.report({"ERROR"}, f"Blender cannot override '{armature.data.name}': make it local")
+            return {"CANCELLED"}
+        return {"FINISHED"}
 
 
 class POISE_PT_weights(_Panel, bpy.types.Panel):
@@ -25,9 +61,10 @@ class POISE_PT_weights(_Panel, bpy.types.Panel):
         data = armature.data
         _draw_owner(layout, context, armature)
         weights = getattr(data, PROPERTY)
-        layout.enabled = data.is_editable
-        _draw_times(layout, weights)
-        column = layout.column(align=True)
+        body = layout.column()
+        body.enabled = data.library is None
+        _draw_times(body, weights)
+        column = body.column(align=True)
         column.use_property_decorate = True
         for name in NAMES:
             column.prop(weights, name, slider=True)
@@ -36,12 +73,10 @@ class POISE_PT_weights(_Panel, bpy.types.Panel):
 def _draw_owner(layout, context, armature):
     """Whose weights these are, where that is not plain."""
     data = armature.data
-    if not data.is_editable:
-        words = (
-            f"'{data.name}' is linked: make a library override of it, or make it local "
-            "(Object > Relations), to change its weights here."
-        )
+    if data.library is not None:
+        words = f"The armature data '{data.name}' is linked, and its weights with it."
         _sentence(layout, context, words, "LIBRARY_DATA_DIRECT")
+        layout.operator(POISE_OT_weights_own.bl_idname, icon="LIBRARY_DATA_OVERRIDE")
     elif data.users > 1:
         words = f"'{data.name}' has {data.users} users: these weights are those of all of them."
         _sentence(layout, context, words, "INFO")
@@ -59,4 +94,4 @@ def _draw_times(layout, weights):
                 column.prop(weights, name)
 
 
-CLASSES = (POISE_PT_weights,)
+CLASSES = (POISE_OT_weights_own, POISE_PT_weights)
