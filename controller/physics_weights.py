@@ -33,6 +33,8 @@ NAMES = (*REGIONS, "root")
 #: Natural frequency [Hz] with which joints at weight 0 follow, and the help on the root.
 JOINT_FREQUENCY = 25.0
 ROOT_FREQUENCY = 4.0
+#: Control steps that a swing of a joint takes at least: Stable PD needs more than pi.
+_STEPS = 12
 #: Share of its vertical stiffness that the help keeps while feet stand: the floor shall carry.
 _AFLOAT = 0.1
 #: A joint without stiffness of its own begins at this frequency [Hz].
@@ -157,7 +159,7 @@ class Hold:
         self.reference, self.weights, self.step = reference, weights, 1 / reference.rate
         moved = inertias(character)
         inertia = np.array([moved[unmirrored(name)] for name in character.dof_names])
-        turn = 2 * pi * JOINT_FREQUENCY
+        turn = 2 * pi * min(JOINT_FREQUENCY, reference.rate / _STEPS)
         self._stiff, self._damped = turn**2 * inertia, 2 * turn * inertia
         softest = (2 * pi * _SOFTEST) ** 2 * inertia
         self._softer = np.maximum(stiffness, softest) / self._stiff
