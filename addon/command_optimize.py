@@ -6,27 +6,22 @@ goes on from there, however the one before ended. The shot is never saved.
 """
 
 import json
-import logging
-import signal
 import time
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import bpy
 
-from ..controller import cluster
 from ..controller.exceptions import GainsError, PoiseError, SettingsError
 from ..controller.measures import MAXIMA
 from ..controller.measures import UNITS as MEASURE_UNITS
 from ..controller.optimization import PARAMETRISATIONS, Search, SearchSettings
-from ..controller.workers import SerialExecutor, WorkerPool
 from . import presets
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
 from .command_files import check_target, open_shot, report_target, target, write_json
 from .command_progress import DONE, FAILED, MISSED, LiveLine, follow, say
+from .command_workers import executor_of, interrupts, worker_arguments
 from .locks import claimed
 from .shot import Shot, units
 
@@ -91,6 +86,11 @@ def add_arguments(parser):
         help=f"what is searched ({default.parametrisation})",
     )
     add("--seed", type=whole, default=default.seed, metavar="N", help="of the search (0)")
+    during = parser.add_argument_group(
+        "in every trial, once a second, from random directions that each generation draws anew"
+    ).add_argument
+    during("--pushes", type=positive, metavar="N", help="push the trunk for 0.2 s [N]")
+    during("--spheres", type=positive, metavar="KG", help="throw a sphere at the neck [kg]")
     limits = parser.add_argument_group("a trial ends where it exceeds").add_argument
     for option, name in _LIMITS.items():
         unit = MEASURE_UNITS[name]
@@ -101,14 +101,7 @@ def add_arguments(parser):
             metavar="X",
             help=f"{name} [{unit}] ({MAXIMA[name]:g})",
         )
-    where = parser.add_mutually_exclusive_group().add_argument
-    where(
-        "--workers",
-        type=whole,
-        metavar="N",
-        help="processes that run trials (one for each processor); 0 for none but this one",
-    )
-    where("--scheduler", metavar="ADDRESS", help="of a Dask cluster, such as tcp://host:8786")
+    worker_arguments(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="the gains file to write (shot_gains.json)"
     )
@@ -176,35 +169,18 @@ def _take_suggestion(shot):
 # --- The search ---------------------------------------------------------------------------------
 
 
-@contextmanager
-def _executor(options):
-    """The Executor that the arguments name; nothing that it started is left behind."""
-    if options.scheduler is not None:
-        executor = cluster.connect(options.scheduler)
-        # What becomes of a search whose scheduler is lost is told in words of our own.
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-        end = partial(executor.shutdown, cancel_futures=True)
-    elif options.workers == 0:
-        executor = SerialExecutor()
-        end = executor.shutdown
-    else:
-        executor = WorkerPool(options.workers)
-        end = executor.terminate
-    try:
-        yield executor
-    finally:
-        end()
-
-
 def _outcome(options, shot, settings, checkpoint):
     """The Outcome of the search; None if it was interrupted."""
     if find_spec("cma") is None:
         raise PoiseError("The optimiser 'cma' is not installed: install it beside PyBullet.")
-    problem = shot.problem({name: getattr(options, option) for option, name in _LIMITS.items()})
-    with _executor(options) as executor, _interrupts() as interrupts:
+    problem = shot.problem(
+        {name: getattr(options, option) for option, name in _LIMITS.items()},
+        disturbance={name: getattr(options, name) or 0.0 for name in ("pushes", "spheres")},
+    )
+    with executor_of(options) as executor, interrupts() as caught:
         search = Search(problem, shot.gains, settings, executor, checkpoint)
         try:
-            _follow(search, checkpoint, interrupts)
+            _follow(search, checkpoint, caught)
         except (PoiseError, KeyboardInterrupt) as error:
             search.stop()
             say("poise: stopped." if isinstance(error, KeyboardInterrupt) else f"poise: {error}")
@@ -218,31 +194,9 @@ def _outcome(options, shot, settings, checkpoint):
         return search.outcome()  # while there is an executor, which it may ask
 
 
-@contextmanager
-def _interrupts():
-    """A list that Ctrl-C adds to. Raised at once, as it is only the second time, it would meet the
-    optimiser in the middle of its arithmetic, parts of which take any exception for their own."""
-    caught = []
-
-    def note(*_):
-        if caught:
-            raise KeyboardInterrupt
-        caught.append(True)
-
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before):  # ignored, as for what a script starts in the background
-        yield caught
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield caught
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _follow(search, checkpoint, interrupts):
+def _follow(search, checkpoint, caught):
     """Go on to the end, and tell of each generation. Raises KeyboardInterrupt soon after there is
-    one in the list."""
+    one among those that are caught."""
     shown, warning, line = len(search.generations), "", LiveLine()
     if checkpoint.exists():
         say(f"Going on after generation {shown - 1}, which '{checkpoint}' keeps.")
@@ -250,7 +204,7 @@ def _follow(search, checkpoint, interrupts):
     try:
         while not over:
             over = search.poll()
-            if interrupts and not over:
+            if caught and not over:
                 raise KeyboardInterrupt
             for generation in search.generations[shown:]:
                 line.say(_line(search, generation))

@@ -232,10 +232,11 @@ class Shot:
             )
         return gains
 
-    def problem(self, maxima=None, duration=T_MAX):
+    def problem(self, maxima=None, duration=T_MAX, disturbance=None):
         """What gains can be tuned for, after `prepare` -> controller.trial.Problem.
 
         maxima: largest allowed errors by name, None for measures.MAXIMA. duration: of a trial [s].
+        disturbance: as Problem has it, by kind; None or 0 for none.
         """
         settings = controller.Settings(
             rate=self.options.rate,
@@ -244,7 +245,8 @@ class Shot:
             duration=duration,
             maxima=dict(maxima or MAXIMA),
         )
-        return Problem(self.reading.motion, self.options.mass, settings)
+        drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
+        return Problem(self.reading.motion, self.options.mass, settings, drawn)
 
     def simulate(self):
         """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls.

@@ -24,6 +24,26 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         step=5,
         precision=2,
     )
+    pushes: FloatProperty(
+        name="Pushes (N)",
+        description="Push the trunk with this force in every trial, for 0.2 s once a second, in "
+        "random directions that each generation draws anew [N]; 0 for no pushes",
+        min=0.0,
+        max=10000.0,
+        soft_max=300.0,
+        step=1000,
+        precision=0,
+    )
+    spheres: FloatProperty(
+        name="Spheres (kg)",
+        description="Throw a sphere of this mass at the neck in every trial, once a second, from "
+        "random directions that each generation draws anew [kg]; 0 for no spheres",
+        min=0.0,
+        max=100.0,
+        soft_max=10.0,
+        step=25,
+        precision=2,
+    )
     generations: IntProperty(
         name="Generations",
         description="The search is over after so many generations",
@@ -143,6 +163,11 @@ def search_settings(tuning):
         spread=round(tuning.spread, 4),
         restarts=tuning.restarts,
     )
+
+
+def disturbance(tuning):
+    """What is drawn anew in every trial, as controller.Problem has it."""
+    return {"pushes": tuning.pushes, "spheres": round(tuning.spheres, 4)}
 
 
 def maxima(tuning):

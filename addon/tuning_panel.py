@@ -42,6 +42,14 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
         text = "Budget (s)" if settings.budget else "Budget (s), 0: no limit"
         column.prop(settings, "budget", text=text)
         column.prop(settings, "workers")
+        column = layout.column(align=True)
+        column.active = job is None
+        column.use_property_split = False
+        for name in ("pushes", "spheres"):
+            label = settings.bl_rna.properties[name].name
+            column.prop(
+                settings, name, text=label if getattr(settings, name) else f"{label}, 0: none"
+            )
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_optimize.bl_idname, icon="GRAPH")

@@ -609,6 +609,7 @@ def _provenance(problem, outcome):
         "noise": problem.settings.noise,
         "balance": problem.settings.balance,
         "maxima": dict(problem.settings.maxima),
+        "disturbance": dict(problem.disturbance),
         "engine": _engine(),
         "optimiser": {
             "seed": settings.seed,

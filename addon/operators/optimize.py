@@ -45,6 +45,7 @@ class OptimizeJob(Job):
         super().__init__(shot, (*reading_stages(shot), ("tuning", self._tune())))
         self._settings = tuning.search_settings(settings)
         self._maxima = tuning.maxima(settings)
+        self._disturbance = tuning.disturbance(settings)
         self._workers = settings.workers
         self.search = self.resumed_at = self.outcome = None
         self._preview = Preview(shot)
@@ -68,7 +69,7 @@ class OptimizeJob(Job):
             pool = WorkerPool(self._workers)
             leave.callback(pool.terminate)
             folder = self._folder()
-            problem = self.shot.problem(self._maxima, DURATION)
+            problem = self.shot.problem(self._maxima, DURATION, self._disturbance)
             self.search = yield from self._open(
                 leave, folder, (problem, self.shot.gains, self._settings, pool)
             )
