@@ -16,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import bake, compat, gains, rig, shot, tuning
+from . import bake, compat, gains, objects, rig, shot, tuning
 
 
 def redraw():
@@ -146,6 +146,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
 
     tuning: PointerProperty(
         name="Tuning", description="How gains are searched", type=tuning.POISE_PG_tuning
+    )
+    objects: PointerProperty(
+        name="Objects",
+        description="How objects and the body meet",
+        type=objects.POISE_PG_objects,
     )
 
     # --- Ghost

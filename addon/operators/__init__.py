@@ -2,6 +2,7 @@
 """The operators. What they do is elsewhere: here it is started, shown, stopped and reported."""
 
 from .bake import POISE_OT_bake, POISE_OT_discard, POISE_OT_show
+from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .optimize import POISE_OT_keep_best, POISE_OT_optimize, POISE_OT_preview_best
 from .rig import POISE_OT_save_map
 from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
@@ -13,11 +14,14 @@ __all__ = [
     "POISE_OT_discard",
     "POISE_OT_inspect",
     "POISE_OT_keep_best",
+    "POISE_OT_make_collider",
+    "POISE_OT_make_thing",
     "POISE_OT_optimize",
     "POISE_OT_preview_best",
     "POISE_OT_save_map",
     "POISE_OT_show",
     "POISE_OT_simulate",
+    "POISE_OT_unmark",
 ]
 
 CLASSES = (
@@ -31,4 +35,7 @@ CLASSES = (
     POISE_OT_bake,
     POISE_OT_show,
     POISE_OT_discard,
+    POISE_OT_make_thing,
+    POISE_OT_make_collider,
+    POISE_OT_unmark,
 )
