@@ -190,7 +190,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         sub = column.row()
         sub.active = settings.noise > 0 or job is not None
         sub.prop(settings, "seed")
-        if job is None or job.tunes:
+        if job is None or job.tunes or job.finds_limit:
             row = layout.row()
             row.scale_y = 1.5
             row.operator(POISE_OT_simulate.bl_idname, icon="PLAY")

@@ -16,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import bake, compat, gains, objects, rig, shot, tuning
+from . import bake, compat, gains, objects, rig, robustness, shot, tuning
 
 
 def redraw():
@@ -146,6 +146,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
 
     tuning: PointerProperty(
         name="Tuning", description="How gains are searched", type=tuning.POISE_PG_tuning
+    )
+    robustness: PointerProperty(
+        name="Robustness",
+        description="How robustness is measured",
+        type=robustness.POISE_PG_robustness,
     )
     objects: PointerProperty(
         name="Objects",

@@ -20,11 +20,13 @@ class Result:
     shot: the last one that was read, and perhaps simulated and baked, to the end; None before.
     error: why the last attempt failed, in a sentence; empty if it did not.
     outcome: optimization.Outcome of the last search for gains, None if there was none.
+    limit: robustness.Outcome of the last measurement of its limit, None if there was none.
     """
 
     shot: object = None
     error: str = ""
     outcome: object = None
+    limit: object = None
 
     @property
     def recording(self):
@@ -59,13 +61,19 @@ def results_in(scene):
 def keep(scene_name, armature_name, shot):
     """Remember a shot as the result of its armature."""
     known = _results.get((scene_name, armature_name)) or Result()
-    _results[scene_name, armature_name] = Result(shot, outcome=known.outcome)
+    _results[scene_name, armature_name] = Result(shot, outcome=known.outcome, limit=known.limit)
 
 
 def keep_outcome(scene_name, armature_name, outcome):
     """Remember what a search for gains came to; the simulation from before stays."""
     result = _results.setdefault((scene_name, armature_name), Result())
     result.outcome, result.error = outcome, ""
+
+
+def keep_limit(scene_name, armature_name, limit):
+    """Remember what was measured of robustness; all else stays."""
+    result = _results.setdefault((scene_name, armature_name), Result())
+    result.limit, result.error = limit, ""
 
 
 def complain(scene_name, armature_name, message):

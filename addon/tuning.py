@@ -175,7 +175,8 @@ def maxima(tuning):
     return {name: round(getattr(tuning, name), 6) for name in MAXIMA}
 
 
-_MEASURES = {
+#: Why a trial ended, by the measure that exceeded its maximum.
+FELL_WORDS = {
     "pose_error": "too far from its pose",
     "stance_error": "on the wrong feet",
     "slide_error": "the feet slide",
@@ -200,7 +201,7 @@ def outcome_words(outcome):
     best = max(generation.best for generation in outcome.history)
     words = f"Not confirmed {why}: {figures if unseen else f'{best:.2f} at best'}"
     if outcome.fell_at is not None:
-        words += f"; it falls at {outcome.fell_at:.1f} s ({_MEASURES[outcome.fell_measure]})"
+        words += f"; it falls at {outcome.fell_at:.1f} s ({FELL_WORDS[outcome.fell_measure]})"
     return words
 
 

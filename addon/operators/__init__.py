@@ -5,6 +5,7 @@ from .bake import POISE_OT_bake, POISE_OT_discard, POISE_OT_show
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .optimize import POISE_OT_keep_best, POISE_OT_optimize, POISE_OT_preview_best
 from .rig import POISE_OT_save_map
+from .robustness import POISE_OT_find_limit, POISE_OT_show_limit
 from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "POISE_OT_bake",
     "POISE_OT_cancel",
     "POISE_OT_discard",
+    "POISE_OT_find_limit",
     "POISE_OT_inspect",
     "POISE_OT_keep_best",
     "POISE_OT_make_collider",
@@ -20,6 +22,7 @@ __all__ = [
     "POISE_OT_preview_best",
     "POISE_OT_save_map",
     "POISE_OT_show",
+    "POISE_OT_show_limit",
     "POISE_OT_simulate",
     "POISE_OT_unmark",
 ]
@@ -32,6 +35,8 @@ CLASSES = (
     POISE_OT_optimize,
     POISE_OT_keep_best,
     POISE_OT_preview_best,
+    POISE_OT_find_limit,
+    POISE_OT_show_limit,
     POISE_OT_bake,
     POISE_OT_show,
     POISE_OT_discard,

@@ -36,6 +36,8 @@ class Job:
     waits = False
     #: It looks for gains, and is shown where these are.
     tunes = False
+    #: It measures robustness, likewise.
+    finds_limit = False
 
     def __init__(self, shot, stages):
         """stages: what it is doing, and a generator of progress from 0 to 1, for each."""

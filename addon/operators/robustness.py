@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measure how hard a character can be hit, on other processes, while the user goes on."""
+
+import contextlib
+
+import bpy
+
+from ...controller.exceptions import PoiseError
+from ...controller.measures import T_MAX
+from ...controller.robustness import LimitSearch
+from ...controller.workers import WorkerPool
+from .. import limit_plot, robustness, session
+from ..properties import chosen_armature, redraw_sidebars, shot_options
+from ..shot import Shot
+from .job import Job, reading_stages
+from .modal import JobOperator, poll_animated
+
+#: Length of a sequence [s].
+DURATION = T_MAX
+
+
+class LimitJob(Job):
+    """Read an armature's animation, measure the body and find its limit.
+
+    search: robustness.LimitSearch, once everything is read; None before. What it has measured is
+    kept however it ends.
+    """
+
+    finds_limit = True
+
+    def __init__(self, scene, options, settings, workers):
+        """settings: POISE_PG_robustness, which is read now and not again. workers: processes."""
+        shot = Shot(scene, options)
+        super().__init__(shot, (*reading_stages(shot), ("finding the limit", self._measure())))
+        self._settings = robustness.limit_settings(settings)
+        self._workers = workers
+        self.search = None
+
+    @property
+    def owns_scene(self):
+        """Once everything is read, the scene is free again."""
+        return self.search is None
+
+    @property
+    def waits(self):
+        """The workers do it."""
+        return self.search is not None
+
+    @property
+    def outcome(self):
+        """robustness.Outcome of what is measured so far; None before there is anything."""
+        measured = self.search is not None and self.search.rates
+        return self.search.outcome() if measured else None
+
+    def _measure(self):
+        """The stage that measures; leaves no process behind, however it ends."""
+        with contextlib.ExitStack() as leave:
+            pool = WorkerPool(self._workers)
+            leave.callback(pool.terminate)
+            problem = self.shot.problem(duration=DURATION)
+            self.search = LimitSearch(problem, self.shot.gains, self._settings, pool)
+            leave.callback(self.search.stop)
+            while not self.search.poll():
+                left = self.search.time_left()
+                yield 0.0 if left is None else self.search.wall / (self.search.wall + left + 1e-9)
+        if not self.search.rates:
+            raise PoiseError(
+                "The budget was over before the first sequences were: give it more time."
+            )
+
+    @property
+    def text(self):
+        """What is going on, for the progress bar."""
+        if self.search is None:
+            return super().text if self.doing == "reading" else f"{self.doing.capitalize()}…"
+        doing = self.search.doing
+        done, count = self.search.progress
+        return f"{doing[:1].upper()}{doing[1:]}: {done} of {count}"
+
+    @property
+    def shown(self):
+        """Changes when the panel does."""
+        wall = int(self.search.wall) if self.search is not None else 0
+        return self.text, round(self.progress, 2), wall
+
+    def cancel(self):
+        """Stop, leave the scene as it was, and keep what is measured."""
+        super().cancel()
+        self._keep()
+
+    def _finish(self):
+        session.end(self)
+        self._keep()
+
+    def _keep(self):
+        if self.outcome is not None:
+            session.keep_limit(self.scene_name, self.armature_name, self.outcome)
+
+
+class POISE_OT_find_limit(JobOperator, bpy.types.Operator):
+    """Measure how hard a character can be hit."""
+
+    bl_idname = "poise.find_limit"
+    bl_label = "Find Limit"
+    bl_description = (
+        "Measure how hard this character can be hit with the gains in use: sequences of pushes or "
+        "spheres of rising magnitude, then single ones from all round. Blender stays free. "
+        "Esc stops, and keeps what is measured"
+    )
+
+    hint = "Poise is finding the limit: Esc stops, and keeps what is measured"
+
+    _shown = None
+
+    @classmethod
+    def poll(cls, context):
+        """Needs an animated armature."""
+        return poll_animated(cls, context)
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        settings = context.scene.poise
+        options = shot_options(context, armature)
+        return LimitJob(context.scene, options, settings.robustness, settings.tuning.workers)
+
+    def modal(self, context, event):
+        """One event; where an animation plays, Esc stops that."""
+        if event.type == "ESC" and context.screen.is_animation_playing:
+            return {"PASS_THROUGH"}
+        return super().modal(context, event)
+
+    def redraw(self, _context):
+        """Draw no more than has changed: the user's own work needs the time."""
+        if self._job.shown != self._shown:
+            redraw_sidebars()
+        self._shown = self._job.shown
+
+    @property
+    def stopped(self):
+        """What Esc reports."""
+        outcome = self._job.outcome
+        return robustness.outcome_words(outcome) if outcome else "Stopped: nothing was measured yet"
+
+    def finished(self):
+        """Report what was found."""
+        outcome = self._job.outcome
+        complete = outcome.found and outcome.ended == "measured"
+        self.report({"INFO"} if complete else {"WARNING"}, robustness.outcome_words(outcome))
+
+
+class POISE_OT_show_limit(bpy.types.Operator):
+    """Show the plot of what is withstood, as an image."""
+
+    bl_idname = "poise.show_limit"
+    bl_label = "Show Plot"
+    bl_description = (
+        "Make an image of what is withstood in each direction, and show it in an Image Editor, "
+        "from which it can be saved"
+    )
+    bl_options = {"UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs single disturbances that were measured."""
+        armature, reason = chosen_armature(context)
+        outcome = armature and session.result_of(context.scene, armature).limit
+        if armature is None:
+            cls.poll_message_set(reason)
+        elif outcome is None or not outcome.single:
+            cls.poll_message_set("Nothing is measured by direction yet: use Find Limit")
+        else:
+            return True
+        return False
+
+    def execute(self, context):
+        """Make the image, and find it a place."""
+        armature, _ = chosen_armature(context)
+        image = limit_plot.as_image(session.result_of(context.scene, armature).limit)
+        area = _image_editor(context)
+        if area is not None:
+            area.spaces.active.image = image
+        self.report({"INFO"}, f"The plot is the image '{image.name}'")
+        return {"FINISHED"}
+
+
+def _image_editor(context):
+    """An Image Editor that is open, or one in a new window; None without any window."""
+    manager = context.window_manager
+    if not manager.windows:
+        return None
+    areas = (area for window in manager.windows for area in window.screen.areas)
+    area = next((area for area in areas if area.ui_type == "IMAGE_EDITOR"), None)
+    if area is None:
+        bpy.ops.wm.window_new()
+        area = manager.windows[-1].screen.areas[0]
+        area.ui_type = "IMAGE_EDITOR"
+    return area
