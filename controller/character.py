@@ -133,6 +133,8 @@ class Character:
     masses [kg], centres (S, 3) centre of mass in the segment's frame [m], inertias (S, 3)
     principal moments about the frame's axes at the centre of mass [kg m^2]; calibration (S, 3, 3)
     from a motion's segment axes to the frames; feet: left and right sole; limits (dofs, 2) [rad].
+    actor: the body that the motion was captured from, where this one has other proportions (see
+    `morphology`); else None.
     """
 
     mass: float
@@ -146,6 +148,7 @@ class Character:
     limits: np.ndarray
     calibration: np.ndarray
     shapes: tuple = field(repr=False)
+    actor: "Character | None" = field(default=None, repr=False)
 
     @property
     def dofs(self):
@@ -156,6 +159,11 @@ class Character:
     def dof_names(self):
         """Names such as hip_l_pitch, in the order of every array over degrees of freedom."""
         return tuple(f"{j.name}_{_AXIS_NAMES[a]}" for j in self.joints for a in j.axes)
+
+    @property
+    def leg(self):
+        """Length of a thigh and a shin [m]."""
+        return -sum(j.offset[2] for j in self.joints if j.name in ("knee_l", "ankle_l"))
 
     @property
     def segment_masses(self):

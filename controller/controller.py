@@ -42,6 +42,10 @@ class Controller:
         self.random = np.random.default_rng(settings.seed)
         self.feedforward = settings.balance == "foot_forces"
         self.balance = self._foot_forces if self.feedforward else self._virtual_forces
+        # `foot_forces` feed the reference's accelerations forward, by this body's own masses: other
+        # goals than its own momenta would contradict them.
+        at_rest = character.actor is not None and not self.feedforward
+        self.goals = reference.goals_over_base() if at_rest else reference.goals
         self.ground = float(character.ground)
         foot = character.feet[0]
         # Back, front and side [m] of a sole that the centre of pressure may use, while the
@@ -146,7 +150,7 @@ class Controller:
         """Force [N] and torque [N m] on the body, [x, y, z] each: SCA12, equations 12, 13 (with
         the vector in the world frame, where equation 7 wants it) and 15."""
         reference = self.reference
-        (x, y, z), (vx, vy, vz), (lx, ly, lz) = (reference.goals[step] - self._current).tolist()
+        (x, y, z), (vx, vy, vz), (lx, ly, lz) = (self.goals[step] - self._current).tolist()
         base_x, base_y = self._base(step)
         goal_x, goal_y = reference.base[step].tolist()
         z += self._rise(step)

@@ -605,6 +605,7 @@ def _provenance(problem, outcome):
         "frames": [motion.frame(0), motion.frame(len(motion) - 1)],
         "duration": motion.duration,
         "body": {"mass": character.mass, "height": character.height},
+        "morphology": problem.morphology.as_dict(),
         "rate": problem.settings.rate,
         "noise": problem.settings.noise,
         "balance": problem.settings.balance,

@@ -72,6 +72,16 @@ class Reference:
     def __len__(self):
         return len(self.stance)
 
+    def goals_over_base(self):
+        """(K, 3, 3) goals that ask nothing of how the masses are spread, as SCA12 has them for a
+        body that is not the actor's: the centre of mass at rest above the base of support, and no
+        angular momentum. Its height stays the reference's."""
+        goals = self.goals.copy()
+        goals[:, 0, :2] = self.base
+        goals[:, 1, :2] = 0
+        goals[:, 2] = 0
+        return goals
+
     @classmethod
     def build(cls, character, motion, rate=300.0, duration=None, cutoff=None):
         """Prepare a motion for a character.

@@ -33,11 +33,13 @@ def reference_contacts(character, corners, rate, in_place):
     corners: (F, 2, 4, 3) sole corners [m]; rate [Hz]. A foot stands when one of its corners is low
     and slow: 5 cm and 0.6 m/s, in place 3 cm with a majority vote over 0.1 s (ankle height alone,
     as in SCA12, mistakes a sixth of a walk's stance). Heights are those of an adult; a child's are
-    smaller.
+    smaller. A body with other proportions stands when the actor did.
     """
-    size = min(1.0, character.height / _ADULT)
+    actor = character.actor or character
+    longer = character.leg / actor.leg
+    size = min(1.0, actor.height / _ADULT) * longer
     height = (corners[..., 2] - character.ground) / size
-    speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate
+    speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate / longer
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
     if in_place:
         contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))

@@ -20,6 +20,7 @@ from .clip_features import clip_features
 from .exceptions import PoiseError, SettingsError, SimulationError
 from .gains import Gains
 from .measures import T_MAX
+from .morphology import Morphology, reshape
 from .motion import Motion
 from .reference import Reference
 from .scenario import Scenario
@@ -35,7 +36,8 @@ class Problem:
 
     mass: of the body [kg], None from its height. scenario: what happens in every trial.
     disturbance: what else happens, drawn anew from each trial's seed: {"pushes": N} or
-    {"spheres": kg}, see `scenario.random_pushes` and `scenario.random_throws`.
+    {"spheres": kg}, see `scenario.random_pushes` and `scenario.random_throws`. morphology: the
+    proportions of the body.
     """
 
     motion: Motion
@@ -43,6 +45,7 @@ class Problem:
     settings: Settings = field(default_factory=lambda: Settings(duration=T_MAX, noise=NOISE))
     disturbance: dict = field(default_factory=dict)
     scenario: Scenario = field(default_factory=Scenario)
+    morphology: Morphology = field(default_factory=Morphology)
 
     def __post_init__(self):
         unknown = self.disturbance.keys() - {"pushes", "spheres"}
@@ -52,16 +55,26 @@ class Problem:
             )
 
     @cached_property
+    def _shaped(self):
+        character = Character.from_motion(self.motion, mass=self.mass)
+        return reshape(character, self.motion, self.morphology)
+
+    @property
     def character(self):
         """The body."""
-        return Character.from_motion(self.motion, mass=self.mass)
+        return self._shaped[0]
+
+    @property
+    def shaped_motion(self):
+        """The motion with the proportions of the body."""
+        return self._shaped[1]
 
     @cached_property
     def reference(self):
         """The reference, which all trials share. Raises MotionError."""
         settings = self.settings
         return Reference.build(
-            self.character, self.motion, settings.rate, settings.duration, settings.cutoff
+            self.character, self.shaped_motion, settings.rate, settings.duration, settings.cutoff
         )
 
     def simulation(self, gains, seed, scenario=None):
@@ -70,7 +83,8 @@ class Problem:
         settings, reference = replace(self.settings, seed=seed), self.reference
         duration = (len(reference) - 1) / self.motion.rate
         scenario = (scenario or self.scenario).with_drawn(self.disturbance, duration, seed)
-        return Simulation(self.character, self.motion, gains, settings, reference, scenario)
+        motion = self.shaped_motion
+        return Simulation(self.character, motion, gains, settings, reference, scenario)
 
     def to_bytes(self):
         """The problem as bytes, the same for equal problems."""
@@ -84,6 +98,7 @@ class Problem:
             "settings": asdict(self.settings),
             "disturbance": self.disturbance,
             "scenario": self.scenario.as_dict(),
+            "morphology": self.morphology.as_dict(),
         }
         buffer = io.BytesIO()
         np.savez(
@@ -113,6 +128,7 @@ class Problem:
             Settings(**header["settings"]),
             header["disturbance"],
             Scenario.from_dict(header["scenario"]),
+            Morphology.from_dict(header["morphology"]),
         )
 
 
@@ -150,7 +166,7 @@ def describe(payload):
     """Features of a problem's clip, as `clip_features` has them; {"error": …} as `evaluate`."""
     try:
         problem = _problem(payload)
-        return clip_features(problem.character, problem.motion)
+        return clip_features(problem.character, problem.shaped_motion)
     except PoiseError as error:
         return {"error": [type(error).__name__, str(error)]}
 

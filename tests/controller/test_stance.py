@@ -9,7 +9,7 @@ RATE = 60.0
 
 
 def body(ground=0.0, height=1.8):
-    return SimpleNamespace(ground=ground, height=height)
+    return SimpleNamespace(ground=ground, height=height, leg=0.5 * height, actor=None)
 
 
 def corners(heights, speed=0.0):
