@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: `poise bake shot.blend …`, and the same with `inspect` and `optimize`.
+"""The command line: `poise bake shot.blend …`, and the same with `inspect`, `optimize` and
+`robustness`.
 
 `blender --background shot.blend --command poise …` and `python -m poise …` both end up in `main`.
 Messages and progress go to standard error, because PyBullet writes to standard output.
@@ -13,7 +14,7 @@ from pathlib import Path
 import bpy
 
 from ..controller.exceptions import PoiseError
-from . import command_optimize, command_weights
+from . import command_optimize, command_robustness, command_weights
 from .bake import BakeOptions
 from .command_arguments import (
     count,
@@ -119,13 +120,16 @@ def _parser(program):
     parser = argparse.ArgumentParser(
         prog=program,
         description="Give an armature's action physics, and bake the result to a new action.",
-        epilog="exit status: 0 baked and stood, or tuned and confirmed; 1 could not run, nothing "
-        "written; 2 wrong usage; 3 baked, but it fell, and the bake ends there; or tuned, but not "
-        "confirmed, and the best gains are written",
+        epilog="exit status: 0 baked and stood, tuned and confirmed, or the limit found; 1 could "
+        "not run, nothing written; 2 wrong usage; 3 baked, but it fell, and the bake ends there; "
+        "tuned, but not confirmed, and the best gains are written; or ended before the limit was "
+        "found",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"poise {versions()['poise']}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="bake | inspect | optimize")
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="bake | inspect | optimize | robustness"
+    )
     common = shot_arguments()
     for name, add_arguments, run, purpose in (
         ("bake", _add_bake_arguments, _bake, "simulate, and write the .blend with the new action"),
@@ -140,6 +144,12 @@ def _parser(program):
             command_optimize.add_arguments,
             command_optimize.run,
             "search gains with which the body performs the action, and write them",
+        ),
+        (
+            "robustness",
+            command_robustness.add_arguments,
+            command_robustness.run,
+            "measure how hard the body can be hit, as a table, a plot and a report",
         ),
     ):
         verb = verbs.add_parser(name, parents=[common], allow_abbrev=False, help=purpose)

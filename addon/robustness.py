@@ -145,11 +145,14 @@ def outcome_words(outcome):
     if not outcome.found:
         why = _ENDED[outcome.ended]
         return f"{name} limit at least {figure}: {why} a magnitude made it fall"
-    words = f"{name} limit {figure}"
     last = [rate for rate in outcome.rates if rate.magnitude <= outcome.limit][-1]
-    words += f": {last.passed} of {last.count} stand"
     fails = next(rate for rate in outcome.rates if rate.magnitude > outcome.limit)
-    words += f", {fails.passed} of {fails.count} at {fails.magnitude:g} {outcome.unit}"
+    words = (
+        f"{name} limit {figure}: {last.passed} of {last.count} sequences stand, {fails.passed} of "
+        f"{fails.count} at {fails.magnitude:g} {outcome.unit}"
+    )
+    if not outcome.limit:
+        words += "; begin with less for a finer answer"
     missing = outcome.settings.phases - len(outcome.single)
     if missing:
         words += f"; {_ENDED[outcome.ended]} {missing} phases of single ones were measured"

@@ -146,10 +146,10 @@ class Outcome:
 
     limit: the largest magnitude that was withstood, with all before it; 0 if none was. found:
     whether a larger one was not, so that the limit is one. limits: of each sequence. rates: of
-    Rate, from no disturbance up. angles (d,) [rad], single, bounds (d, phases): the largest single
-    disturbance withstood, and the one that `capture_bounds` allows. shares (phases,): of the clip
-    at which they come. ended: "measured", "falls" (undisturbed, at fell_at [s] by fell_measure),
-    "budget" or "stopped". seconds: simulated; cpu, wall [s].
+    Rate, from no disturbance up. single: (phases, directions) the largest single disturbance that
+    was withstood, of the phases so far; bounds: the ones that `capture_bounds` allows, of all.
+    ended: "measured", "falls" (undisturbed, the worst at fell_at [s] by fell_measure), "budget" or
+    "stopped". seconds: simulated; cpu, wall [s].
     """
 
     clip: str
@@ -393,7 +393,7 @@ class LimitSearch:
         self._payload = problem.to_bytes()
         self.rates, self.single, self._bounds = [], [], []
         self.doing, self.ended = "", None
-        self._fell = {}
+        self._fell, self._raising = {}, True
         self._done, self._seconds, self._cpu = 0, 0.0, 0.0
         self._began, self.wall = None, 0.0
         self._futures = []
@@ -446,12 +446,13 @@ class LimitSearch:
     def time_left(self):
         """How much longer it takes [s], as a guess; None before there is anything to go by."""
         done = self._done + self.progress[0]
-        if not self._bounds or not done:
+        if not self.rates:
             return None
-        settings = self.settings
-        # Where most feet in place give up, the rates are likely to be at their end.
-        guess = (np.median(self._bounds) - settings.start) / settings.step + 3
-        rows = max(len(self.rates) + 1, math.ceil(guess)) if not self.single else len(self.rates)
+        settings, rows = self.settings, len(self.rates)
+        if self._raising:
+            # Where feet in place give up in most directions, the rates are near their end.
+            largest = np.median(self._bounds) if self._bounds else 0.0
+            rows = max(rows + 1, math.ceil((largest - settings.start) / settings.step + 3))
         expected = rows * settings.sequences + settings.phases * settings.directions
         guess = self.wall / done * max(0, expected - done)
         return min(guess, max(0.0, self._budget_left()))
@@ -508,6 +509,7 @@ class LimitSearch:
             without = 0 if self.rates[-1].passed else without + 1
             # Sums of steps would not be the numbers that they are meant to be.
             magnitude = settings.start + (len(self.rates) - 1) * settings.step
+        self._raising = False
         grid, gains = settings.step / _PARTS, self.gains.as_dict()
         for phase, (share, seed) in enumerate(zip(shares, settings.phase_seeds(), strict=True)):
             self.doing = f"directions, phase {phase + 1} of {len(shares)}"
