@@ -110,8 +110,7 @@ def _checked(scene, name):
     if thing.mode == "EDIT":
         raise BakeError(f"'{name}' is in Edit Mode: leave it first.")
     paths = ("location", rotation_property(thing.rotation_mode))
-    empty = np.zeros(0)
-    bake_target.check_channels(thing, (), [Track(path, "", empty, empty, "") for path in paths])
+    bake_target.check_undriven(thing, paths)
     source, slot = _source(thing)
     for curve in compat.curves(source, slot):
         if curve.data_path in paths and (curve.lock or (curve.group and curve.group.lock)):

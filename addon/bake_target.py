@@ -146,16 +146,22 @@ def check_editable(armature):
         )
 
 
+def check_undriven(owner, paths):
+    """Raise BakeError if one of the channels that are to be keyed has a driver."""
+    animation = owner.animation_data
+    driven = {driver.data_path for driver in animation.drivers} if animation else set()
+    for path in paths:
+        if path in driven:
+            raise BakeError(
+                f"The channel {path} of '{owner.name}' has a driver, which overrules keys: remove "
+                "the driver."
+            )
+
+
 def check_channels(armature, bones, tracks):
     """Raise BakeError if a channel that is to be keyed is locked or driven."""
-    animation = armature.animation_data
-    driven = {driver.data_path for driver in animation.drivers} if animation else set()
+    check_undriven(armature, [track.path for track in tracks])
     for track in tracks:
-        if track.path in driven:
-            raise BakeError(
-                f"The channel {track.path} of '{armature.name}' has a driver, which overrules "
-                "keys: remove the driver."
-            )
         bone = armature.pose.bones.get(bone_of(track.path) or "")
         if bone is None or bone.name not in bones:
             continue

@@ -211,18 +211,15 @@ def marked(scene, role=None):
     return sorted(found, key=lambda thing: thing.name)
 
 
-def collect(scene, reading):
-    """`collecting` from beginning to end."""
-    return reference.run(collecting(scene, reading))
-
-
 def collecting(scene, reading):
     """Make things and colliders of a scene's objects: yields the progress from 0 to 1.
 
-    reading: addon.reference.Reading of the character. Returns (things, colliders, whole_body,
-    self_collision) for controller.scenario.Scenario. The scene is as before. Raises SettingsError
-    or BakeError for an object that cannot take part.
+    reading: addon.reference.Reading of the character. Returns {"things", "colliders",
+    "whole_body", "self_collision"} of controller.scenario.Scenario. The scene is as before. Raises
+    SettingsError or BakeError for an object that cannot take part.
     """
+    if not hasattr(scene, "poise"):  # without Blender's classes there are no marks either
+        return {}
     settings = scene.poise.objects
     objects = _present(scene)
     with unchanged(scene, objects):
@@ -236,7 +233,12 @@ def collecting(scene, reading):
     if settings.throw:
         motion = reading.motion
         things += random_throws(settings.throw_mass, motion.duration, settings.throw_seed)
-    return tuple(things), tuple(colliders), settings.whole_body, settings.self_collision
+    return {
+        "things": tuple(things),
+        "colliders": tuple(colliders),
+        "whole_body": settings.whole_body,
+        "self_collision": settings.self_collision,
+    }
 
 
 def _present(scene):

@@ -27,7 +27,7 @@ from ..controller import world
 from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.trial import NOISE, Problem
-from . import bake, bake_target, compat, reference, rig, weights
+from . import bake, bake_objects, bake_target, compat, objects, reference, rig, weights
 from .weights import WeightOptions
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
@@ -142,9 +142,10 @@ class Shot:
     """The steps of one shot, and what each of them gave.
 
     reading: addon.reference.Reading, after `read`.
+    objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, simulation: of controller, after `prepare` (which `simulate` calls).
     recording: what was simulated so far.
-    baked: addon.bake.BakeResult, after `bake`.
+    baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
     measures: {name: (before, after)} of the bake, after `measure`.
     """
 
@@ -156,10 +157,12 @@ class Shot:
         self._scene = scene.name
         self._armature = find_armature(scene, self.options.armature).name
         self.reading = None
+        self.objects = {}
         self.character = None
         self.gains = None
         self.simulation = None
         self.baked = None
+        self.baked_objects = []
         self.measures = {}
         self._seconds = {}
 
@@ -195,6 +198,7 @@ class Shot:
         self._seconds["reading"] = time.perf_counter() - started
         _check_curves(self.reading)
         _check_extent(self.reading.motion)
+        self.objects = yield from objects.collecting(self.scene, self.reading)
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
@@ -208,7 +212,8 @@ class Shot:
             seed=options.seed,
         )
         scenario = controller.Scenario(
-            weights=weights.collect(self.scene, self.reading, self.character, options.weights)
+            **self.objects,
+            weights=weights.collect(self.scene, self.reading, self.character, options.weights),
         )
         self.simulation = controller.Simulation(
             self.character, motion, self.gains, settings, scenario=scenario
@@ -270,6 +275,7 @@ class Shot:
                 "nothing can be baked; start from a frame in which it stands."
             )
         started = time.perf_counter()
+        planned = bake_objects.plan(self.scene, self.reading, recording)
         self.baked = bake.bake(
             self.scene,
             self.reading,
@@ -277,6 +283,7 @@ class Shot:
             recording.root_displacement(),
             self.options.keys,
         )
+        self.baked_objects = bake_objects.bake_things(self.scene, self.reading, planned)
         self._seconds["writing"] = time.perf_counter() - started
         return self.baked
 
@@ -326,6 +333,7 @@ class Shot:
             "source_action": reading.action,
             "baked_action": self.baked.action if self.baked else None,
             "baked_slot": self.baked.slot if self.baked else None,
+            "baked_objects": self.baked_objects,
             "frames": _plain(self.baked.frames) if self.baked else None,
             "range": _frames(reading),
             "fps": _plain(reading.rate),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import PoiseError
-from .. import bake, session
+from .. import bake, bake_objects, session
 from ..properties import bake_options, chosen_armature, redraw
 from .job import MeasureJob
 from .modal import JobOperator, poll_idle
@@ -62,7 +62,9 @@ class POISE_OT_bake(JobOperator, bpy.types.Operator):
     def finished(self):
         """Report the outcome."""
         baked = self._job.shot.baked
-        self.report({"INFO"}, f"Baked {baked.keys} keys to '{baked.action}'")
+        count = len(self._job.shot.baked_objects)
+        also = f", and {count} object{'s' * (count != 1)}" if count else ""
+        self.report({"INFO"}, f"Baked {baked.keys} keys to '{baked.action}'{also}")
 
 
 class POISE_OT_show(bpy.types.Operator):
@@ -100,6 +102,7 @@ class POISE_OT_show(bpy.types.Operator):
         armature, _ = chosen_armature(context)
         try:
             bake.show(context.scene, armature, self.which)
+            bake_objects.show(context.scene, armature.name, self.which)
         except PoiseError as error:
             session.complain(context.scene.name, armature.name, str(error))
             self.report({"ERROR"}, str(error))
