@@ -17,6 +17,7 @@ from ..controller import Character, Gains, GainsError
 from ..controller import regions as body_regions
 from ..controller.adult import adult
 from ..controller.gains import LIMIT, WEIGHTS
+from ..controller.provenance import text_of
 from . import presets, session
 
 #: The two sets of balance weights, as they are named for people.
@@ -111,37 +112,6 @@ def label(settings):
     if tuned:
         return f"Tuned on {text_of(tuned, 'clip') or 'a clip'}"
     return f"{gains.preset or 'Default'} (changed)"
-
-
-def tuning_words(gains):
-    """What gains were tuned on, in a sentence; empty if they do not say."""
-    tuned = gains.tuned or {}
-    clip = text_of(tuned, "clip")
-    if not clip:
-        return ""
-    how = "Tuned on" if number_of(tuned, "optimiser", "generations") else "Not tuned, tried on"
-    mass, height = (number_of(tuned, "body", key) for key in ("mass", "height"))
-    body = f" for {height:.2f} m, {mass:.0f} kg" if mass and height else ""
-    count, mean, least = (
-        number_of(tuned, "figures", f"unseen_{key}") for key in ("count", "mean", "min")
-    )
-    figures = ""
-    if None not in (count, mean, least):
-        figures = f": reward {mean:.2f} on {count:.0f} unseen seeds, {least:.2f} at least"
-    return f"{how} '{clip}'{body}{figures}."
-
-
-def text_of(data, key):
-    """A text of free JSON data; empty if it is something else."""
-    value = data.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def number_of(data, group, key):
-    """A number of free JSON data; None if it is something else."""
-    group = data.get(group)
-    value = group.get(key) if isinstance(group, dict) else None
-    return value if isinstance(value, int | float) else None
 
 
 _last = None

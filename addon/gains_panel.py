@@ -8,6 +8,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..controller import GainsError, PoiseError
 from ..controller.gains import WEIGHTS
+from ..controller.provenance import tuning_words
 from ..controller.regions import REGIONS
 from . import gains, presets, session
 from .panels import _fact, _Panel, _sentence
@@ -64,7 +65,7 @@ class POISE_OT_gains_choose(_GainsOperator, bpy.types.Operator):
             used = presets.find(properties.name).gains
         except GainsError as error:
             return str(error).rstrip(".")
-        words = (used.description, gains.tuning_words(used))
+        words = (used.description, tuning_words(used))
         return " ".join(filter(None, words)).rstrip(".") or "A preset of your own"
 
     def act(self, context):
@@ -282,9 +283,9 @@ class POISE_PT_gains(_Panel, bpy.types.Panel):
             layout.prop(settings, "balance")
         else:
             _fact(layout, "Balance", shown.gains.balance.replace("_", " ").title())
-        for text in (gains.tuning_words(shown.gains), settings.gains.reason):
-            if text:
-                _sentence(layout, context, text, "INFO")
+        text = settings.gains.reason or tuning_words(shown.gains)
+        if text:
+            _sentence(layout, context, text, "INFO")
         if not shown.measured:
             text = f"For a body of {shown.character.height:.2f} m until this one is measured."
             _sentence(layout, context, text, "INFO")

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from .provenance import tuning_words
 from .skeleton import SEGMENT_INDEX
 from .stance import DUAL, FLIGHT, is_in_place, reference_contacts, stance_of
 
@@ -64,21 +65,35 @@ def suggest(features, presets):
     """The Gains that were tuned on the clip most like this one, and why.
 
     features: of `clip_features`. presets: Gains, those without `tuned` features do not take part.
-    Returns (one of the presets, a sentence), or (None, a sentence) if there is nothing to compare.
+    Returns (one of the presets, the reason: how like its clip is, what was measured of it), or
+    (None, a sentence) if there is nothing to compare.
     """
     known = {i: _known_features(preset) for i, preset in enumerate(presets)}
     known = {i: values for i, values in known.items() if values}
     if not known:
         return None, "No preset says on what kind of motion it was tuned."
     apart = {i: _differences(features, values) for i, values in known.items()}
-    best = min(apart, key=lambda i: math.hypot(*apart[i].values()))
+    near = sorted(apart, key=lambda i: math.hypot(*apart[i].values()))
+    best = near[0]
     name = _most_telling(apart, best)
     words, preset = _COMPARED[name][1], presets[best]
-    far = math.hypot(*apart[best].values()) > _ALIKE
+    far = [math.hypot(*apart[i].values()) for i in near]
     return preset, (
-        f"{'No preset was tuned on motion like this, but t' if far else 'T'}his clip "
+        f"{'No preset was tuned on motion like this, but t' if far[0] > _ALIKE else 'T'}his clip "
         f"{words.format(features[name])}, and '{preset.tuned.get('clip', 'the clip')}', which "
-        f"'{preset.name}' is for, {words.format(known[best][name])}."
+        f"'{preset.name}' is for, {words.format(known[best][name])}. "
+        f"{_nearness([presets[i] for i in near], far)} {tuning_words(preset)}"
+    ).strip()
+
+
+def _nearness(presets, far):
+    """How far the presets, the nearest first, are from a clip, in a sentence."""
+    limit = f"beyond {_ALIKE:g} motion is of another kind"
+    if len(presets) == 1:
+        return f"They are {far[0]:.1f} apart; {limit}."
+    return (
+        f"Of {len(presets)} presets it is the nearest, {far[0]:.1f} apart, before "
+        f"'{presets[1].name}', {far[1]:.1f} apart; {limit}."
     )
 
 

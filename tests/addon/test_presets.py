@@ -18,7 +18,9 @@ from poise.addon import gains as scene_gains
 from poise.addon.operators.job import InspectJob, SimulateJob
 from poise.controller import Gains, GainsError
 from poise.controller.adult import adult
+from poise.controller.clip_features import clip_features
 from poise.controller.gains import WEIGHTS
+from poise.controller.provenance import tuning_words
 from poise.controller.regions import REGIONS
 
 
@@ -321,7 +323,7 @@ def test_tuned_gains_are_kept(settings, gains):
     }
     scene_gains.keep(bpy.context.scene, replace(gains, tuned=tuned))
     assert scene_gains.label(bpy.context.scene.poise) == "Tuned on arm"
-    assert scene_gains.tuning_words(used()) == (
+    assert tuning_words(used()) == (
         "Tuned on 'arm' for 1.75 m, 71 kg: reward 1.95 on 8 unseen seeds, 1.94 at least."
     )
     bpy.ops.poise.gains_add(name="Arms")
@@ -342,7 +344,7 @@ def test_tuned_gains_are_kept(settings, gains):
     ],
 )
 def test_whatever_a_file_tells_can_be_shown(gains, tuned, words):
-    assert scene_gains.tuning_words(replace(gains, tuned=tuned)) == words
+    assert tuning_words(replace(gains, tuned=tuned)) == words
 
 
 # --- Operators ----------------------------------------------------------------------------------
@@ -417,11 +419,23 @@ def test_suggesting_a_preset(settings, import_clip):
     assert bpy.ops.poise.gains_suggest() == {"FINISHED"}
     assert (settings.source, settings.preset) == ("PRESET", "Single Leg")
     assert settings.reason.startswith("This clip ")
-    assert "This clip" in drawn()
+    text = drawn().replace("\n", " ")
+    assert "This clip" in text and text.count("Tuned on 'knee_raises'") == 1
     settings.frequency_arms = 3.0
     assert settings.reason == ""
     bpy.context.scene.poise.balance = "VIRTUAL_FORCES"
     refused(bpy.ops.poise.gains_suggest, "No preset says on what kind of motion")
+
+
+def test_presets_of_the_user_are_suggested_too(settings, gains, measured):
+    """A clip of the user's own that was tuned before is the nearest to itself."""
+    shot = session.result_of(bpy.context.scene, bpy.context.object).shot
+    features = clip_features(shot.character, shot.reading.motion)
+    presets.add("My Wave", replace(gains, tuned={"clip": "my wave", "features": features}))
+    assert bpy.ops.poise.gains_suggest() == {"FINISHED"}
+    assert settings.preset == "My Wave"
+    assert "and 'my wave', which 'My Wave' is for," in settings.reason
+    assert "presets it is the nearest, 0.0 apart, before 'Standing'" in settings.reason
 
 
 # --- Panels -------------------------------------------------------------------------------------

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the `tuned` of gains tells, in words. It may be anybody's file, so that everything in it
+may be missing, or of another kind."""
+
+#: So many clips that gains did not carry are named.
+_NAMED = 3
+
+
+def tuning_words(gains):
+    """What gains were tuned on and what was measured of them; empty if they do not say."""
+    tuned = gains.tuned or {}
+    clip = text_of(tuned, "clip")
+    if not clip:
+        return ""
+    how = "Tuned on" if number_of(tuned, "optimiser", "generations") else "Not tuned, tried on"
+    pushes = number_of(tuned, "disturbance", "pushes")
+    under = f" under pushes of {pushes:.0f} N" if pushes else ""
+    mass, height = (number_of(tuned, "body", key) for key in ("mass", "height"))
+    body = f" for {height:.2f} m, {mass:.0f} kg" if mass and height else ""
+    count, mean, least = (
+        number_of(tuned, "figures", f"unseen_{key}") for key in ("count", "mean", "min")
+    )
+    figures = ""
+    if None not in (count, mean, least):
+        figures = f": reward {mean:.2f} on {count:.0f} unseen seeds, {least:.2f} at least"
+    sentences = [f"{how} '{clip}'{under}{body}{figures}.", _limit_words(tuned), _reuse_words(tuned)]
+    return " ".join(filter(None, sentences))
+
+
+def _limit_words(tuned):
+    force, speed = (number_of(tuned, "push_limit", key) for key in ("force", "speed"))
+    if force is None or speed is None:
+        return ""
+    return f"There it withstands random pushes of {force:.0f} N ({speed:.2f} m/s)."
+
+
+def _reuse_words(tuned):
+    reuse = tuned.get("reuse")
+    carried, fell = (_names(reuse, key) for key in ("carried", "fell"))
+    count = len(carried) + len(fell)
+    if not count:
+        return ""
+    if not fell:
+        return f"It also carries all {count} other clips that were tried."
+    named = ", ".join(f"'{name}'" for name in fell[:_NAMED])
+    more = f" and {len(fell) - _NAMED} more" if len(fell) > _NAMED else ""
+    return f"It also carries {len(carried)} of {count} other clips, not {named}{more}."
+
+
+def _names(data, key):
+    """A list of texts of free JSON data; empty if it is something else."""
+    names = data.get(key) if isinstance(data, dict) else None
+    return [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
+
+
+def text_of(data, key):
+    """A text of free JSON data; empty if it is something else."""
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def number_of(data, group, key):
+    """A number of free JSON data; None if it is something else."""
+    group = data.get(group)
+    value = group.get(key) if isinstance(group, dict) else None
+    return value if isinstance(value, int | float) else None
