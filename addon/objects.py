@@ -12,6 +12,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProp
 from ..controller.exceptions import SettingsError
 from ..controller.rotations import quaternion_from_matrix, rotation_vector
 from ..controller.scenario import Collider, Thing, random_throws
+from ..controller.solids import stands_at
 from . import bake_target, compat, reference
 from .object_shapes import measure, split
 
@@ -215,8 +216,8 @@ def collecting(scene, reading):
     """Make things and colliders of a scene's objects: yields the progress from 0 to 1.
 
     reading: addon.reference.Reading of the character. Returns {"things", "colliders",
-    "whole_body", "self_collision"} of controller.scenario.Scenario. The scene is as before. Raises
-    SettingsError or BakeError for an object that cannot take part.
+    "whole_body", "self_collision", "floor"} of controller.scenario.Scenario. The scene is as
+    before. Raises SettingsError or BakeError for an object that cannot take part.
     """
     if not hasattr(scene, "poise"):  # without Blender's classes there are no marks either
         return {}
@@ -233,7 +234,9 @@ def collecting(scene, reading):
     if settings.throw:
         motion = reading.motion
         things += random_throws(settings.throw_mass, motion.duration, settings.throw_seed)
+    top = stands_at(colliders, reading.motion)
     return {
+        "floor": None if top is None else min(0.0, top),
         "things": tuple(things),
         "colliders": tuple(colliders),
         "whole_body": settings.whole_body,

@@ -171,15 +171,17 @@ class Character:
         return dict(zip(SEGMENTS, self.masses.tolist(), strict=True))
 
     @classmethod
-    def from_motion(cls, motion, mass=None):
+    def from_motion(cls, motion, mass=None, floor=None):
         """Measure a body from an animated motion.
 
-        mass: [kg], or None for that of a person of the same stature. Raises RigError if the limbs
-        have no length, SettingsError for a mass that nobody has.
+        mass: [kg], or None for that of a person of the same stature. floor: height [m] of what it
+        stands on, None for the scene's own. The soles reach it, or have a floor of their own if
+        that is too far away. Raises RigError if the limbs have no length, SettingsError for a mass
+        that nobody has.
         """
         if mass is not None and not 1 <= mass <= 1000:
             raise SettingsError(f"A mass of {mass:g} kg is out of range: give 1 to 1000 kg.")
-        return _measure(cls, motion, mass)
+        return _measure(cls, motion, mass, floor or 0.0)
 
     def stance_summary(self, motion):
         """Share of the motion's samples in each stance state, by its name."""
@@ -534,7 +536,7 @@ def _ground_quantile(lowest):
     return float(np.quantile(lowest, 0.5 if span < 0.05 else 0.25))
 
 
-def _measure(cls, motion, mass):
+def _measure(cls, motion, mass, floor):
     lengths = [_length(motion, f"hip_{s}", f"knee_{s}") for s in SIDES]
     lengths += [_length(motion, f"knee_{s}", f"ankle_{s}") for s in SIDES]
     lengths += [_length(motion, f"shoulder_{s}", f"elbow_{s}") for s in SIDES]
@@ -569,19 +571,19 @@ def _measure(cls, motion, mass):
         calibration=calibration,
         shapes=solids["shapes"],
     )
-    return _stand_on_ground(character, motion)
+    return _stand_on_ground(character, motion, floor)
 
 
-def _stand_on_ground(character, motion):
+def _stand_on_ground(character, motion, floor):
     """Find the floor, and give the joints room for what the motion does."""
     trajectory = character.trajectory(motion)
     corners = character.sole_corners(*character.pose(trajectory))
     ground = _ground_quantile(corners[..., 2].min((1, 2)))
-    depth = character.feet[0].depth + ground
+    depth = character.feet[0].depth + ground - floor
     share = body.ANKLE_HEIGHT_SHARE * character.height
     if 0.5 * share < depth < 2.2 * share:
-        # The clip's own floor is where the scene's is: take z = 0 and let the soles reach it.
-        ground = 0.0
+        # The clip's own floor is where the scene's is: take that and let the soles reach it.
+        ground = floor
         foot = replace(character.feet[0], depth=depth)
         shapes = tuple(
             _foot_shape(s.segment, foot, character.centres[SEGMENT_INDEX[s.segment]])

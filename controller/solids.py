@@ -1,10 +1,33 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mass properties of convex hulls, exactly, and hulls of fewer points."""
+"""Mass properties of convex hulls, exactly; hulls of fewer points; what a body stands on."""
 
 import numpy as np
 
+from .rotations import matrix_from_quaternion
+from .skeleton import LANDMARKS
+
 #: A hull has at most so many points: more cost time at every step, and change nothing that shows.
 MOST_POINTS = 128
+
+#: A sole may be this far below the top of what it stands on [m].
+_SUNK = 0.05
+#: Feet whose heights differ by less than this [m] are on a slope, else on a step.
+_STEP = 0.15
+#: The 12 triangles of a box, whose corners are numbered by the bits z, y, x.
+_BOX_FACES = np.array(
+    [
+        [a, b, c]
+        for i, j, k, m in (
+            (0, 1, 3, 2),
+            (4, 5, 7, 6),
+            (0, 1, 5, 4),
+            (2, 3, 7, 6),
+            (0, 2, 6, 4),
+            (1, 3, 7, 5),
+        )
+        for a, b, c in ((i, j, k), (i, k, m))
+    ]
+)
 
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 
@@ -55,3 +78,48 @@ def fewer_points(vertices, most=MOST_POINTS):
     radius = np.sqrt(1 - z * z)
     directions = np.stack([radius * np.cos(turn), radius * np.sin(turn), z], 0)
     return vertices[np.unique([np.argmax(vertices @ d) for d in directions.T])]
+
+
+def stands_at(colliders, motion):
+    """Height [m] of the collider under both feet at the first sample of a motion: the mean on a
+    slope, the lower one on a step; None if a foot has none below it. Round ones do not count."""
+    heights = []
+    for side in "lr":
+        ankle = motion.positions[0, LANDMARKS.index(f"ankle_{side}")]
+        tops = [_top_under(collider, ankle) for collider in colliders]
+        heights.append(max(tops, default=-np.inf))
+    if min(heights) == -np.inf:
+        return None
+    return float(np.mean(heights) if np.ptp(heights) < _STEP else min(heights))
+
+
+def _top_under(collider, point):
+    """Height [m] of a collider's highest surface below a point (3,); -inf if there is none."""
+    corners = _triangles(collider)
+    if corners is None:
+        return -np.inf
+    a, b, c = corners[..., :2].swapaxes(0, 1)
+    # Shares of the corners in the point, seen from above.
+    edges = np.stack([b - a, c - a], -1)
+    area = np.linalg.det(edges)
+    seen = np.abs(area) > 1e-12
+    u, v = np.linalg.solve(edges[seen], (point[:2] - a[seen])[..., None])[..., 0].T
+    heights = corners[seen, :, 2]
+    height = heights[:, 0] * (1 - u - v) + heights[:, 1] * u + heights[:, 2] * v
+    inside = (u >= -1e-9) & (v >= -1e-9) & (u + v <= 1 + 1e-9) & (height <= point[2] + _SUNK)
+    return height[inside].max(initial=-np.inf)
+
+
+def _triangles(collider):
+    """(m, 3, 3) corners of a collider's triangles at the first sample [m]; None if it has none."""
+    solid = collider.solid
+    if solid.kind == "box":
+        bits = np.arange(8)[:, None] >> [2, 1, 0] & 1
+        vertices, faces = (2 * bits - 1) * np.array(solid.size), _BOX_FACES
+    elif solid.faces is None:
+        return None
+    else:
+        vertices, faces = np.asarray(solid.vertices, float), np.asarray(solid.faces, int)
+    position = np.reshape(collider.positions, (-1, 3))[0]
+    turn = matrix_from_quaternion(np.reshape(collider.rotations, (-1, 4))[0])
+    return (vertices @ turn.T + position)[faces]

@@ -25,6 +25,7 @@ from .motion import Motion
 from .reference import Reference
 from .scenario import Scenario
 from .simulation import Settings, Simulation
+from .solids import stands_at
 
 #: SCA12's motor noise [N m].
 NOISE = 5.0
@@ -56,7 +57,8 @@ class Problem:
 
     @cached_property
     def _shaped(self):
-        character = Character.from_motion(self.motion, mass=self.mass)
+        floor = stands_at(self.scenario.colliders, self.motion)
+        character = Character.from_motion(self.motion, self.mass, floor)
         return reshape(character, self.motion, self.morphology)
 
     @property

@@ -36,8 +36,10 @@ _RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result
 _FLOOR_SIZE = 1000.0  # [m]
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
-#: What is deeper than this [m] in the body at its start cannot be pushed out of it in peace.
+#: What is deeper than this [m] in the body at its start is a mistake.
 _DEEP = 0.05
+#: So is what has swallowed a foot but for this share of its thickness.
+_SWALLOWED = 0.9
 
 # What may touch what, as bits of Bullet's collision groups.
 _STATIC, _FOOT, _BODY, _THING = 1, 2, 4, 8
@@ -296,12 +298,15 @@ class World:
 
     def _demand_outside(self, what, depths):
         """Raise SettingsError if something is deep inside of the body."""
-        link = max(depths, key=depths.get, default=None)
-        if link is not None and depths[link] > _DEEP:
+        sole = self.character.feet[0].depth / 2
+        most = dict.fromkeys(self.foot_links, min(_DEEP, _SWALLOWED * sole))
+        deep = {link: depth for link, depth in depths.items() if depth > most.get(link, _DEEP)}
+        if deep:
+            link = max(deep, key=deep.get)
             segment = next(SEGMENTS[index] for index, own in self.links.items() if own == link)
             raise SettingsError(
-                f"{what} is {100 * depths[link]:.0f} cm inside of the character's {segment} at its "
-                "start: move it out of there."
+                f"{what} is at least {100 * deep[link]:.0f} cm inside of the character's {segment} "
+                "at its start: move it out of there."
             )
 
     def _move(self, number, time):
