@@ -19,8 +19,6 @@ from .scenario import Scenario
 from .skeleton import SEGMENTS
 from .world import World
 
-#: The soles start this far below the floor [m], as deep as they stand later.
-_SINK = 0.0003
 _FAR = 1e4  # [m] from the origin: not a motion any more
 
 
@@ -133,7 +131,7 @@ class Simulation:
         controller = Controller(self.character, reference, self.gains, self.settings, world)
         root, frame, velocity, angular = reference.start
         # Stand on the floor, neither above it nor in it.
-        lift = self.character.ground - reference.lowest - _SINK
+        lift = self.character.ground - reference.lowest
         world.reset(
             root + [0, 0, lift],
             frame,
