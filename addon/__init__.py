@@ -40,6 +40,8 @@ def _classes():
     from . import (
         gains,
         gains_panel,
+        morphology,
+        morphology_panel,
         objects,
         objects_panel,
         operators,
@@ -58,6 +60,7 @@ def _classes():
         *tuning.CLASSES,
         *robustness.CLASSES,
         *objects.CLASSES,
+        *morphology.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
         *panels.CLASSES,
@@ -65,6 +68,7 @@ def _classes():
         *tuning_panel.CLASSES,
         *robustness_panel.CLASSES,
         *objects_panel.CLASSES,
+        *morphology_panel.CLASSES,
         *weights.CLASSES,
         *weights_panel.CLASSES,
     )

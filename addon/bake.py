@@ -15,7 +15,7 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
-from . import bake_solver, bake_target, compat, keys, reference
+from . import bake_proportions, bake_solver, bake_target, compat, keys, reference
 from .bake_target import marked_slot, restore_values
 from .pose import slerp
 
@@ -87,13 +87,15 @@ class BakeResult:
     error_mm: float
 
 
-def bake(scene, reading, rotation_deltas, root_displacement, options=None):
+def bake(scene, reading, rotation_deltas, root_displacement, options=None, reshaping=None):
     """Write what differs from the reference to a new action, and assign that.
 
     reading: the Reading that was simulated.
     rotation_deltas: (n, len(SEGMENTS), 4) world rotations from reference to simulation; n may be
         less than the samples of the reading: the bake ends there.
     root_displacement: (n, 3) world displacement of the pelvis [m].
+    reshaping: controller.morphology.Reshaping, if the body has other proportions than the armature.
+        The differences are then those from its motion.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before.
@@ -115,7 +117,12 @@ def bake(scene, reading, rotation_deltas, root_displacement, options=None):
         # A bake that is shown has switched constraints off: the source needs them.
         state.show_source(source, slot)
         clip = _extended(scene, armature, reading, source, slot, len(rotation_deltas))
-        wanted = _Wanted(reading, clip, rotation_deltas, root_displacement, options)
+        proportions = None
+        if reshaping is not None:
+            proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
+            state.change(proportions.flags)
+        deltas = rotation_deltas, root_displacement
+        wanted = _Wanted(reading, clip, deltas, options, proportions)
         keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
         tracks = keyed.tracks()
@@ -123,7 +130,7 @@ def bake(scene, reading, rotation_deltas, root_displacement, options=None):
         with bake_target.Target(armature, source, slot, options.action) as target:
             error = _write(scene, armature, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
-            target.finish(state.values)
+            target.finish(state.values, proportions.flags if proportions else {})
     except BaseException:
         state.put_back()
         raise
@@ -161,6 +168,7 @@ def show(scene, armature, which):
         if baked is None:
             raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
         compat.assign(armature, baked, marked_slot(baked, armature, action, slot))
+        bake_target.set_values(armature, bake_target.mark_of(*compat.assigned(armature)))
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
 
@@ -258,10 +266,15 @@ class _Wanted:
     bones: carrying bones, parents before children. parents: bone -> the one that carries it, None
     for the pelvis. slots: bone -> its body part. matrices: bone -> (T, 4, 4) world matrices.
     objects: (T, 4, 4) world matrices of the armature object. unit: metres per scene unit.
+    factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
     """
 
-    def __init__(self, reading, clip, rotations, displacement, options):
+    def __init__(self, reading, clip, deltas, options, proportions=None):
+        rotations, displacement = deltas
         self.unit = reading.metres_per_unit
+        self._proportions = proportions
+        self.factors = proportions.factors if proportions else {}
+        self.sizes = proportions.sizes if proportions else {}
         weight = _blend_weights(clip, options)
         deltas = np.zeros((len(clip.frames), len(SEGMENTS), 4))
         deltas[..., 0] = 1
@@ -269,6 +282,8 @@ class _Wanted:
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
         moved = np.zeros((len(clip.frames), 3))
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
+        if proportions:
+            moved += proportions.shift / self.unit
         self._clip, self._deltas, self._moved = clip, deltas, moved
         self._rig_map, self._root_motion = reading.rig_map, options.root_motion
         self.spread({})
@@ -311,9 +326,11 @@ class _Wanted:
         turn, matrix = matrix_from_quaternion(delta), self.world(bone)
         if parent is not None:
             arm = matrix[:, :3, 3] - self.world(parent)[:, :3, 3]
+            if self._proportions:
+                arm = self._proportions.arm(slot, bone, self.slots[parent], parent)
             carried = (self._turns[parent] @ arm[..., None])[..., 0]
             matrix[:, :3, 3] = self.matrices[parent][:, :3, 3] + carried
-        matrix[:, :3, :3] = turn @ matrix[:, :3, :3]
+        matrix[:, :3, :3] = turn @ matrix[:, :3, :3] * self.factors.get(bone, 1.0)
         self.matrices[bone], self.parents[bone] = matrix, parent
         self.slots[bone], self._turns[bone] = slot, turn
 

@@ -78,7 +78,14 @@ class _Solver:
             path = owner.path_from_id("location")
             yield Track(path, bone, times, location, "LOCATION", size)
         if scale is not None:
-            yield Track(owner.path_from_id("scale"), bone, times, scale, "SCALE", reach)
+            yield self._scale_track(bone, scale, reach)
+
+    def _scale_track(self, bone, scale, reach):
+        """The track of a bone's scale (T, 3): of one key, if it never changes."""
+        path, times = self.armature.pose.bones[bone].path_from_id("scale"), self._clip.times
+        if np.ptp(scale, axis=0).max() < SCALE_TOLERANCE:
+            return Track(path, bone, times[:1], scale[:1], "CONSTANT")
+        return Track(path, bone, times, scale, "SCALE", reach)
 
     def _start(self, path, values):
         """Values that the source's curves have at the first frame, else those of now."""
@@ -141,7 +148,7 @@ class PlainSolver(_Solver):
     def __init__(self, armature, rig_map, clip, wanted):
         super().__init__(armature, clip, wanted)
         self.switches, freed = _freed(armature, wanted.bones)
-        self.bones = (*wanted.bones, *freed)
+        self.bones = (*wanted.bones, *freed, *wanted.sizes)
         self.watched = _with_ancestors(armature, self.bones)
         self._keyed = {}
         poses = {bone: self._pose(bone) for bone in self.watched}
@@ -163,7 +170,12 @@ class PlainSolver(_Solver):
             # A root bone has no parent: any poses do.
             poses[bone] = self._pose(bone)
             space, basis = self._space(bone, poses), self._local[bone]
-            if bone in self.bones:
+            if bone in self._wanted.sizes:
+                scale = scale_of(basis) * self._wanted.sizes[bone]
+                basis = basis.copy()
+                basis[:, :3, :3] *= self._wanted.sizes[bone]
+                tracks.append(self._scale_track(bone, scale, 0.0))
+            elif bone in self.bones:
                 is_carrier = bone in self._wanted.matrices
                 basis = space.basis(self._wanted.poses(bone)) if is_carrier else self._first[bone]
                 location, rotation, scale = self._solved(bone, space, basis)
@@ -178,7 +190,7 @@ class PlainSolver(_Solver):
     def _solved(self, bone, space, basis):
         """Location or None, rotation, scale or None of the channels for a basis."""
         channels, effective = self._channels(bone), self._first[bone]
-        scale = scale_of(effective)
+        scale = scale_of(effective) * self._wanted.factors.get(bone, 1.0)
         rotation = _rotation_for(space, basis, scale)
         key_location, key_scale = self._keyed.setdefault(
             bone,

@@ -34,9 +34,9 @@ class Switch:
 
 
 def value_at(armature, path):
-    """Value of a property by its data path: a number, or a list of numbers."""
+    """Value of a property by its data path: a number, a choice, or a list of numbers."""
     value = armature.path_resolve(path)
-    return value if isinstance(value, (int, float)) else list(value)
+    return value if isinstance(value, (int, float, str)) else list(value)
 
 
 def set_value_at(armature, path, value):
@@ -113,6 +113,12 @@ def marked_slot(action, armature, source, slot):
 def restore_values(armature, mark):
     """Give what a bake switched the values it had."""
     for path, value in json.loads(mark["before"]).items():
+        set_value_at(armature, path, value)
+
+
+def set_values(armature, mark):
+    """Set what must have another value while a bake is shown, and cannot be keyed."""
+    for path, value in json.loads(mark.get("shown", "{}")).items():
         set_value_at(armature, path, value)
 
 
@@ -204,7 +210,13 @@ class State:
             bone = self._armature.pose.bones[name]
             channels = ("location", "scale", rotation_property(bone.rotation_mode))
             paths += [bone.path_from_id(channel) for channel in channels]
-        self.values = {path: value_at(self._armature, path) for path in paths}
+        self.values |= {path: value_at(self._armature, path) for path in paths}
+
+    def change(self, values):
+        """Remember what has a value of {data path: value}, and set it."""
+        self.values |= {path: value_at(self._armature, path) for path in values}
+        for path, value in values.items():
+            set_value_at(self._armature, path, value)
 
     def put_back(self):
         """Undo everything but the current frame."""
@@ -327,10 +339,11 @@ class Target:
             times.update(co[::2])
         return sorted(times)
 
-    def finish(self, values):
+    def finish(self, values, shown=None):
         """Mark what was written, and let it take the place of the earlier bake.
 
-        values: {data path: value} without the bake, of all that it may have set.
+        values: {data path: value} without the bake, of all that it may have set. shown: those that
+        it has set without keys.
         """
         if self._old is not None:
             if self._chosen is None:
@@ -349,6 +362,7 @@ class Target:
                 {key: d for key, d in self._copied.items() if key not in set(self._written)}
             ),
             "before": json.dumps(values),
+            "shown": json.dumps(shown or {}),
         }
         if self._source is not None:
             # A pointer: the source has a user as long as its bake exists, and may be renamed.

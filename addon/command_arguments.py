@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ..controller import BALANCE_MODES
-from . import presets
+from . import morphology, presets
 from .shot import ShotOptions
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
@@ -34,6 +34,7 @@ def shot_arguments():
     )
     add("--rate", type=positive, default=300.0, metavar="HZ", help="of the control [Hz] (300)")
     add("--mass", type=positive, metavar="KG", help="of the body [kg] (from its height)")
+    morphology.add_arguments(parser)
     add("--report", type=Path, metavar="FILE", help="write a report as JSON")
     add("--overwrite", action="store_true", help="replace files that exist")
     return parser
@@ -51,6 +52,7 @@ def shot_options(options, gains, **more):
         balance=options.balance,
         rate=options.rate,
         mass=options.mass,
+        morphology=morphology.chosen(options),
         **more,
     )
 

@@ -16,7 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import bake, compat, gains, objects, rig, robustness, shot, tuning
+from . import bake, compat, gains, morphology, objects, rig, robustness, shot, tuning
 
 
 def redraw():
@@ -71,7 +71,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     )
     mass: FloatProperty(
         name="Mass (kg)",
-        description="Mass of the whole body [kg]",
+        description="Mass of the whole body, before its proportions are changed [kg]",
         default=70.0,
         min=1.0,
         max=1000.0,
@@ -144,6 +144,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         min=0,
     )
 
+    morphology: PointerProperty(
+        name="Proportions",
+        description="Proportions of the body",
+        type=morphology.POISE_PG_morphology,
+    )
     tuning: PointerProperty(
         name="Tuning", description="How gains are searched", type=tuning.POISE_PG_tuning
     )
@@ -295,6 +300,7 @@ def shot_options(context, armature):
         balance=settings.balance.lower() if chosen is None else None,
         rate=float(settings.rate),
         mass=settings.mass if settings.use_mass else None,
+        morphology=morphology.of(settings.morphology),
         noise=settings.noise,
         seed=settings.seed,
     )

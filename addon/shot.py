@@ -26,8 +26,20 @@ from .. import controller
 from ..controller import world
 from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
 from ..controller.measures import MAXIMA, T_MAX
+from ..controller.morphology import Morphology, Reshaping
+from ..controller.solids import stands_at
 from ..controller.trial import NOISE, Problem
-from . import bake, bake_objects, bake_target, compat, objects, reference, rig, weights
+from . import (
+    bake,
+    bake_objects,
+    bake_proportions,
+    bake_target,
+    compat,
+    objects,
+    reference,
+    rig,
+    weights,
+)
 from .weights import WeightOptions
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
@@ -87,7 +99,8 @@ class ShotOptions:
     gains: path to a gains file, or what Gains.as_dict gave; None: the defaults of the balance mode.
     balance: "foot_forces" or "virtual_forces"; None: that of the gains file, else foot_forces.
     rate: of control and physics [Hz].
-    mass: of the body [kg]; None: from its height.
+    mass: of the body [kg], before its proportions are changed; None: from its height.
+    morphology: the proportions of the body.
     noise: motor noise [N m], as controller.Settings counts it.
     seed: of the motor noise.
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
@@ -103,6 +116,7 @@ class ShotOptions:
     balance: str | None = None
     rate: float = 300.0
     mass: float | None = None
+    morphology: Morphology = field(default_factory=Morphology)
     noise: float = 0.0
     seed: int = 0
     weights: WeightOptions | None = None
@@ -143,7 +157,8 @@ class Shot:
 
     reading: addon.reference.Reading, after `read`.
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
-    character, simulation: of controller, after `prepare` (which `simulate` calls).
+    character, simulation: of controller, after `prepare` (which `simulate` calls). reshaping: of
+        controller.morphology, None if the body has the armature's proportions.
     recording: what was simulated so far.
     baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
     measures: {name: (before, after)} of the bake, after `measure`.
@@ -159,6 +174,7 @@ class Shot:
         self.reading = None
         self.objects = {}
         self.character = None
+        self.reshaping = None
         self.gains = None
         self.simulation = None
         self.baked = None
@@ -203,7 +219,13 @@ class Shot:
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
         options, motion = self.options, self.reading.motion
-        self.character = controller.Character.from_motion(motion, mass=options.mass)
+        floor = stands_at(self.objects.get("colliders", ()), motion)
+        self.character = controller.Character.from_motion(motion, options.mass, floor)
+        self.reshaping = None
+        if options.morphology:
+            bake_proportions.check(self.armature, self.reading.rig_map)
+            self.reshaping = Reshaping(self.character, motion, options.morphology)
+            self.character, motion = self.reshaping.character, self.reshaping.motion
         self.gains = self._gains()
         settings = controller.Settings(
             rate=options.rate,
@@ -251,7 +273,13 @@ class Shot:
             maxima=dict(maxima or MAXIMA),
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
-        return Problem(self.reading.motion, self.options.mass, settings, drawn)
+        return Problem(
+            self.reading.motion,
+            self.options.mass,
+            settings,
+            drawn,
+            morphology=self.options.morphology,
+        )
 
     def simulate(self):
         """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls.
@@ -282,6 +310,7 @@ class Shot:
             recording.rotation_deltas(),
             recording.root_displacement(),
             self.options.keys,
+            self.reshaping,
         )
         self.baked_objects = bake_objects.bake_things(self.scene, self.reading, planned)
         self._seconds["writing"] = time.perf_counter() - started
@@ -302,14 +331,14 @@ class Shot:
         )
         self.measures = controller.measures_of_bake(
             self.character,
-            _start_of(before.motion, samples),
+            _start_of(self.recording.motion, samples),
             after.motion,
             self.recording.contacts,
         )
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
-        reading, motion, character = self.reading, self.reading.motion, self.character
+        reading, motion, character = self.reading, self.simulation.motion, self.character
         return {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -375,6 +404,7 @@ class Shot:
             "mass": _plain(character.mass),
             "height": _plain(character.height),
             "ground": _plain(character.ground),
+            "morphology": self.options.morphology.as_dict(),
             "metres_per_unit": _plain(self.reading.metres_per_unit),
         }
 

@@ -190,10 +190,9 @@ _ARMS = (
 class Reshaping:
     """A body and its motion with other proportions.
 
-    character, motion: of the new body. lengths (S,): factor of each segment's length. factors
-    (S, 3): of each segment along the axes that the motion gives it. Those are a bone's, and a bone
-    can only be scaled along its own: one that lies oblique in its segment gets something between
-    length and girth. sizes (S,): of the segment as a whole, for what hangs on it.
+    character, motion: of the new body. lengths (S,): factor of each segment's length. directions
+    (S, 3): along which that is, in the axes that the motion gives the segment. factors (S, 3):
+    along those axes. sizes (S,): of the segment as a whole, for what hangs on it.
     """
 
     def __init__(self, character, motion, morphology):
@@ -204,16 +203,26 @@ class Reshaping:
         groups = {segment: group for group, names in GROUPS.items() for segment in names}
         length, girth, self._masses = np.array([morphology.factors[groups[s]] for s in SEGMENTS]).T
         axes = [0 if s.startswith("foot") else 2 for s in SEGMENTS]
-        along = character.calibration[np.arange(len(SEGMENTS)), :, axes]
-        self.lengths = length
+        self.directions = character.calibration[np.arange(len(SEGMENTS)), :, axes]
+        self.lengths, self._girths = length, girth
         self.sizes = np.cbrt(length * girth**2)
-        self.factors = length[:, None] ** along**2 * girth[:, None] ** (1 - along**2)
+        self.factors = self.factors_along(slice(None), self.directions)
         calibration = character.calibration
         #: (S, 3, 3) the same in the segments' own frames.
         self._stretch = np.swapaxes(calibration, 1, 2) @ (self.factors[..., None] * calibration)
         self.character = self._reshaped(character)
         self._leg = self.character.leg / character.leg
         self.motion = self.applied(motion)
+
+    def factors_along(self, segment, direction):
+        """Factors (..., 3) of a segment (index) along axes in which it has a direction (..., 3).
+
+        The axes are a bone's, which can be scaled along its own only: one that lies oblique in its
+        segment gets something between length and girth.
+        """
+        share = np.square(direction)
+        length, girth = self.lengths[segment, None], self._girths[segment, None]
+        return length**share * girth ** (1 - share)
 
     def applied(self, motion):
         """The Motion with the new proportions: of the clip, or of more or less of the same."""
