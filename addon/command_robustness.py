@@ -156,7 +156,10 @@ def table(outcome):
         return
     yield ""
     phases = len(outcome.single)
-    yield f"single ones, the worst of {phases} phase{'s' if phases > 1 else ''} of the clip"
+    yield (
+        f"single ones, the worst of {phases} phase{'s' if phases > 1 else ''} of the clip; "
+        "0° is towards the front, 90° towards the left"
+    )
     yield f"{'towards [deg]':>18}  {'withstood ' + unit:>14}  per mass [m/s]  feet in place {unit}"
     for angle, (limit, bound) in zip(outcome.settings.angles, outcome.worst.T, strict=True):
         yield (
