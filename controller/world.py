@@ -19,6 +19,7 @@ from .rotations import (
     columns_from_bullet,
     exponential,
     matrix_from_quaternion,
+    multiply,
     quaternion_from_matrix,
     rotation_vector,
 )
@@ -35,8 +36,9 @@ _INNER_GYRATION = 0.1
 _RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result to 0.1 mm
 #: How deep things may rest in each other [m]. Without it boxes that part by a micrometre lose all
 #: contact for a step, in which an ankle that carries the body spins its foot into the floor. The
-#: floor is so much higher than it is called, and soles are where it is called.
+#: floor and colliders are so much higher than they are called, and soles are where they are called.
 _SLOP = 0.001
+_RAISED = np.array([0.0, 0.0, _SLOP])
 _FLOOR_SIZE = 1000.0  # [m]
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
@@ -84,6 +86,39 @@ def _segment_link(joint):
     return joint.first + len(joint.axes) - 1
 
 
+class _Path:
+    """How a collider moves: straight and evenly from sample to sample."""
+
+    def __init__(self, collider, rate):
+        self._rate = rate
+        self._positions = np.asarray(collider.positions, float) + _RAISED
+        self._rotations = np.asarray(collider.rotations, float)
+        matrices = matrix_from_quaternion(self._rotations)
+        turns = matrices[1:] @ matrices[:-1].swapaxes(1, 2)
+        self._steps = np.diff(self._positions, axis=0)
+        self._turns = rotation_vector(quaternion_from_matrix(turns))
+        self._turns[np.abs(self._turns).max(1) < 1e-9] = 0
+
+    def at(self, time):
+        """Position (3,) [m], Bullet's quaternion, velocity (3,) [m/s] and spin (3,) [rad/s] at a
+        time [s], as lists."""
+        at, last = time * self._rate, len(self._steps)
+        low = min(int(at), last - 1)
+        part = min(at - low, 1.0)
+        step, turn = self._steps[low], self._turns[low]
+        rotation = self._rotations[low]
+        if turn.any():
+            rotation = multiply(exponential(part * turn), rotation)
+        speed = self._rate if at < last else 0.0
+        position = self._positions[low] + part * step
+        return (
+            position.tolist(),
+            _bullet(rotation),
+            (speed * step).tolist(),
+            (speed * turn).tolist(),
+        )
+
+
 class World:
     """A floor, one character and what its scenario adds. Built anew for every simulation, which
     makes runs repeatable."""
@@ -94,7 +129,6 @@ class World:
         self.character = character
         self.rate = rate
         self.scenario = scenario or Scenario()
-        self._sample_rate = sample_rate
         self._client = pybullet.connect(pybullet.DIRECT)
         if self._client < 0:
             raise SimulationError("PyBullet could not open another world: close some simulations.")
@@ -110,7 +144,11 @@ class World:
         self._floor = self._make_floor()
         self._body = self._make_body()
         self._colliders = [self._make_collider(c) for c in self.scenario.colliders]
-        self._moving = [i for i, c in enumerate(self.scenario.colliders) if c.moves]
+        self._paths = {
+            number: _Path(collider, sample_rate)
+            for number, collider in enumerate(self.scenario.colliders)
+            if collider.moves
+        }
         self._things = {}  # number in the scenario: body
         self._parting = {}  # body of a thing: links that it still overlaps since its start
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
@@ -193,7 +231,7 @@ class World:
         body = pybullet.createMultiBody(
             _HEAVY if collider.moves else 0,
             self._make_solid(collider.solid),
-            basePosition=list(position),
+            basePosition=(np.asarray(position) + _RAISED).tolist(),
             baseOrientation=_bullet(rotation),
             **self._keywords,
         )
@@ -204,8 +242,10 @@ class World:
 
     def advance(self, time):
         """Let the scenario happen in the step that begins at `time` [s]: pushes, things that
-        start, colliders that move."""
+        start, colliders that move. Raises SettingsError for what starts inside of the body."""
         scenario = self.scenario
+        if time == 0:
+            self._check_start()
         for push in scenario.pushes:
             # By the part of the step in which it acts: the impulse is the same at any rate.
             begin = max(time, push.start)
@@ -218,7 +258,7 @@ class World:
                 self._things[number] = self._launch(thing)
         if self._parting:
             self._part()
-        for number in self._moving:
+        for number in self._paths:
             self._move(number, time)
 
     def push(self, segment, force, point=None):
@@ -294,6 +334,14 @@ class World:
             if not links:
                 del self._parting[body]
 
+    def _check_start(self):
+        """Raise SettingsError if the body begins inside of a collider that it can touch."""
+        touching = self.links.values() if self.scenario.whole_body else self.foot_links
+        for collider, body in zip(self.scenario.colliders, self._colliders, strict=True):
+            depths = self._depths(body)
+            depths = {link: depths[link] for link in touching if link in depths}
+            self._demand_outside(f"The collider '{collider.name}'", depths)
+
     def _depths(self, body):
         """{link: how deep [m] another body reaches into it} of all links that it overlaps."""
         depths = {}
@@ -316,27 +364,12 @@ class World:
 
     def _move(self, number, time):
         """Put a collider where its path has it at `time` [s], with the path's velocity."""
-        collider = self.scenario.colliders[number]
-        positions, rotations = np.asarray(collider.positions), np.asarray(collider.rotations)
-        at = min(time * self._sample_rate, len(positions) - 1.0)
-        low = min(int(at), len(positions) - 2)
-        before = matrix_from_quaternion(rotations[low])
-        after = matrix_from_quaternion(rotations[low + 1])
-        turn = rotation_vector(quaternion_from_matrix(after @ before.T))
-        step = positions[low + 1] - positions[low]
-        part = at - low
-        rotation = quaternion_from_matrix(matrix_from_quaternion(exponential(part * turn)) @ before)
-        moves = time * self._sample_rate < len(positions) - 1
-        velocity, spin = (step * self._sample_rate, turn * self._sample_rate) if moves else (0, 0)
+        position, rotation, velocity, spin = self._paths[number].at(time)
         body = self._colliders[number]
-        pybullet.resetBasePositionAndOrientation(
-            body, (positions[low] + part * step).tolist(), _bullet(rotation), **self._keywords
-        )
+        pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
         # Gravity would pull it down in the step: so much upwards beforehand.
-        lift = np.array([0, 0, GRAVITY / self.rate])
-        pybullet.resetBaseVelocity(
-            body, (velocity + lift).tolist(), (np.zeros(3) + spin).tolist(), **self._keywords
-        )
+        velocity[2] += GRAVITY / self.rate
+        pybullet.resetBaseVelocity(body, velocity, spin, self._client)
 
     def supports(self):
         """Height [m] of what is under the left and the right foot: the collider within the
@@ -477,11 +510,6 @@ class World:
             pybullet.resetJointState(self._body, link, angles[link], speeds[link], **self._keywords)
         if self.scenario.self_collision:
             self._allow_overlaps()
-        touching = self.links.values() if self.scenario.whole_body else self.foot_links
-        for collider, body in zip(self.scenario.colliders, self._colliders, strict=True):
-            depths = self._depths(body)
-            depths = {link: depths[link] for link in touching if link in depths}
-            self._demand_outside(f"The collider '{collider.name}'", depths)
 
     def _allow_overlaps(self):
         """Let neighbours and parts that overlap in this pose do so: they belong together."""
