@@ -245,12 +245,12 @@ def _write(result, text, at, size, colour, align, halo=None):
     triangles = size * _letters(text)
     width = triangles[..., 0].max()
     x, y = (at[0] - width / 2, at[1] - 0.35 * size) if align == "CENTER" else at
-    cover = _fill(len(result), triangles + [x, y])
+    part, cover = _fill(result, triangles + [x, y])
     if halo is not None:
         shifts = itertools.product((-2, 0, 2), repeat=2)
         around = np.maximum.reduce([np.roll(cover, shift, (0, 1)) for shift in shifts])
-        _blend(result, around, halo, 0.85)
-    _blend(result, cover, colour, 1.0)
+        part += 0.85 * around[..., None] * (np.array(halo) - part)
+    part += cover[..., None] * (np.array(colour) - part)
 
 
 @lru_cache(maxsize=256)
@@ -273,10 +273,11 @@ def _letters(text):
         bpy.data.curves.remove(curve)
 
 
-def _fill(size, triangles):
-    """Cover (size, size) of triangles (n, 3, 2) [pixels] that do not overlap."""
-    low = np.maximum(np.floor(triangles.min((0, 1))).astype(int) - 1, 0)
-    high = np.minimum(np.ceil(triangles.max((0, 1))).astype(int) + 1, size)
+def _fill(result, triangles):
+    """The part of a picture that triangles (n, 3, 2) [pixels] lie in, and how far they cover it.
+    They may not overlap."""
+    low = np.maximum(np.floor(triangles.min((0, 1))).astype(int) - 3, 0)
+    high = np.minimum(np.ceil(triangles.max((0, 1))).astype(int) + 3, len(result))
     width, height = high - low
     corners = (triangles - low) * _FINE
     first = np.floor(corners[..., 1].min(1)).astype(int)
@@ -292,10 +293,8 @@ def _fill(size, triangles):
             at = np.clip(np.round(column[hit]).astype(int), 0, width * _FINE)
             np.add.at(steps, (np.clip(rows[hit], 0, height * _FINE), at), step)
     fine = np.cumsum(steps, axis=1)[:-1, :-1] > 0
-    cover = np.zeros((size, size))
-    coarse = fine.reshape(height, _FINE, width, _FINE).mean((1, 3))
-    cover[low[1] : high[1], low[0] : high[0]] = coarse
-    return cover
+    part = result[low[1] : high[1], low[0] : high[0], :3]
+    return part, fine.reshape(height, _FINE, width, _FINE).mean((1, 3))
 
 
 def _crossings(triangles, y):
