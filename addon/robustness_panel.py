@@ -126,7 +126,9 @@ def _draw_plot(layout, context, outcome):
     row.label(text="Feet in place", icon_value=tuning_plot.swatch_icon(context, "target"))
     step, count = limit_plot.rings(outcome)
     reach = f"{step:g} to {count * step:g} {outcome.unit}"
-    centred().label(text=f"{count} rings: {reach}; the worst of {len(outcome.single)} phases")
+    phases = len(outcome.single)
+    plural = "s" if phases > 1 else ""
+    centred().label(text=f"{count} rings: {reach}; worst of {phases} phase{plural}")
     layout.operator(POISE_OT_show_limit.bl_idname, icon="IMAGE_DATA")
 
 

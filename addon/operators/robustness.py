@@ -184,10 +184,10 @@ class POISE_OT_show_limit(bpy.types.Operator):
 
 
 def _image_editor(context):
-    """An Image Editor that is open, or one in a new window; None without any window."""
-    manager = context.window_manager
-    if not manager.windows:
+    """An Image Editor that is open, or one in a new window; None without a display."""
+    if bpy.app.background:
         return None
+    manager = context.window_manager
     areas = (area for window in manager.windows for area in window.screen.areas)
     area = next((area for area in areas if area.ui_type == "IMAGE_EDITOR"), None)
     if area is None:
