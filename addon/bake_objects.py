@@ -9,7 +9,6 @@ import contextlib
 import math
 from dataclasses import dataclass
 
-import bmesh
 import bpy
 import numpy as np
 
@@ -283,6 +282,8 @@ def _remove(sphere):
 
 def _bake_sphere(scene, reading, throw, frames, positions, turns):
     """A new object that flies as a sphere did, and is there only from then on; its name."""
+    import bmesh  # exists only once bpy is loaded
+
     mesh = bpy.data.meshes.new(throw.name)
     build = bmesh.new()
     try:

@@ -3,7 +3,6 @@
 
 from dataclasses import dataclass
 
-import bmesh
 import numpy as np
 
 from ..controller.exceptions import SettingsError
@@ -115,6 +114,8 @@ def _is_convex(mesh, vertices):
 
 def _hull(vertices):
     """Vertices and triangles of the convex hull; None if that is flat."""
+    import bmesh  # exists only once bpy is loaded
+
     points = fewer_points(vertices)
     build = bmesh.new()
     try:
