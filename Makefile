@@ -28,7 +28,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow demo bench figures table3 ablation study lint clean libraries
+.PHONY: help test slow demo bench figures table3 ablation morphologies study lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -38,6 +38,7 @@ help:
 	@echo "make figures  what becomes of the captured clips"
 	@echo "make table3   search gains for the paper's ten kinds of clip, beside its own numbers"
 	@echo "make ablation  leave out each component of balance in turn"
+	@echo "make morphologies  search gains for other bodies on the paper's kinds of clip"
 	@echo "make study  what makes the search faster, and what does not"
 	@echo "make lint   ruff check and ruff format --check"
 	@echo "make clean  remove .venv and build"
@@ -70,6 +71,11 @@ table3: $(ready)
 ablation: $(ready)
 	@echo "make ablation: leaving out each component of balance; about 10 minutes on two processors."
 	$(bin)/python -m poise.experiments.ablation $(ARGS)
+
+morphologies: $(ready)
+	@echo "make morphologies: searching gains for four other bodies; about 20 minutes on two" \
+		"processors. Quicker: make morphologies ARGS='--morphologies stout --clips squat'"
+	$(bin)/python -m poise.experiments.morphologies $(ARGS)
 
 study: $(ready)
 	@echo "make study: searching with each variant of the search, several seeds; a few hours."

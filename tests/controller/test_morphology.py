@@ -15,6 +15,7 @@ from poise.controller.rotations import rotation_about
 from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
 from poise.controller.stance import DIRECTIONS, support_reach
 from poise.controller.trial import Problem, evaluate
+from poise.experiments import morphologies
 
 NAMES = ("stout", "long", "child", "giant")
 ODD = Morphology({"thigh": (1.3, 0.8, 1.1), "trunk": (0.7, 1.2, 1.5), "foot": (1.2, 1.1, 0.9)})
@@ -273,3 +274,19 @@ def test_a_body_out_of_all_proportion_is_refused(adult, standing):
         character = Character.from_motion(standing, mass=extra or 9.0)
         with pytest.raises(SettingsError, match=r"The morphology makes a body of .* m and .* kg"):
             reshape(character, standing, body)
+
+
+def test_experiment_runs_from_end_to_end(tmp_path, capsys, monkeypatch, swinging):
+    settings = Settings(duration=1.0, noise=5.0)
+    monkeypatch.setattr(morphologies, "problem_of", lambda *_: Problem(swinging, settings=settings))
+    output = tmp_path / "report" / "morphologies.json"
+    arguments = ["--morphologies", "stout", "--clips", "arm", "--generations", "1"]
+    morphologies.main([*arguments, "--workers", "1", "--output", str(output)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| morphology | kg | m | clip | R untuned")
+    cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
+    assert cells[0] == "stout" and cells[3] == "arm" and cells[-1] == "0"
+    assert float(cells[4]) == float(cells[5]) >= 1.8
+    assert lines[-1] == "R >= 1.8 on all unseen seeds: 1 of 1"
+    (row,) = json.loads(output.read_text())
+    assert row["gains"]["tuned"]["morphology"]["name"] == "Stout"
