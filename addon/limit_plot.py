@@ -52,7 +52,7 @@ def panel_icon(context, outcome, rows):
 
     def draw():
         picture = _paper(size, palette)
-        _draw_shapes(picture, outcome, palette, (size / 2, size / 2), 0.48 * size, size / 260)
+        _draw_shapes(picture, outcome, palette, (size / 2, size / 2), 0.48 * size, size / 150)
         return picture
 
     facts = (size, palette, outcome.clip, outcome.wall, len(outcome.single))

@@ -143,8 +143,8 @@ def outcome_words(outcome):
     name = "Push" if outcome.settings.kind == "pushes" else "Object"
     figure = f"{outcome.limit:g} {outcome.unit} ({outcome.speed(outcome.limit):.2f} m/s)"
     if not outcome.found:
-        why = _ENDED[outcome.ended]
-        return f"{name} limit at least {figure}: {why} a magnitude made it fall"
+        hits = outcome.settings.kind
+        return f"{name} limit at least {figure}: {_ENDED[outcome.ended]} larger {hits} were tried"
     last = [rate for rate in outcome.rates if rate.magnitude <= outcome.limit][-1]
     fails = next(rate for rate in outcome.rates if rate.magnitude > outcome.limit)
     words = (

@@ -2,6 +2,7 @@
 """Measure how hard a character can be hit, on other processes, while the user goes on."""
 
 import contextlib
+from functools import partial
 
 import bpy
 
@@ -179,8 +180,23 @@ class POISE_OT_show_limit(bpy.types.Operator):
         area = _image_editor(context)
         if area is not None:
             area.spaces.active.image = image
+            # A new window has no size before it is drawn.
+            bpy.app.timers.register(partial(_fit, image.name), first_interval=0.5)
         self.report({"INFO"}, f"The plot is the image '{image.name}'")
         return {"FINISHED"}
+
+
+def _fit(name):
+    """Show all of an image, wherever it is shown."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            image = area.spaces.active.image if area.ui_type == "IMAGE_EDITOR" else None
+            if image is not None and image.name == name:
+                region = next(region for region in area.regions if region.type == "WINDOW")
+                ratio = min(region.width, region.height) / (1.04 * limit_plot.SIZE)
+                with bpy.context.temp_override(window=window, area=area, region=region):
+                    bpy.ops.image.view_all()  # its own fitting goes by halves
+                    bpy.ops.image.view_zoom_ratio(ratio=ratio)
 
 
 def _image_editor(context):

@@ -139,9 +139,26 @@ class Driver:
         search = getattr(self.session.job(), "search", None)
         return 0 if search is None else len(search.generations)
 
+    def workers(self):
+        """Command lines of the processes that Blender has started and that have not ended."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                command = (folder / "cmdline").read_text()
+            except (OSError, ValueError):  # it has just ended
+                continue
+            if parent == os.getpid() and "worker" in command:
+                found.append(command.replace("\0", " "))
+        return found
+
     def module(self, name):
         """A module of Poise's part in Blender."""
         return importlib.import_module(f"{EXTENSION}.addon.{name}")
+
+    def controller(self, name):
+        """A module of Poise's physics library."""
+        return importlib.import_module(f"{EXTENSION}.controller.{name}")
 
     def rearrange(self, closed=(), opened=()):
         """Enable Poise anew, with some panels closed or open from the start."""

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tuning in the window: optimise, preview, stop, undo, discard, resume, succeed, close the file."""
 
-import os
-from pathlib import Path
-
 import bpy
 
 OPTIMIZE, KEEP = "bpy.ops.poise.optimize()", "bpy.ops.poise.keep_best()"
@@ -69,7 +66,7 @@ def _search(driver):
     driver.say(f"longest steps: {steps}")
     work = max(longest_steps["tuning (CPU)"], work)
     driver.check("the window is alive", work < LONGEST_STEP, f"{gaps}; {steps}")
-    driver.check("there is a worker", len(workers()) == 1, workers())
+    driver.check("there is a worker", len(driver.workers()) == 1, driver.workers())
     driver.check("a search changes nothing", driver.state() == before, driver.state())
     yield from driver.shot("tune_2_searching")
 
@@ -89,7 +86,7 @@ def _keep(driver):
     yield 1.0
     gains = bpy.context.scene.poise.gains
     driver.check("Stop keeps the best", gains.source == "CUSTOM", gains.source)
-    driver.check("no worker is left", not workers(), workers())
+    driver.check("no worker is left", not driver.workers(), driver.workers())
     driver.check("keys and poses are as before", driver.state() == before, driver.state())
     yield from driver.shot("tune_4_stopped")
     yield from driver.press("ctrl+z")
@@ -116,7 +113,7 @@ def _discard(driver):
     gains = bpy.context.scene.poise.gains
     driver.check("Esc leaves the gains", gains.source == "DEFAULT", gains.source)
     driver.check("Esc leaves the scene", driver.state() == before, driver.state())
-    driver.check("Esc leaves no worker", not workers(), workers())
+    driver.check("Esc leaves no worker", not driver.workers(), driver.workers())
     yield 1.0
     yield from driver.shot("tune_6_discarded")
 
@@ -160,23 +157,9 @@ def _close(driver):
     folder = driver.module("checkpoints").folder()
     kept = set(folder.glob("*.json"))
     driver.check("there is a checkpoint", kept, list(folder.iterdir()))
-    driver.check("there is a worker again", workers())
+    driver.check("there is a worker again", driver.workers())
     bpy.ops.wm.read_homefile(use_empty=False)
     yield 0.5
     driver.check("another file ends the search", driver.session.job() is None)
-    driver.check("another file leaves no worker", not workers(), workers())
+    driver.check("another file leaves no worker", not driver.workers(), driver.workers())
     driver.check("another file keeps the checkpoint", set(folder.glob("*.json")) == kept)
-
-
-def workers():
-    """Command lines of the processes that Blender has started and that have not ended."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            command = (folder / "cmdline").read_text()
-        except (OSError, ValueError):  # it has just ended
-            continue
-        if parent == os.getpid() and "worker" in command:
-            found.append(command.replace("\0", " "))
-    return found
