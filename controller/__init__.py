@@ -24,6 +24,7 @@ from .motion import Motion
 from .optimization import Search, SearchSettings
 from .recording import Recording
 from .reference import Reference
+from .robustness import LimitSearch, LimitSettings
 from .scenario import (
     Collider,
     Push,
@@ -50,6 +51,8 @@ __all__ = [
     "ExecutorError",
     "Gains",
     "GainsError",
+    "LimitSearch",
+    "LimitSettings",
     "Motion",
     "MotionError",
     "PoiseError",
