@@ -70,7 +70,8 @@ class Controller:
         """(dofs,) joint torques [N m] for the step that begins now."""
         balancing = step % self.balance_period == 0
         state, reference = self.world.state(balancing), self.reference
-        if step % self.period == 0:
+        # What is held stiffly shakes with an old mass matrix once the body moves fast.
+        if step % self.period == 0 or (self.hold and self.hold.acts(step)):
             self._refresh(state)
         bias = self.world.bias(state, self.inertia)
         if self.feedforward:

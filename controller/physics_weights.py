@@ -13,6 +13,7 @@ from math import pi
 
 import numpy as np
 
+from .controller import rotation_vector as vector_of_matrix
 from .exceptions import SettingsError
 from .gains import unmirrored
 from .reference import hermite
@@ -26,6 +27,7 @@ from .rotations import (
     rotation_vector,
 )
 from .skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
+from .stance import FLIGHT
 
 #: What has a weight.
 NAMES = (*REGIONS, "root")
@@ -37,6 +39,8 @@ ROOT_FREQUENCY = 4.0
 _STEPS = 12
 #: Share of its vertical stiffness that the help keeps while feet stand: the floor shall carry.
 _AFLOAT = 0.1
+#: Feet farther from the animation [m] are put back to it where nothing is simulated.
+_STRAY = 0.005
 #: A joint without stiffness of its own begins at this frequency [Hz].
 _SOFTEST = 0.1
 #: The bake passes from the animation to the simulation in no less than this [s]: the reference of
@@ -75,10 +79,12 @@ def checked(weights, samples):
 class PhysicsWeights:
     """The weights of one simulation.
 
-    regions: {name: (F,)} at the samples. joints: (K, dofs), root: (K,) at the control steps.
+    regions: {name: (F,)} at the samples. animated: (F,) where nothing is simulated. joints:
+    (K, dofs), root: (K,) at the control steps.
     """
 
     regions: dict
+    animated: np.ndarray
     joints: np.ndarray
     root: np.ndarray
 
@@ -98,7 +104,8 @@ class PhysicsWeights:
             for name, values in regions.items()
         }
         columns = [steps[_region_of_joint(name)] for name in character.dof_names]
-        return cls(regions, np.stack(columns, 1), steps["root"])
+        animated = ~np.any(list(regions.values()), axis=0)
+        return cls(regions, animated, np.stack(columns, 1), steps["root"])
 
     def blended(self, turns, rate):
         """World rotations (n, S, 3, 3) from the animation to the simulation, as far as the weights
@@ -153,9 +160,9 @@ class Hold:
     on the root, of which `residual` (6,) is the force [N] and the torque [N m] about the pelvis'
     centre of mass, in the world, at the last step."""
 
-    def __init__(self, character, reference, weights, stiffness, damping, lift):
-        """stiffness [N m/rad], damping [N m s/rad] (dofs,) at weight 1; lift: how much higher [m]
-        than in the reference the root is held."""
+    def __init__(self, character, reference, weights, stiffness, damping, lifts):
+        """stiffness [N m/rad], damping [N m s/rad] (dofs,) at weight 1; lifts: (F,) how much
+        higher [m] than in the reference the root is held."""
         self.reference, self.weights, self.step = reference, weights, 1 / reference.rate
         moved = inertias(character)
         inertia = np.array([moved[unmirrored(name)] for name in character.dof_names])
@@ -164,7 +171,12 @@ class Hold:
         softest = (2 * pi * _SOFTEST) ** 2 * inertia
         self._softer = np.maximum(stiffness, softest) / self._stiff
         self._looser = np.maximum(damping, 2 * np.sqrt(softest * inertia)) / self._damped
-        self._root, self._root_speeds = _root_path(character, reference, lift)
+        self._root, self._root_speeds = _root_path(character, reference, lifts)
+        self._centre = character.centres[0]
+        joints, _ = character.pose(reference.trajectory)
+        self._ankles = joints[:, [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]]
+        self._ankles[..., 2] += lifts[:, None]
+        self._acts = ((weights.joints < 1).any(1) | (weights.root < 1)).tolist()
         self._held = None
         self.residual = np.zeros(6)
 
@@ -188,11 +200,37 @@ class Hold:
         errors -= self.step * state.speeds
         force = self._multiply(self._k, self._root_k, errors)
         force += self._multiply(self._d, self._root_d, target - state.speeds)
-        ahead = self._inverse @ (known + force)
+        ahead = np.linalg.solve(self._matrix, known + force)
         force -= self.step * self._multiply(self._d, self._root_d, ahead)
         self.residual[:3] = state.frame @ force[3:6]
         self.residual[3:] = state.frame @ force[:3]
         return force[6:]
+
+    def strays(self, sample, state):
+        """Whether the feet are not where the reference has them at a sample at which nothing is
+        simulated: the floor holds them where they were pushed to, or where they land first."""
+        if not self.weights.animated[sample]:
+            return False
+        apart = state.positions[[2, 5]] - self._ankles[sample]
+        return bool(np.linalg.norm(apart, axis=1).max() > _STRAY)
+
+    def pose(self, step):
+        """What World.reset needs to put the body where the reference is at a step."""
+        reference = self.reference
+        frame, (spin, velocity) = reference.pelvis[step], self._root_speeds[step]
+        arm = frame @ self._centre
+        return (
+            self._root[step] - arm,
+            frame,
+            velocity - np.cross(spin, arm),
+            spin,
+            reference.angles[step],
+            reference.speeds[step],
+        )
+
+    def acts(self, step):
+        """Whether anything is held at a step."""
+        return self._acts[step]
 
     def limits(self, step, limit):
         """(n,) largest torques [N m]: `limit` at weight 1, without bound towards 0."""
@@ -209,12 +247,12 @@ class Hold:
         matrix[:6, :6] += self.step * self._root_d
         diagonal = np.arange(6, len(matrix))
         matrix[diagonal, diagonal] += self.step * self._d
-        self._inverse = np.linalg.inv(matrix)
+        self._matrix = matrix
 
     def _root_errors(self, step, state):
         """(6,) rotation vector and displacement to the next step's root, in the pelvis frame."""
         position, frame = self._root[step + 1], self.reference.pelvis[step + 1]
-        turn = rotation_vector(quaternion_from_matrix(frame @ state.frame.T))
+        turn = vector_of_matrix(frame @ state.frame.T)
         apart = position - state.root
         apart[2] *= 1 - (1 - _AFLOAT) * min(1.0, self.reference.load[step + 1].sum())
         return np.concatenate([turn @ state.frame, apart @ state.frame])
@@ -225,14 +263,26 @@ class Hold:
         return np.concatenate([root @ values[:6], joints * values[6:]])
 
 
-def _root_path(character, reference, lift):
+def standing_lifts(character, reference):
+    """(F,) how much higher [m] than in the reference a body is whose lower foot touches the floor,
+    while one stands; between, linear."""
+    joints, frames = character.pose(reference.trajectory)
+    lowest = character.sole_corners(joints, frames)[..., 2].min((1, 2))
+    stands = np.flatnonzero(reference.stance != FLIGHT)
+    if not len(stands):
+        stands = np.array([0])
+    return np.interp(np.arange(len(lowest)), stands, character.ground - lowest[stands])
+
+
+def _root_path(character, reference, lifts):
     """Pelvis centre of mass (K, 3) [m], and its angular [rad/s] and linear [m/s] velocity
     (K, 2, 3) in the world, at the control steps."""
     trajectory = reference.trajectory
     count = len(reference.angles)
     at = np.minimum(np.arange(count) / reference.steps_per_sample, len(trajectory) - 1)
     arm = matrix_from_quaternion(trajectory.rotation) @ character.centres[0]
-    centres = trajectory.root + arm + [0, 0, lift]
+    centres = trajectory.root + arm
+    centres[:, 2] += lifts
     path = hermite(centres, np.gradient(centres, axis=0) * trajectory.rate, at, trajectory.rate)
     turns = continuous(trajectory.rotation)
     rates = 2 * trajectory.rate * multiply(np.gradient(turns, axis=0), turns * [1, -1, -1, -1])

@@ -78,7 +78,8 @@ class Recording:
         differs = stance != self.reference.stance[sample]
         if self.weights:  # a body that is held follows the animation, whatever that does
             share = self.weights.regions["root"][sample]
-            pose, slide, differs = share * pose, share * slide, share * differs
+            pose, differs = share * pose, share * differs
+            slide *= share == 1  # on the way back feet have to slide
         return self.measures.add(pose, differs, slide, effort)
 
     def add_help(self, sample, wrench):
@@ -166,7 +167,8 @@ class Recording:
 
     @property
     def residual(self):
-        """(n, 6) help from outside on the root: force [N] and torque [N m] in the world."""
+        """(n, 6) help from outside on the root: force [N] and torque [N m] in the world, where
+        anything is simulated."""
         return self._residual[: self._count]
 
     @property
@@ -277,10 +279,18 @@ class Recording:
         result["fell_measure"] = self.fell_measure
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
-        result["residual"] = float(np.linalg.norm(self.residual[:, :3], axis=1).mean())
-        result["residual_torque"] = float(np.linalg.norm(self.residual[:, 3:], axis=1).mean())
+        result["residual"], result["residual_torque"] = self._mean_residual()
         result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
         return result
+
+
+    def _mean_residual(self):
+        """Mean size of the help from outside [N] and [N m], where anything is simulated."""
+        if self.weights is None:
+            return 0.0, 0.0
+        simulated = ~self.weights.animated[: self._count]
+        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[simulated]
+        return tuple((sizes.sum(0) / max(1, len(sizes))).tolist())
 
 
 def _rotate(matrices, vectors):

@@ -12,7 +12,7 @@ from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
 from .legs import Legs
 from .measures import MAXIMA, Measures
-from .physics_weights import Hold, PhysicsWeights
+from .physics_weights import Hold, PhysicsWeights, standing_lifts
 from .recording import Recording
 from .reference import Reference
 from .scenario import Scenario
@@ -142,14 +142,19 @@ class Simulation:
         )
         if self.weights:
             stiffness, damping = self.gains.per_dof(self.character)
+            lifts = np.full(len(reference), lift)
+            if not self.scenario.colliders and world.floor == self.character.ground:
+                lifts = standing_lifts(self.character, reference)
             controller.hold = Hold(
-                self.character, reference, self.weights, stiffness, damping, lift
+                self.character, reference, self.weights, stiffness, damping, lifts
             )
         steps = reference.steps_per_sample
         efforts, helps = np.zeros((steps, self.character.dofs)), np.zeros((steps, 6))
         step = 0
         for sample in range(len(reference)):
             if sample:
+                if controller.hold and controller.hold.strays(sample - 1, world.state()):
+                    world.reset(*controller.hold.pose(step))
                 for i in range(steps):
                     world.advance(step / self.rate)
                     efforts[i] = controller.torques(step)
@@ -159,7 +164,7 @@ class Simulation:
                     world.apply(efforts[i])
                     world.step()
                     step += 1
-            if self.weights:
+            if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, helps.mean(0))
             if not self._record(sample, efforts):
                 yield sample
