@@ -283,7 +283,6 @@ class Recording:
         result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
         return result
 
-
     def _mean_residual(self):
         """Mean size of the help from outside [N] and [N m], where anything is simulated."""
         if self.weights is None:
