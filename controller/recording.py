@@ -61,7 +61,7 @@ class Recording:
     def add(self, sample, centres, turns, contacts, effort, torques):
         """Append a sample: body centres (S, 3) and orientations (S, 4), what World.contacts gave,
         summed and last torques. Returns False when a measure exceeds its maximum."""
-        touch, forces, cops = contacts
+        touch, forces, cops, drifts = contacts
         com = self._shares @ centres
         self._centres[sample] = centres
         self._turns[sample] = turns
@@ -73,7 +73,7 @@ class Recording:
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
         pose = pose_error(self._shares, centres, com, smooth, self._reference_com[sample])
-        stance, slide = self._feet(touch)
+        stance, slide = self._feet(touch, drifts)
         self._stance[sample] = stance
         differs = stance != self.reference.stance[sample]
         if self.weights:  # a body that is held follows the animation, whatever that does
@@ -91,8 +91,9 @@ class Recording:
         self._thing_positions[sample] = positions
         self._thing_turns[sample] = turns
 
-    def _feet(self, touch):
-        """Stance state of the newest sample, and the horizontal speed of the feet that stand."""
+    def _feet(self, touch, drifts):
+        """Stance state of the newest sample, and the horizontal speed of the feet that stand,
+        relative to what they stand on."""
         sample = self._count - 1
         plans, speeds, stance = [], [], 0
         for foot, (segment, bit) in enumerate(zip(_FEET, (LEFT, RIGHT), strict=True)):
@@ -101,7 +102,10 @@ class Recording:
             )
             plans.append((x, y))
             before = self._plans[foot] if sample else (x, y)
-            speeds.append(math.dist(before, (x, y)) * self.motion.rate)
+            drift_x, drift_y = drifts[foot] if sample else (0.0, 0.0)
+            speed_x = (x - before[0]) * self.motion.rate - drift_x
+            speed_y = (y - before[1]) * self.motion.rate - drift_y
+            speeds.append(math.hypot(speed_x, speed_y))
             near = lowest < self.character.ground + SIMULATED_CLEARANCE
             near = near or (touch[foot] and bool(self.scenario.colliders))
             if near and (touch[foot] or speeds[foot] < SIMULATED_SPEED):

@@ -46,6 +46,8 @@ _HEAVY = 1e6
 _DEEP = 0.05
 #: So is what has swallowed a foot but for this share of its thickness.
 _SWALLOWED = 0.9
+#: A thing that overlaps the body at its start has left it at this distance [m].
+_APART = 0.02
 
 # What may touch what, as bits of Bullet's collision groups.
 _STATIC, _FOOT, _BODY, _THING = 1, 2, 4, 8
@@ -327,7 +329,7 @@ class World:
     def _part(self):
         """Let things meet the parts of the body that they have left."""
         for body, links in list(self._parting.items()):
-            left = links - self._depths(body).keys()
+            left = links - self._depths(body, _APART).keys()
             for link in left:
                 pybullet.setCollisionFilterPair(self._body, body, link, -1, 1, **self._keywords)
             links -= left
@@ -342,10 +344,11 @@ class World:
             depths = {link: depths[link] for link in touching if link in depths}
             self._demand_outside(f"The collider '{collider.name}'", depths)
 
-    def _depths(self, body):
-        """{link: how deep [m] another body reaches into it} of all links that it overlaps."""
+    def _depths(self, body, within=0.0):
+        """{link: how deep [m] another body reaches into it} of all links that it overlaps, or is
+        as close to as `within` [m]."""
         depths = {}
-        for point in pybullet.getClosestPoints(self._body, body, 0.0, **self._keywords):
+        for point in pybullet.getClosestPoints(self._body, body, within, **self._keywords):
             depths[point[3]] = max(depths.get(point[3], 0.0), -point[8])
         return depths
 
@@ -582,18 +585,21 @@ class World:
     def contacts(self):
         """Which feet touch the floor or a collider, [bool, bool]; the force on each,
         [[x, y, z], ...] [N]; the centre of pressure under each, [[x, y, z], ...] [m], NaN without
-        contact."""
+        contact; and how fast what they touch moves there, [[x, y], ...] [m/s]."""
         forces = [[0.0] * 3, [0.0] * 3]
         moments = [[0.0] * 3, [0.0] * 3]
         loads = [0.0, 0.0]
         touch = [False, False]
-        for ground in (self._floor, *self._colliders):
+        drifts = [[0.0] * 2, [0.0] * 2]
+        for number, ground in enumerate((self._floor, *self._colliders), -1):
             points = pybullet.getContactPoints(self._body, ground, physicsClientId=self._client)
             for point in points:
                 if point[3] not in self.foot_links:
                     continue
                 foot = self.foot_links.index(point[3])
                 touch[foot] = True
+                if number in self._paths:
+                    drifts[foot] = self._drift(ground, point[6])
                 loads[foot] += point[9]
                 for i in range(3):
                     moments[foot][i] += point[9] * point[5][i]
@@ -604,7 +610,14 @@ class World:
             [value / load for value in moment] if load > 0 else [np.nan] * 3
             for moment, load in zip(moments, loads, strict=True)
         ]
-        return touch, forces, cops
+        return touch, forces, cops, drifts
+
+    def _drift(self, body, point):
+        """Horizontal velocity [x, y] [m/s] of a moving collider at a point [m]."""
+        (vx, vy, _), (wx, wy, wz) = pybullet.getBaseVelocity(body, self._client)
+        centre, _ = pybullet.getBasePositionAndOrientation(body, self._client)
+        x, y, z = (a - b for a, b in zip(point, centre, strict=True))
+        return [vx + wy * z - wz * y, vy + wz * x - wx * z]
 
     def body_transforms(self):
         """Centres of mass (S, 3) [m] and orientations (S, 4), w first, of all segments."""
