@@ -28,7 +28,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow demo bench figures table3 ablation morphologies study lint clean libraries
+.PHONY: help test slow demo bench figures table3 table4 ablation morphologies study lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -37,6 +37,7 @@ help:
 	@echo "make bench  measure speed"
 	@echo "make figures  what becomes of the captured clips"
 	@echo "make table3   search gains for the paper's ten kinds of clip, beside its own numbers"
+	@echo "make table4   try the gains of each clip on each other one, beside the paper's"
 	@echo "make ablation  leave out each component of balance in turn"
 	@echo "make morphologies  search gains for other bodies on the paper's kinds of clip"
 	@echo "make study  what makes the search faster, and what does not"
@@ -67,6 +68,11 @@ table3: $(ready)
 	@echo "make table3: searching gains for all clips in both modes; about 20 minutes on two" \
 		"processors. Quicker: make table3 ARGS=--quick"
 	$(bin)/python -m poise.experiments.table3 $(ARGS)
+
+table4: $(ready)
+	@echo "make table4: tuning on each clip and trying on each other one; about 20 minutes on two" \
+		"processors. It goes on from build/table4.json if it was interrupted."
+	$(bin)/python -m poise.experiments.table4 $(ARGS)
 
 ablation: $(ready)
 	@echo "make ablation: leaving out each component of balance; about 10 minutes on two processors."
