@@ -12,6 +12,7 @@ from . import tracking
 from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, press
 from .legs import AXES, Legs
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
+from .stepping import MOMENTUM_SHARE, Stepping
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
 _INERTIA_PERIOD = 1 / 37.5
@@ -63,6 +64,12 @@ class Controller:
                 1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
             )
         self._grounds = [world.floor, world.floor]  # [m] under either foot
+        #: Recovery steps, where they are wanted.
+        self.stepping = None
+        if settings.recovery_steps and self.feedforward:
+            self.stepping = Stepping(character, reference)
+        self._pelvis_arm = character.centres[0]
+        self._plan = self._planned = None  # of the legs after a step, and when it was made
         self._legs_share = np.zeros(2 * AXES)
         self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
 
@@ -76,6 +83,8 @@ class Controller:
         bias = self.world.bias(state, self.inertia)
         if self.feedforward:
             wanted = reference.accelerations[step].copy()
+            if self._plan is not None:
+                wanted[6:][self.legs.dofs] += self._plan[2]
             wanted[:6] = (wanted[:6].reshape(2, 3) @ state.frame).ravel()
             known = self.inertia @ wanted
             bias += known
@@ -84,11 +93,7 @@ class Controller:
         if self.hold is None:
             limit = self.limit
             torques = self.tracker.torques(
-                state.angles,
-                state.speeds[6:],
-                reference.angles[step + 1],
-                reference.speeds[step + 1],
-                known,
+                state.angles, state.speeds[6:], *self._targets(step + 1), known
             )
         else:
             limit = self.hold.limits(step, self.limit)
@@ -100,6 +105,8 @@ class Controller:
             self.legs.update(state.positions, state.frames, state.angles)
             if self.world.has_colliders:
                 self._grounds = self.world.supports()
+            if self.stepping is not None and self.hold is None:
+                self._step_aside(step, state)
             self._legs_share = self.balance(step, state)
         torques[self.legs.dofs] += self._legs_share
         np.maximum(torques, -limit, out=torques)
@@ -107,6 +114,43 @@ class Controller:
         if self.noise:
             torques += self.random.uniform(-self.noise, self.noise, len(torques))
         return torques
+
+    def _targets(self, step):
+        """Angles and speeds (dofs,) that the joints should have at a step."""
+        angles, speeds = self.reference.angles[step], self.reference.speeds[step]
+        if self._plan is None:
+            return angles, speeds
+        turn, speed, acceleration = self._plan
+        ahead = (step - self._planned) * self.step
+        angles, speeds = angles.copy(), speeds.copy()
+        angles[self.legs.dofs] += turn + ahead * (speed + ahead / 2 * acceleration)
+        speeds[self.legs.dofs] += speed + ahead * acceleration
+        return angles, speeds
+
+    def _step_aside(self, step, state):
+        """Take a recovery step where one is needed, and go on with one that has begun."""
+        stepping = self.stepping
+        stepping.update(
+            step,
+            self.com.tolist(),
+            self._current[1].tolist(),
+            self.goals[step],
+            self._base(step),
+            self.legs.soles,
+            self._standing(),
+            self._grounds,
+        )
+        if stepping.active:
+            root = state.root - state.frame @ self._pelvis_arm
+            velocity = state.frame @ state.speeds[3:6]
+            period = self.step * self.balance_period
+            self._plan = stepping.plan(step * self.step, root, velocity, state.frame, period)
+            self._planned = step
+
+    @property
+    def _swing(self):
+        """The foot (0, 1) that takes a recovery step now, or None."""
+        return None if self.stepping is None else self.stepping.swing
 
     def _refresh(self, state):
         """Take a new mass matrix H. Its rows of the root give the momenta, and the centre of mass
@@ -143,8 +187,8 @@ class Controller:
         left, right = self.legs.soles
         left_ground, right_ground = self._grounds
         return [
-            int(left[4] < left_ground + SIMULATED_CLEARANCE),
-            int(right[4] < right_ground + SIMULATED_CLEARANCE),
+            int(self._swing != 0 and left[4] < left_ground + SIMULATED_CLEARANCE),
+            int(self._swing != 1 and right[4] < right_ground + SIMULATED_CLEARANCE),
         ]
 
     def _wrench(self, step, state, count):
@@ -156,6 +200,8 @@ class Controller:
         goal_x, goal_y = reference.base[step].tolist()
         z += self._rise(step)
         position, velocity, trunk, momentum = self.weights[count]
+        if self._swing is not None:
+            momentum *= MOMENTUM_SHARE
         if self.hold is not None:
             # Where the root is held, the balance's goals are met: it would only fight the hold.
             share = self.hold.weights.root[step]
@@ -178,12 +224,15 @@ class Controller:
         """How much higher [m] than in the reference the floor is under the feet that stand."""
         support, (left, right) = self.reference.support[step], self._grounds
         height = left if support == LEFT else right if support == RIGHT else (left + right) / 2
-        return height - self.ground
+        drop = 0.0 if self.stepping is None else self.stepping.drop
+        return height - self.ground - drop
 
     def _base(self, step):
         """Base of support (SCA12, equation 9), by the stance of the reference."""
         support = self.reference.support[step]
         left, right = self.legs.soles
+        if self._swing is not None:
+            return self.stepping.base(self.legs.soles)
         if support == LEFT:
             return left[:2]
         if support == RIGHT:

@@ -32,6 +32,7 @@ class Settings:
     71 kg and 1.80 m, scaled to the body. duration: loop the clip to this length [s], None for the
     clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
     errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
+    recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance.
     """
 
     rate: float = 300.0
@@ -43,6 +44,7 @@ class Settings:
     duration: float | None = None
     cutoff: float | None = None
     maxima: dict = field(default_factory=lambda: dict(MAXIMA))
+    recovery_steps: bool = True
 
     def __post_init__(self):
         demand(
