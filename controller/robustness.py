@@ -238,8 +238,8 @@ def ray_to_edge(points, origin, direction):
     i, j = (index.ravel() for index in np.meshgrid(left, right))
     width = across[i] - across[j]
     share = np.divide(across[i], width, out=np.zeros_like(width), where=width > 0)
-    meets = np.maximum(along[i] + share * (along[j] - along[i]), -np.inf)
-    return max(0.0, float(meets.max()))
+    meets = along[i] + share * (along[j] - along[i])
+    return float(meets.max()) if meets.min() <= 0 <= meets.max() else 0.0
 
 
 def capture_speed(reach, height, duration=0.0):

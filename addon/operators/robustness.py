@@ -40,7 +40,7 @@ class LimitJob(Job):
     @property
     def owns_scene(self):
         """Once everything is read, the scene is free again."""
-        return self.search is None
+        return self.doing == "reading"
 
     @property
     def waits(self):

@@ -145,7 +145,8 @@ def test_only_reading_owns_the_scene(armature):
     while not job.step(0.0005):
         owned[job.doing] = job.owns_scene
         assert 0 <= job.progress <= 1 and job.text
-    assert owned["reading"] and not owned["finding the limit"]
+    assert owned["reading"] and not owned["measuring the body"]
+    assert not owned["finding the limit"]
 
 
 def test_two_at_once_are_refused(armature):

@@ -304,6 +304,7 @@ def test_from_inside_a_hull_to_its_edge():
     assert ray_to_edge(square, np.zeros(2), -right) == pytest.approx(1)
     assert ray_to_edge(square, np.zeros(2), diagonal) == pytest.approx(2 * math.sqrt(2))
     assert ray_to_edge(square, np.array([3.5, 0.0]), right) == 0
+    assert ray_to_edge(square, np.array([-2.0, 0.0]), right) == 0
     assert ray_to_edge(square, np.array([0.0, 5.0]), right) == 0
     # Two soles apart: the hull between them counts.
     soles = np.array([[0, 1], [1, 1], [0, -1], [1, -1]], float)
