@@ -9,7 +9,7 @@ def register():
     """Register the classes, the settings of a scene and the command `blender --command poise`."""
     import bpy
 
-    from . import command_line, objects, properties, session, weights
+    from . import command_line, objects, overlay_bar, overlay_marks, properties, session, weights
 
     for cls in _classes():
         bpy.utils.register_class(cls)
@@ -17,6 +17,8 @@ def register():
     objects.register()
     weights.register()
     session.register()
+    overlay_marks.register()
+    overlay_bar.register()
     command_line.register()
 
 
@@ -24,9 +26,20 @@ def unregister():
     """Undo `register`: stop what runs and forget all results."""
     import bpy
 
-    from . import command_line, objects, properties, session, tuning_plot, weights
+    from . import (
+        command_line,
+        objects,
+        overlay_bar,
+        overlay_marks,
+        properties,
+        session,
+        tuning_plot,
+        weights,
+    )
 
     command_line.unregister()
+    overlay_bar.unregister()
+    overlay_marks.unregister()
     session.unregister()
     tuning_plot.unregister()
     weights.unregister()
@@ -45,6 +58,8 @@ def _classes():
         objects,
         objects_panel,
         operators,
+        overlay_panel,
+        overlay_settings,
         panels,
         properties,
         robustness,
@@ -61,9 +76,11 @@ def _classes():
         *robustness.CLASSES,
         *objects.CLASSES,
         *morphology.CLASSES,
+        *overlay_settings.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
         *panels.CLASSES,
+        *overlay_panel.CLASSES,
         *gains_panel.CLASSES,
         *tuning_panel.CLASSES,
         *robustness_panel.CLASSES,

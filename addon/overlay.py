@@ -41,6 +41,7 @@ def register():
 def unregister():
     """Undo `register`."""
     bpy.types.SpaceView3D.draw_handler_remove(_handle, "WINDOW")
+    _batches.cache_clear()
 
 
 # --- What to draw --------------------------------------------------------------------------------
@@ -78,6 +79,11 @@ def aside(motion, distance):
     length = np.linalg.norm(left)
     left = left / length if length > 1e-6 else np.array([1.0, 0.0])
     return distance * np.array([*left, 0.0])
+
+
+def displacement(settings, motion):
+    """(3,) displacement [m] of what is drawn, by a scene's settings."""
+    return aside(motion, settings.ghost_distance if settings.ghost == "BESIDE" else 0.0)
 
 
 def posed(shot, sample, offset):
@@ -147,7 +153,7 @@ def _sphere():
 
 
 @lru_cache
-def _triangles(count):
+def triangles(count):
     """(T, 3) vertex indices of `count` solids after one another, counter-clockwise from outside."""
     rows, columns = 2 * POINTS, 4 * POINTS
     grid = np.arange(rows * columns).reshape(rows, columns)
@@ -225,23 +231,39 @@ def _draw():
     if settings.ghost == "HIDDEN" or not context.space_data.overlay.show_overlays:
         return
     for shot, sample in ghosts(scene):
-        motion = shot.reading.motion
-        distance = settings.ghost_distance if settings.ghost == "BESIDE" else 0.0
-        mesh = posed(shot, sample, aside(motion, distance))
-        _draw_mesh(context.region, context.region_data, mesh, len(shot.character.shapes))
+        offset = tuple(displacement(settings, shot.reading.motion))
+        found = _batches(shot, shot.recording, sample, offset)
+        draw_mesh(context.region, context.region_data, *found)
 
 
-def _draw_mesh(region, view, mesh, count):
-    points, normals, colours = (np.ascontiguousarray(array, np.float32) for array in mesh)
+@lru_cache(maxsize=4)
+def _batches(shot, _recording, sample, offset):
+    """What `draw_mesh` needs for a ghost; a sample never changes again."""
+    return batches(*posed(shot, sample, offset), triangles(len(shot.character.shapes)))
+
+
+def batches(points, normals, colours, indices):
+    """What `draw_mesh` needs for a mesh: its batch, and that of its outline.
+
+    points [scene units], normals (V, 3), colours (V, 4), indices (T, 3).
+    """
     shader = _shader()
-    triangles = _triangles(count)
-    body = batch_for_shader(
-        shader, "TRIS", {"pos": points, "normal": normals, "color": colours}, indices=triangles
+    points, normals, colours = (
+        np.ascontiguousarray(array, np.float32) for array in (points, normals, colours)
     )
-    outlines = np.broadcast_to(np.float32(OUTLINE), colours.shape).copy()
-    outline = batch_for_shader(
-        shader, "TRIS", {"pos": points, "normal": normals, "color": outlines}, indices=triangles
+    indices = np.ascontiguousarray(indices, np.int32)
+    outlines = np.tile(np.float32(OUTLINE), (len(points), 1))
+    return tuple(
+        batch_for_shader(
+            shader, "TRIS", {"pos": points, "normal": normals, "color": paint}, indices=indices
+        )
+        for paint in (colours, outlines)
     )
+
+
+def draw_mesh(region, view, body, outline, hidden=HIDDEN):
+    """Draw what `batches` gave in a 3D view. hidden: opacity of what is behind other things."""
+    shader = _shader()
     shader.bind()
     shader.uniform_float("matrix", view.perspective_matrix)
     back = view.view_matrix.inverted()
@@ -258,7 +280,7 @@ def _draw_mesh(region, view, mesh, count):
     state.blend_set("ALPHA")
     state.depth_mask_set(False)
     state.depth_test_set("GREATER")
-    draw(body, opacity=HIDDEN)
+    draw(body, opacity=hidden)
     # Depth first, so that the ghost's own parts do not shine through each other.
     state.depth_test_set("LESS_EQUAL")
     state.depth_mask_set(True)

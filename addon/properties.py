@@ -6,6 +6,8 @@ names say so: Blender would multiply a property of unit MASS by the cube of that
 body of 70 kg in a scene in centimetres as 70 mg.
 """
 
+import time
+
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -16,14 +18,36 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import bake, compat, gains, morphology, objects, rig, robustness, shot, tuning
+from . import (
+    bake,
+    compat,
+    gains,
+    morphology,
+    objects,
+    overlay_settings,
+    rig,
+    robustness,
+    session,
+    shot,
+    tuning,
+)
+
+#: While a job is at work, animation editors are drawn again after this time [s]: it takes long.
+_EDITORS_PERIOD = 0.5
+
+_editors_drawn = 0.0
 
 
 def redraw():
-    """Draw all 3D views again, ghosts and panels."""
+    """Draw all 3D views again, ghosts and panels, and the stance bars of the animation editors."""
+    global _editors_drawn
+    types, now = {"VIEW_3D"}, time.monotonic()
+    if session.job() is None or now > _editors_drawn + _EDITORS_PERIOD:
+        types |= {"DOPESHEET_EDITOR", "GRAPH_EDITOR"}
+        _editors_drawn = now
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
-            if area.type == "VIEW_3D":
+            if area.type in types:
                 area.tag_redraw()
 
 
@@ -161,6 +185,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Objects",
         description="How objects and the body meet",
         type=objects.POISE_PG_objects,
+    )
+    overlays: PointerProperty(
+        name="Overlays",
+        description="What is drawn over a simulation",
+        type=overlay_settings.POISE_PG_overlays,
     )
 
     # --- Ghost

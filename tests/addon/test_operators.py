@@ -559,7 +559,7 @@ def test_solids_are_closed_and_of_their_size(kind, size, half, volume):
     points, normals = overlay.solid(kind, size)
     assert np.allclose(points.max(0), half)
     assert np.allclose(points.min(0), np.negative(half))
-    triangles = overlay._triangles(2)
+    triangles = overlay.triangles(2)
     assert triangles.max() == 2 * len(points) - 1
     a, b, c = points[triangles[: len(triangles) // 2]].swapaxes(0, 1)
     # A closed surface that faces outwards encloses a positive volume.
