@@ -14,6 +14,7 @@ from poise.addon.command_line import main
 from poise.addon.properties import chosen_armature
 from poise.addon.shot import Shot, ShotOptions
 from poise.addon.weights import WeightOptions, collect
+from poise.controller import Push, Scenario, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.physics_weights import NAMES
 
@@ -268,3 +269,30 @@ def test_the_panel_shows_what_there_is(weighed):
     assert names == ["use_start", "start", "use_hand_back", *NAMES]
     words = " ".join(value for kind, value in drawn if kind == "label")
     assert "'Ann' has 2 users" in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("clip", "start", "back"), [("walk", 60, 78), ("kick", 132, 168)])
+def test_hand_over_of_captured_clips(import_clip, clip, start, back):
+    """A pushed walk and kick are handed back: exact outside, calm at both seams."""
+    armature = import_clip(clip)
+    shot = Shot(bpy.context.scene, ShotOptions(armature=armature.name))
+    for _ in shot.read():
+        pass
+    shot.prepare()
+    weights = collect(
+        bpy.context.scene, shot.reading, options=WeightOptions(start=start, hand_back=(back, 27))
+    )
+    push = Push((start + 4) / 60, 0.2, (0, 50.0, 0))
+    scenario = Scenario(pushes=(push,), weights=weights)
+    simulation = Simulation(shot.character, shot.reading.motion, shot.gains, scenario=scenario)
+    recording = simulation.run()
+    assert recording.success
+    moved = recording.root_displacement()
+    outside = np.r_[:start, back + 26 : len(recording)]
+    assert not moved[outside].any()
+    assert np.abs(moved).max() > 0.02
+    # No harder than the clip itself moves its joints.
+    joints = recording.motion.positions[:, np.isfinite(recording.motion.positions).all((0, 2))]
+    assert np.abs(np.diff(moved, 3, axis=0)).max() < np.abs(np.diff(joints, 3, axis=0)).max()
+    assert np.linalg.norm(recording.residual[:, :3], axis=1).max() < 3000
