@@ -101,7 +101,7 @@ class POISE_PG_object(bpy.types.PropertyGroup):
         name="Velocity",
         description="How it moves at its release",
         items=(
-            ("MOTION", "As Animated", "As its animation moves it just before the release"),
+            ("MOTION", "Animated", "As its animation moves it just before the release"),
             ("GIVEN", "Given", "Give velocity and spin"),
         ),
     )
