@@ -36,7 +36,6 @@ def _percentage(kind):
         soft_max=200.0,
         step=100,
         precision=0,
-        subtype="PERCENTAGE",
         update=_redraw,
     )
 

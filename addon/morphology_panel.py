@@ -73,7 +73,7 @@ class POISE_PT_morphology(_Panel, bpy.types.Panel):
         table.use_property_split = False
         head = table.row()
         head.active = False
-        _row(head, "", lambda cell, kind: cell.label(text=f"{kind.capitalize()} (%)"))
+        _row(head, "in %", lambda cell, kind: cell.label(text=kind.capitalize()))
         for group in GROUPS:
             own = getattr(settings, group)
             label = settings.bl_rna.properties[group].name
@@ -85,7 +85,7 @@ class POISE_PT_morphology(_Panel, bpy.types.Panel):
 
 def _row(row, label, fill):
     """A line of the table: fill(cell, kind) draws each of its cells."""
-    split = row.split(factor=0.25)
+    split = row.split(factor=0.31)
     split.label(text=label)
     cells = split.grid_flow(columns=len(KINDS), even_columns=True, align=True)
     for kind in KINDS:

@@ -133,7 +133,7 @@ def _draw_body(layout, result):
     if shot is not None and shot.character is not None:
         character, scale = shot.character, shot.reading.metres_per_unit
         given = "given" if shot.options.mass is not None else "from height"
-        given = "other proportions" if shot.options.morphology else given
+        given = "reshaped" if shot.options.morphology else given
         _fact(column, "Mass", f"{character.mass:.1f} kg ({given})")
         _fact(column, "Height", f"{character.height:.2f} m")
         _fact(column, "Ground", f"{character.ground:.3f} m")
