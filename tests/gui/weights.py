@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Physics weights in the window: set, key, undo, redo, simulate."""
+
+import bpy
+
+START, BACK, OVER = 40, 100, 20
+
+
+def scenario(driver):
+    """All stations, in the order in which a user meets them."""
+    driver.module("weights_panel").POISE_PT_weights.bl_options = set()
+    driver.rearrange(closed=("character", "tune", "bake"))
+    yield from driver.open("hips_twist")
+    yield from _set(driver)
+    yield from _simulate(driver)
+
+
+def _weights(driver):
+    return driver.armature.data.poise_weights
+
+
+def _set(driver):
+    weights = _weights(driver)
+    weights.use_start, weights.start = True, START
+    weights.use_hand_back, weights.hand_back, weights.over = True, BACK, OVER
+    bpy.ops.ed.undo_push(message="Frames")
+    for frame, value in ((START, 1.0), (70, 0.25)):
+        weights.arms = value
+        weights.keyframe_insert("arms", frame=frame)
+    bpy.ops.ed.undo_push(message="Keys")
+    bpy.context.scene.frame_set(70)
+    yield 0.5
+    yield from driver.shot("weights_1_set")
+    bpy.ops.ed.undo()
+    yield 0.3
+    weights = _weights(driver)
+    animation = driver.armature.data.animation_data
+    driver.check("undo takes the keys", animation is None or animation.action is None)
+    driver.check("undo leaves the frames", (weights.use_start, weights.start) == (True, START))
+    bpy.ops.ed.redo()
+    yield 0.3
+    driver.check("redo brings the keys", len(_keys(driver)) == 2, _keys(driver))
+
+
+def _keys(driver):
+    (curve,) = driver.armature.data.animation_data.action.fcurves
+    return [tuple(point.co) for point in curve.keyframe_points]
+
+
+def _simulate(driver):
+    scene = bpy.context.scene
+    scene.poise.frames, scene.poise.first_frame, scene.poise.last_frame = "CUSTOM", 1, 140
+    yield from driver.click("bpy.ops.poise.simulate()")
+    yield lambda: driver.session.job() is None and driver.result.recording is not None
+    recording = driver.result.recording
+    driver.check("it stands", recording.success, recording.why())
+    regions = recording.weights.regions
+    driver.check(
+        "physics has its frames", not regions["root"][START - 1] and regions["root"][START]
+    )
+    driver.check("arms follow their keys", abs(regions["arms"][69] - 0.25) < 1e-6)
+    driver.check("it says how much help there was", recording.summary()["residual"] > 0)
+    scene.frame_set(70)
+    yield 0.5
+    yield from driver.shot("weights_2_simulated")
