@@ -385,7 +385,9 @@ def test_gains_of_another_character_are_told_of(problem, gains):
     assert result["error"][0] == "GainsError" and "knee_pitch" in result["error"][1]
 
 
-@pytest.mark.parametrize(("kind", "little", "much"), [("pushes", 20.0, 600.0), ("spheres", 0.2, 9)])
+@pytest.mark.parametrize(
+    ("kind", "little", "much"), [("pushes", 20.0, 1500.0), ("spheres", 0.2, 40.0)]
+)
 def test_a_body_withstands_little_and_not_much(problem, gains, kind, little, much):
     data, payload = gains.as_dict(), problem.to_bytes()
     gains = Gains.from_dict(data, problem.character)
