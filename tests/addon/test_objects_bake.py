@@ -223,7 +223,7 @@ def test_an_object_deleted_since_is_told_before_anything_is_written(box, biped, 
     assert set(bpy.data.actions) == actions
 
 
-@pytest.mark.parametrize("what", ["driver", "lock", "linked"])
+@pytest.mark.parametrize("what", ["driver", "lock", "solo"])
 def test_what_cannot_be_keyed_is_told_before_anything_is_written(box, biped, biped_map, what):
     scene = bpy.context.scene
     keyed(box, biped)
@@ -235,7 +235,7 @@ def test_what_cannot_be_keyed_is_told_before_anything_is_written(box, biped, bip
         compat.curves(*compat.assigned(box))[0].lock = True
     else:
         box.animation_data.nla_tracks.new().is_solo = True
-    sentence = {"driver": "has a driver", "lock": "is locked", "linked": "is solo"}[what]
+    sentence = {"driver": "has a driver", "lock": "is locked", "solo": "is solo"}[what]
     actions = set(bpy.data.actions)
     with pytest.raises(BakeError, match=sentence):
         bake_objects.plan(scene, reading, recording)
