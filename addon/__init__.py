@@ -9,13 +9,23 @@ def register():
     """Register the classes, the settings of a scene and the command `blender --command poise`."""
     import bpy
 
-    from . import command_line, objects, overlay_bar, overlay_marks, properties, session, weights
+    from . import (
+        command_line,
+        objects,
+        overlay_bar,
+        overlay_marks,
+        properties,
+        pushes,
+        session,
+        weights,
+    )
 
     for cls in _classes():
         bpy.utils.register_class(cls)
     properties.register()
     objects.register()
     weights.register()
+    pushes.register()
     session.register()
     overlay_marks.register()
     overlay_bar.register()
@@ -32,6 +42,7 @@ def unregister():
         overlay_bar,
         overlay_marks,
         properties,
+        pushes,
         session,
         tuning_plot,
         weights,
@@ -42,6 +53,7 @@ def unregister():
     overlay_marks.unregister()
     session.unregister()
     tuning_plot.unregister()
+    pushes.unregister()
     weights.unregister()
     objects.unregister()
     properties.unregister()
@@ -62,6 +74,9 @@ def _classes():
         overlay_settings,
         panels,
         properties,
+        push_gizmo,
+        pushes,
+        pushes_panel,
         robustness,
         robustness_panel,
         tuning,
@@ -77,6 +92,7 @@ def _classes():
         *objects.CLASSES,
         *morphology.CLASSES,
         *overlay_settings.CLASSES,
+        *pushes.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
         *panels.CLASSES,
@@ -84,6 +100,8 @@ def _classes():
         *gains_panel.CLASSES,
         *tuning_panel.CLASSES,
         *robustness_panel.CLASSES,
+        *pushes_panel.CLASSES,
+        *push_gizmo.CLASSES,
         *objects_panel.CLASSES,
         *morphology_panel.CLASSES,
         *weights.CLASSES,

@@ -14,7 +14,7 @@ from pathlib import Path
 import bpy
 
 from ..controller.exceptions import PoiseError
-from . import command_optimize, command_robustness, command_weights
+from . import command_optimize, command_pushes, command_robustness, command_weights
 from .bake import BakeOptions
 from .command_arguments import (
     count,
@@ -170,6 +170,7 @@ def _add_bake_arguments(parser):
     """The arguments of `bake`: of the simulation, which keys are written, and where."""
     _add_simulation_arguments(parser)
     command_weights.add_arguments(parser)
+    command_pushes.add_arguments(parser)
     default = BakeOptions()
     add = parser.add_argument_group("keys").add_argument
     thinning = parser.add_mutually_exclusive_group().add_argument
@@ -206,9 +207,13 @@ def _add_bake_arguments(parser):
 
 def _shot(options):
     """The Shot that the arguments of `bake` or `inspect` describe."""
-    keys, weights = BakeOptions(), None
+    keys, more = BakeOptions(), {}
     if options.verb == "bake":
-        weights = command_weights.weight_options(options)
+        more = {
+            "weights": command_weights.weight_options(options),
+            "pushes": command_pushes.push_options(options),
+            "recovery_steps": not options.no_steps,
+        }
         keys = BakeOptions(
             key_every=options.key_every or 1,
             tolerance=options.tolerance or 0.0,
@@ -222,9 +227,7 @@ def _shot(options):
     gains = gains_named(options.gains)
     return Shot(
         bpy.context.scene,
-        shot_options(
-            options, gains, noise=options.noise, seed=options.seed, weights=weights, keys=keys
-        ),
+        shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more),
     )
 
 

@@ -35,6 +35,7 @@ OTHER_ROWS = (
     ("tracking_error", "Joints off, world", "{:.0f} mm"),
     ("tracking_error_local", "Joints off, local", "{:.0f} mm"),
     ("residual", "Help from outside", "{:.0f} N"),
+    ("recovery_steps", "Recovery steps", "{:d}"),
     ("reward", "Reward (at most 2)", "{:.2f}"),
     ("real_time_factor", "Speed", "{:.1f} × real time"),
 )
@@ -191,6 +192,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         sub = column.row()
         sub.active = settings.noise > 0 or job is not None
         sub.prop(settings, "seed")
+        column.prop(settings, "recovery_steps")
         if job is None or job.tunes or job.finds_limit:
             row = layout.row()
             row.scale_y = 1.5

@@ -25,6 +25,7 @@ from . import (
     morphology,
     objects,
     overlay_settings,
+    pushes,
     rig,
     robustness,
     session,
@@ -142,6 +143,12 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ),
         ),
     )
+    recovery_steps: BoolProperty(
+        name="Recovery Steps",
+        description="Set a foot elsewhere where a push is too hard for feet in place. Foot Forces "
+        "only",
+        default=True,
+    )
     rate: IntProperty(
         name="Rate (Hz)",
         description="Steps of control and physics per second [Hz]; more is steadier and slower",
@@ -181,6 +188,9 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         description="How robustness is measured",
         type=robustness.POISE_PG_robustness,
     )
+    pushes: PointerProperty(
+        name="Pushes", description="What pushes the character", type=pushes.POISE_PG_pushes
+    )
     objects: PointerProperty(
         name="Objects",
         description="How objects and the body meet",
@@ -195,7 +205,8 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     # --- Ghost
     ghost: EnumProperty(
         name="Ghost",
-        description="Where to show the simulated body in the 3D view",
+        description="Where to show the simulated body in the 3D view. A foot that touches is "
+        "orange; where the body fell, all of it is red",
         items=(
             ("OVER", "Over", "On the original"),
             ("BESIDE", "Beside", "Beside the original"),
@@ -332,6 +343,7 @@ def shot_options(context, armature):
         morphology=morphology.of(settings.morphology),
         noise=settings.noise,
         seed=settings.seed,
+        recovery_steps=settings.recovery_steps,
     )
 
 

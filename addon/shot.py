@@ -36,10 +36,12 @@ from . import (
     bake_target,
     compat,
     objects,
+    pushes,
     reference,
     rig,
     weights,
 )
+from .pushes import PushOptions
 from .weights import WeightOptions
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
@@ -61,6 +63,11 @@ UNITS = {
     "tracking_error": "mm",
     "tracking_error_local": "mm",
     "residual": "N",
+    "recovery_steps": "1",
+    "start": "s",
+    "duration": "s",
+    "force": "N",
+    "impulse_per_mass": "m/s",
     "residual_torque": "N m",
     "foot_slide": "m/s",
     "foot_penetration": "mm",
@@ -104,6 +111,8 @@ class ShotOptions:
     noise: motor noise [N m], as controller.Settings counts it.
     seed: of the motor noise.
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
+    pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
+    recovery_steps: whether the body may set a foot elsewhere to keep its balance.
     keys: how the result is written.
     """
 
@@ -120,6 +129,8 @@ class ShotOptions:
     noise: float = 0.0
     seed: int = 0
     weights: WeightOptions | None = None
+    pushes: PushOptions | None = None
+    recovery_steps: bool = True
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
@@ -173,6 +184,7 @@ class Shot:
         self._armature = find_armature(scene, self.options.armature).name
         self.reading = None
         self.objects = {}
+        self._push_paths = {}
         self.character = None
         self.reshaping = None
         self.gains = None
@@ -215,6 +227,7 @@ class Shot:
         _check_curves(self.reading)
         _check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
+        self._push_paths = yield from pushes.collecting(self.scene, self.reading, options.pushes)
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
@@ -232,8 +245,12 @@ class Shot:
             balance=self.gains.balance,
             noise=options.noise,
             seed=options.seed,
+            recovery_steps=options.recovery_steps,
         )
         scenario = controller.Scenario(
+            pushes.collect(
+                self.scene, self.reading, self.character, self._push_paths, options.pushes
+            ),
             **self.objects,
             weights=weights.collect(self.scene, self.reading, self.character, options.weights),
         )
@@ -369,6 +386,7 @@ class Shot:
             **_plain(recording.summary()),
             "fell_frame": self.fell_frame,
             "why": recording.why(),
+            "pushes": [self._push(push) for push in recording.scenario.pushes],
         }
         for name, (before, after) in self.measures.items():
             report[name] = {"before": _plain(before), "after": _plain(after)}
@@ -389,6 +407,17 @@ class Shot:
             "units": UNITS,
         }
         return report
+
+    def _push(self, push):
+        """A push for the report; its impulse per mass is what compares bodies."""
+        strength = np.linalg.norm(np.atleast_2d(push.force), axis=1).mean()
+        return {
+            "start": _plain(push.start),
+            "duration": _plain(push.duration),
+            "force": _plain(push.force),
+            "segment": push.segment,
+            "impulse_per_mass": _plain(strength * push.duration / self.character.mass),
+        }
 
     @property
     def fell_frame(self):

@@ -34,6 +34,8 @@ class Recording:
         self.scenario = scenario
         #: physics_weights.PhysicsWeights, where not all of the body is simulated throughout.
         self.weights = None
+        #: Recovery steps: (time [s], 0 for the left or 1 for the right foot) each.
+        self.steps = []
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -277,6 +279,7 @@ class Recording:
         apart = self.joints() - self.reference.smooth.joints[:n]
         local = apart - apart[:, :1]
         result = dict(self.measures.averages())
+        result["recovery_steps"] = len(self.steps)
         result["reward"] = self.reward
         result["success"] = self.success
         result["fell_at"] = self.fell_at

@@ -131,6 +131,8 @@ class Simulation:
     def _run(self):
         reference, world = self.reference, self.world
         controller = Controller(self.character, reference, self.gains, self.settings, world)
+        if controller.stepping is not None:
+            self.recording.steps = controller.stepping.steps
         root, frame, velocity, angular = reference.start
         # Stand on the floor, neither above it nor in it.
         lift = self.character.ground - reference.lowest

@@ -4,22 +4,34 @@
 from .bake import POISE_OT_bake, POISE_OT_discard, POISE_OT_show
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .optimize import POISE_OT_keep_best, POISE_OT_optimize, POISE_OT_preview_best
+from .pushes import (
+    POISE_OT_add_push,
+    POISE_OT_clear_pushes,
+    POISE_OT_duplicate_push,
+    POISE_OT_generate_pushes,
+    POISE_OT_remove_push,
+)
 from .rig import POISE_OT_save_map
 from .robustness import POISE_OT_find_limit, POISE_OT_show_limit
 from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
 
 __all__ = [
     "CLASSES",
+    "POISE_OT_add_push",
     "POISE_OT_bake",
     "POISE_OT_cancel",
+    "POISE_OT_clear_pushes",
     "POISE_OT_discard",
+    "POISE_OT_duplicate_push",
     "POISE_OT_find_limit",
+    "POISE_OT_generate_pushes",
     "POISE_OT_inspect",
     "POISE_OT_keep_best",
     "POISE_OT_make_collider",
     "POISE_OT_make_thing",
     "POISE_OT_optimize",
     "POISE_OT_preview_best",
+    "POISE_OT_remove_push",
     "POISE_OT_save_map",
     "POISE_OT_show",
     "POISE_OT_show_limit",
@@ -43,4 +55,9 @@ CLASSES = (
     POISE_OT_make_thing,
     POISE_OT_make_collider,
     POISE_OT_unmark,
+    POISE_OT_add_push,
+    POISE_OT_duplicate_push,
+    POISE_OT_remove_push,
+    POISE_OT_clear_pushes,
+    POISE_OT_generate_pushes,
 )
