@@ -36,6 +36,8 @@ class Recording:
         self.weights = None
         #: Recovery steps: (time [s], 0 for the left or 1 for the right foot) each.
         self.steps = []
+        #: The foot that takes one now, 0 or 1, or None: it does not stand, however low it is.
+        self.swing = None
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -110,6 +112,7 @@ class Recording:
             speeds.append(math.hypot(speed_x, speed_y))
             near = lowest < self.character.ground + SIMULATED_CLEARANCE
             near = near or (touch[foot] and bool(self.scenario.colliders))
+            near = near and foot != self.swing
             if near and (touch[foot] or speeds[foot] < SIMULATED_SPEED):
                 stance += bit
         self._plans = plans

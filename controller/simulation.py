@@ -170,6 +170,8 @@ class Simulation:
                     step += 1
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, helps.mean(0))
+            if controller.stepping is not None:
+                self.recording.swing = controller.stepping.swing
             if not self._record(sample, efforts):
                 yield sample
                 return
