@@ -41,7 +41,7 @@ def register():
 def unregister():
     """Undo `register`."""
     bpy.types.SpaceView3D.draw_handler_remove(_handle, "WINDOW")
-    _batches.cache_clear()
+    _batch.cache_clear()
 
 
 # --- What to draw --------------------------------------------------------------------------------
@@ -182,11 +182,13 @@ void main()
 }
 """
 
-_FRAGMENT = """
+_FRAGMENT = (
+    f"const vec4 outline = vec4{OUTLINE};"
+    + """
 void main()
 {
   if (line.x > 0.0) {
-    result = vec4(shade.rgb, shade.a * line.w);
+    result = vec4(outline.rgb, outline.a * line.w);
     return;
   }
   vec3 n = normalize(direction);
@@ -196,6 +198,7 @@ void main()
   result = vec4(shade.rgb * light + 0.25 * rim, min(1.0, shade.a + 0.3 * rim) * line.w);
 }
 """
+)
 
 
 @lru_cache
@@ -232,37 +235,29 @@ def _draw():
         return
     for shot, sample in ghosts(scene):
         offset = tuple(displacement(settings, shot.reading.motion))
-        found = _batches(shot, shot.recording, sample, offset)
-        draw_mesh(context.region, context.region_data, *found)
+        found = _batch(shot, shot.recording, sample, offset)
+        draw_mesh(context.region, context.region_data, found)
 
 
 @lru_cache(maxsize=4)
-def _batches(shot, _recording, sample, offset):
+def _batch(shot, _recording, sample, offset):
     """What `draw_mesh` needs for a ghost; a sample never changes again."""
-    return batches(*posed(shot, sample, offset), triangles(len(shot.character.shapes)))
+    return batch(*posed(shot, sample, offset), triangles(len(shot.character.shapes)))
 
 
-def batches(points, normals, colours, indices):
-    """What `draw_mesh` needs for a mesh: its batch, and that of its outline.
+def batch(points, normals, colours, indices):
+    """What `draw_mesh` needs for a mesh.
 
     points [scene units], normals (V, 3), colours (V, 4), indices (T, 3).
     """
-    shader = _shader()
-    points, normals, colours = (
-        np.ascontiguousarray(array, np.float32) for array in (points, normals, colours)
-    )
+    arrays = {"pos": points, "normal": normals, "color": colours}
+    content = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
     indices = np.ascontiguousarray(indices, np.int32)
-    outlines = np.tile(np.float32(OUTLINE), (len(points), 1))
-    return tuple(
-        batch_for_shader(
-            shader, "TRIS", {"pos": points, "normal": normals, "color": paint}, indices=indices
-        )
-        for paint in (colours, outlines)
-    )
+    return batch_for_shader(_shader(), "TRIS", content, indices=indices)
 
 
-def draw_mesh(region, view, body, outline, hidden=HIDDEN):
-    """Draw what `batches` gave in a 3D view. hidden: opacity of what is behind other things."""
+def draw_mesh(region, view, mesh, hidden=HIDDEN):
+    """Draw what `batch` gave in a 3D view. hidden: opacity of what is behind other things."""
     shader = _shader()
     shader.bind()
     shader.uniform_float("matrix", view.perspective_matrix)
@@ -271,26 +266,26 @@ def draw_mesh(region, view, body, outline, hidden=HIDDEN):
     shader.uniform_float("eye", (*eye, float(view.is_perspective)))
     half = (region.width / 2, region.height / 2)
 
-    def draw(batch, swelling=0.0, opacity=1.0):
+    def draw(swelling=0.0, opacity=1.0):
         shader.uniform_float("line", (swelling, *half, opacity))
-        batch.draw(shader)
+        mesh.draw(shader)
 
     state = gpu.state
     before = state.depth_test_get(), state.depth_mask_get(), state.blend_get()
     state.blend_set("ALPHA")
     state.depth_mask_set(False)
     state.depth_test_set("GREATER")
-    draw(body, opacity=hidden)
+    draw(opacity=hidden)
     # Depth first, so that the ghost's own parts do not shine through each other.
     state.depth_test_set("LESS_EQUAL")
     state.depth_mask_set(True)
     state.color_mask_set(False, False, False, False)
-    draw(body)
+    draw()
     state.color_mask_set(True, True, True, True)
     state.depth_mask_set(False)
-    draw(body)
+    draw()
     state.face_culling_set("FRONT")
-    draw(outline, swelling=LINE)
+    draw(swelling=LINE)
     state.face_culling_set("NONE")
     state.depth_test_set(before[0])
     state.depth_mask_set(before[1])

@@ -45,7 +45,7 @@ def register():
 def unregister():
     """Undo `register`."""
     bpy.types.SpaceView3D.draw_handler_remove(_handle, "WINDOW")
-    _batches.cache_clear()
+    _batch.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -328,16 +328,16 @@ def _draw():
         return
     for shot, sample in overlay.ghosts(context.scene):
         offset = tuple(overlay.displacement(settings, shot.reading.motion))
-        found = _batches(shot.recording, sample, look, offset, shot.reading.metres_per_unit)
+        found = _batch(shot.recording, sample, look, offset, shot.reading.metres_per_unit)
         if found is not None:
-            overlay.draw_mesh(context.region, context.region_data, *found, hidden=HIDDEN)
+            overlay.draw_mesh(context.region, context.region_data, found, hidden=HIDDEN)
 
 
 @lru_cache(maxsize=4)
-def _batches(recording, sample, look, offset, unit):
+def _batch(recording, sample, look, offset, unit):
     """What `overlay.draw_mesh` needs for the marks of a sample; a sample never changes again."""
     found = mesh(recording, sample, look)
     if found is None:
         return None
     points, *others = found
-    return overlay.batches((points + offset) / unit, *others)
+    return overlay.batch((points + offset) / unit, *others)

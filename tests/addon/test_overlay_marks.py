@@ -331,7 +331,7 @@ def test_the_mesh_has_what_the_switches_say(recording):
 @pytest.fixture
 def drawn(monkeypatch):
     """drawn(scene) -> what `_draw` would put on the screen there: a list of meshes."""
-    monkeypatch.setattr(overlay, "batches", lambda *mesh: (mesh,))
+    monkeypatch.setattr(overlay, "batch", lambda *mesh: mesh)
     found = []
     monkeypatch.setattr(
         overlay, "draw_mesh", lambda _region, _view, mesh, hidden: found.append(mesh)
@@ -342,12 +342,12 @@ def drawn(monkeypatch):
         view = SimpleNamespace(scene=scene, space_data=space, region=None, region_data=None)
         monkeypatch.setattr(overlay_marks, "bpy", SimpleNamespace(context=view))
         found.clear()
-        overlay_marks._batches.cache_clear()
+        overlay_marks._batch.cache_clear()
         overlay_marks._draw()
         return list(found)
 
     yield draw
-    overlay_marks._batches.cache_clear()
+    overlay_marks._batch.cache_clear()
 
 
 def test_marks_follow_the_ghost(shot, drawn):

@@ -164,7 +164,8 @@ class Driver:
         """Enable Poise anew, with some panels closed or open from the start."""
         extension = importlib.import_module(EXTENSION)
         extension.unregister()
-        for cls in (*self.module("panels").CLASSES, *self.module("tuning_panel").CLASSES):
+        modules = map(self.module, ("panels", "tuning_panel", "overlay_panel"))
+        for cls in (cls for module in modules for cls in module.CLASSES):
             name = cls.__name__.removeprefix("POISE_PT_")
             if name in closed:
                 cls.bl_options = {"DEFAULT_CLOSED"}
