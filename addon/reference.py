@@ -185,17 +185,38 @@ def sampling(scene, armature, frames, bones=None):
         scene.frame_set(whole, subframe=frame - whole)
         evaluated = armature.evaluated_get(layer.depsgraph)
         if not evaluated.is_evaluated:
-            raise RigError(
-                f"'{armature.name}' or its collection is disabled in the viewport, so that "
-                "Blender does not animate it: enable it in the Outliner."
-            )
+            raise _disabled(armature)
         objects[i] = evaluated.matrix_world
         object_bases[i] = evaluated.matrix_basis
         for target, attribute in ((poses, "matrix"), (basis, "matrix_basis")):
             evaluated.pose.bones.foreach_get(attribute, buffer)
             target[i] = buffer.reshape(total, 4, 4)[rows].swapaxes(1, 2)
         yield (i + 1) / len(frames)
+    still = np.ptp(poses, axis=0).max() == 0 and np.ptp(objects, axis=0).max() == 0
+    if still and not is_enabled(armature, layer):
+        raise _disabled(armature)
     return (names if bones is None else tuple(bones)), poses, basis, objects, object_bases
+
+
+def _disabled(armature):
+    return RigError(
+        f"'{armature.name}' or its collection is disabled in the viewport, so that Blender does "
+        "not animate it: enable it in the Outliner."
+    )
+
+
+def is_enabled(thing, layer):
+    """Whether an object is enabled in the viewport. If it is not, Blender animates it only for
+    others that need it, but takes it for evaluated as soon as a setting of the scene names it."""
+
+    def holds(branch):
+        collection = branch.collection
+        if collection.hide_viewport:
+            return False
+        own = not branch.exclude and thing.name in collection.objects
+        return own or any(holds(child) for child in branch.children)
+
+    return not thing.hide_viewport and holds(layer.layer_collection)
 
 
 def run(generator):

@@ -259,6 +259,14 @@ def test_what_blender_does_not_evaluate(biped, read):
     biped.hide_viewport = True
     with pytest.raises(RigError, match="disabled in the viewport"):
         read()
+    # Blender takes what a property of the scene points at for evaluated.
+    bpy.types.Scene.chosen = bpy.props.PointerProperty(type=bpy.types.Object)
+    bpy.context.scene.chosen = biped
+    try:
+        with pytest.raises(RigError, match="disabled in the viewport"):
+            read()
+    finally:
+        del bpy.types.Scene.chosen
     biped.hide_viewport = False
     biped.data.pose_position = "REST"
     with pytest.raises(RigError, match="rest position"):
