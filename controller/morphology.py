@@ -224,6 +224,11 @@ class Reshaping:
         length, girth = self.lengths[segment, None], self._girths[segment, None]
         return length**share * girth ** (1 - share)
 
+    def point(self, segment, point):
+        """(3,) where the new body has a point (3,) of a segment (name), in the segment's frame
+        [m]."""
+        return self._stretch[SEGMENT_INDEX[segment]] @ point
+
     def applied(self, motion):
         """The Motion with the new proportions: of the clip, or of more or less of the same."""
         positions = np.full_like(motion.positions, np.nan)

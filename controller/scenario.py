@@ -59,6 +59,14 @@ class Push:
         high = min(low + 1, len(force) - 1)
         return force[low] + (at - low) * (force[high] - force[low])
 
+    @property
+    def impulse(self):
+        """(3,) by how much it changes the momentum of the whole [N s]."""
+        force = np.atleast_2d(np.asarray(self.force, float))
+        if len(force) > 1:
+            force = (force[:-1] + force[1:]) / 2
+        return self.duration * force.mean(0)
+
     def check(self):
         """Raise SettingsError if no body can be pushed so."""
         demand(
