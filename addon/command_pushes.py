@@ -4,7 +4,7 @@
 import argparse
 
 from ..controller.skeleton import SEGMENTS
-from .command_arguments import positive
+from .command_arguments import positive, whole
 from .pushes import PushOptions
 
 
@@ -24,7 +24,7 @@ def add_arguments(parser):
         metavar="N",
         help="push the trunk every second for 0.2 s, horizontally, in random directions [N]",
     )
-    add("--push-seed", type=int, default=0, metavar="N", help="of the random directions (0)")
+    add("--push-seed", type=whole, default=0, metavar="N", help="of the random directions (0)")
     add("--no-pushes", action="store_true", help="leave out those of the scene")
     add("--no-steps", action="store_true", help="keep the feet in place, whatever happens")
 

@@ -321,9 +321,9 @@ def chosen_armature(context):
     return None, "The scene has no armature: add or import an animated character"
 
 
-def shot_options(context, armature):
-    """The settings of the scene as ShotOptions. Raises GainsError if its gains are of no use."""
-    scene, settings = context.scene, context.scene.poise
+def chosen_frames(scene):
+    """(first, last) frame that the settings of a scene name; None for all that is animated."""
+    settings = scene.poise
     ranges = {
         "ACTION": None,
         "CUSTOM": (settings.first_frame, settings.last_frame),
@@ -331,10 +331,16 @@ def shot_options(context, armature):
     }
     if scene.use_preview_range:
         ranges["SCENE"] = (scene.frame_preview_start, scene.frame_preview_end)
+    return ranges[settings.frames]
+
+
+def shot_options(context, armature):
+    """The settings of the scene as ShotOptions. Raises GainsError if its gains are of no use."""
+    settings = context.scene.poise
     chosen = gains.data_of(settings)
     return shot.ShotOptions(
         armature=armature.name,
-        frames=ranges[settings.frames],
+        frames=chosen_frames(context.scene),
         rig=settings.rig or None,
         gains=chosen,
         balance=settings.balance.lower() if chosen is None else None,

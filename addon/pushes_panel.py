@@ -9,6 +9,7 @@ from .operators import (
     POISE_OT_clear_pushes,
     POISE_OT_duplicate_push,
     POISE_OT_generate_pushes,
+    POISE_OT_move_push,
     POISE_OT_remove_push,
 )
 from .panels import _fact, _Panel
@@ -46,6 +47,10 @@ class POISE_PT_pushes(_Panel, bpy.types.Panel):
         buttons.operator(POISE_OT_add_push.bl_idname, text="", icon="ADD")
         buttons.operator(POISE_OT_remove_push.bl_idname, text="", icon="REMOVE")
         buttons.operator(POISE_OT_duplicate_push.bl_idname, text="", icon="DUPLICATE")
+        if len(chosen.items) > 1:
+            for direction, icon in (("UP", "TRIA_UP"), ("DOWN", "TRIA_DOWN")):
+                move = buttons.operator(POISE_OT_move_push.bl_idname, text="", icon=icon)
+                move.direction = direction
         buttons.operator(POISE_OT_clear_pushes.bl_idname, text="", icon="TRASH")
         layout.operator(POISE_OT_generate_pushes.bl_idname, icon="MOD_NOISE")
         push = pushes.active(context.scene)
@@ -78,10 +83,16 @@ def _draw_push(layout, context, armature, push):
     column.prop(push, "elevation")
     column.label(text="Off centre (m)")
     column.row(align=True).prop(push, "offset", text="")
+    _fact(layout, "Impulse", _impulse_words(context, armature, push))
+
+
+def _impulse_words(context, armature, push):
+    """What a push adds to the momentum, and to the velocity once the body is known."""
+    impulse = push.strength * push.duration
     shot = session.result_of(context.scene, armature).shot if armature else None
-    if shot is not None and shot.character is not None:
-        impulse = push.strength * push.duration
-        _fact(layout, "Impulse", f"{impulse:.1f} N s, {impulse / shot.character.mass:.3f} m/s")
+    if shot is None or shot.character is None:
+        return f"{impulse:.1f} N s"
+    return f"{impulse:.1f} N s, {impulse / shot.character.mass:.3f} m/s"
 
 
 CLASSES = (POISE_UL_pushes, POISE_PT_pushes)

@@ -65,8 +65,10 @@ UNITS = {
     "residual": "N",
     "recovery_steps": "1",
     "start": "s",
+    "frame": "frame",
     "duration": "s",
     "force": "N",
+    "point": "m",
     "impulse_per_mass": "m/s",
     "residual_torque": "N m",
     "foot_slide": "m/s",
@@ -184,7 +186,7 @@ class Shot:
         self._armature = find_armature(scene, self.options.armature).name
         self.reading = None
         self.objects = {}
-        self._push_paths = {}
+        self._pushes = ()
         self.character = None
         self.reshaping = None
         self.gains = None
@@ -227,13 +229,13 @@ class Shot:
         _check_curves(self.reading)
         _check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
-        self._push_paths = yield from pushes.collecting(self.scene, self.reading, options.pushes)
+        self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
         options, motion = self.options, self.reading.motion
         floor = stands_at(self.objects.get("colliders", ()), motion)
-        self.character = controller.Character.from_motion(motion, options.mass, floor)
+        self.character = body = controller.Character.from_motion(motion, options.mass, floor)
         self.reshaping = None
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
@@ -248,9 +250,7 @@ class Shot:
             recovery_steps=options.recovery_steps,
         )
         scenario = controller.Scenario(
-            pushes.collect(
-                self.scene, self.reading, self.character, self._push_paths, options.pushes
-            ),
+            pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
             **self.objects,
             weights=weights.collect(self.scene, self.reading, self.character, options.weights),
         )
@@ -410,13 +410,15 @@ class Shot:
 
     def _push(self, push):
         """A push for the report; its impulse per mass is what compares bodies."""
-        strength = np.linalg.norm(np.atleast_2d(push.force), axis=1).mean()
+        motion = self.reading.motion
         return {
             "start": _plain(push.start),
+            "frame": _plain(motion.frame(push.start * motion.rate)),
             "duration": _plain(push.duration),
             "force": _plain(push.force),
             "segment": push.segment,
-            "impulse_per_mass": _plain(strength * push.duration / self.character.mass),
+            "point": _plain(push.point),
+            "impulse_per_mass": _plain(np.linalg.norm(push.impulse) / self.character.mass),
         }
 
     @property

@@ -9,6 +9,7 @@ from .pushes import (
     POISE_OT_clear_pushes,
     POISE_OT_duplicate_push,
     POISE_OT_generate_pushes,
+    POISE_OT_move_push,
     POISE_OT_remove_push,
 )
 from .rig import POISE_OT_save_map
@@ -29,6 +30,7 @@ __all__ = [
     "POISE_OT_keep_best",
     "POISE_OT_make_collider",
     "POISE_OT_make_thing",
+    "POISE_OT_move_push",
     "POISE_OT_optimize",
     "POISE_OT_preview_best",
     "POISE_OT_remove_push",
@@ -58,6 +60,7 @@ CLASSES = (
     POISE_OT_add_push,
     POISE_OT_duplicate_push,
     POISE_OT_remove_push,
+    POISE_OT_move_push,
     POISE_OT_clear_pushes,
     POISE_OT_generate_pushes,
 )

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Add pushes to the list, take them away, generate the paper's."""
 
-import math
+import contextlib
 
 import bpy
-from bpy.props import FloatProperty, IntProperty
+from bpy.props import EnumProperty, FloatProperty, IntProperty
 
+from ...controller.exceptions import MotionError
 from ...controller.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
 from .. import compat, pushes, reference, session
-from ..properties import chosen_armature, redraw
+from ..properties import chosen_armature, chosen_frames, redraw
 
 _SAME = ("use", "kind", "frame", "duration", "strength", "azimuth", "elevation", "part", "bone")
 
@@ -87,6 +88,27 @@ class POISE_OT_remove_push(_PushOperator, bpy.types.Operator):
         chosen.items.remove(chosen.index)
 
 
+class POISE_OT_move_push(_PushOperator, bpy.types.Operator):
+    """Move the active push in the list."""
+
+    bl_idname = "poise.move_push"
+    bl_label = "Move Push"
+    bl_description = "Move the chosen push up or down in the list; the order changes nothing else"
+
+    direction: EnumProperty(
+        name="Direction",
+        description="Where to move it",
+        items=(("UP", "Up", "Before the one above"), ("DOWN", "Down", "Behind the one below")),
+    )
+
+    def change(self, _context, chosen):
+        """It stays the active one."""
+        target = chosen.index + (1 if self.direction == "DOWN" else -1)
+        if 0 <= target < len(chosen.items):
+            chosen.items.move(chosen.index, target)
+            chosen.index = target
+
+
 class POISE_OT_clear_pushes(_PushOperator, bpy.types.Operator):
     """Remove all pushes."""
 
@@ -106,7 +128,7 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
     bl_label = "Generate Pushes"
     bl_description = (
         "Push the trunk once every second for 0.2 s, horizontally, in random directions, over the "
-        "length of the animation. Replaces what was generated before"
+        "frames to simulate. Replaces what was generated before, and nothing else"
     )
     needs_push = False
 
@@ -115,6 +137,7 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
         description="Force of each push [N]",
         default=100.0,
         min=1.0,
+        max=1e5,
         soft_max=300.0,
         step=1000,
         precision=0,
@@ -134,8 +157,7 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
         for index in reversed(range(len(chosen.items))):
             if chosen.items[index].generated:
                 chosen.items.remove(index)
-        scene = context.scene
-        rate = scene.render.fps / scene.render.fps_base
+        rate = context.scene.render.fps / context.scene.render.fps_base
         first, last = _range(context)
         found = random_pushes(self.force, (last - first) / rate, self.seed)
         for number, drawn in enumerate(found):
@@ -154,12 +176,10 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
 
 
 def _range(context):
-    """First and last frame of the animation, or of the scene."""
-    armature, _ = chosen_armature(context)
+    """First and last frame that will be simulated; the scene's if there is no animation."""
     scene = context.scene
-    if armature is not None and armature.animation_data is not None:
-        action, slot = compat.assigned(armature)
-        if action is not None:
-            first, last = reference.animated_range(armature, action, slot)
-            return float(first), float(last)
-    return float(scene.frame_start), float(math.floor(scene.frame_end))
+    chosen, (armature, _) = chosen_frames(scene), chosen_armature(context)
+    if chosen is None and armature is not None and armature.animation_data is not None:
+        with contextlib.suppress(MotionError):  # nothing is keyed yet
+            chosen = reference.animated_range(armature, *compat.assigned(armature))
+    return chosen or (scene.frame_start, scene.frame_end)
