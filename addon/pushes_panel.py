@@ -20,6 +20,7 @@ class POISE_UL_pushes(bpy.types.UIList):
 
     def draw_item(self, _context, layout, _data, push, _icon, _active, _name):
         """Switch, name, frame and strength."""
+        layout.use_property_split = False  # the panel's own lets no room for the name
         row = layout.row(align=True)
         row.prop(push, "use", text="")
         row.prop(push, "name", text="", emboss=False)
@@ -41,13 +42,16 @@ class POISE_PT_pushes(_Panel, bpy.types.Panel):
     def content(self, layout, context, armature, _reason):
         """List, buttons, the active push."""
         chosen = context.scene.poise.pushes
+        several = len(chosen.items) > 1
         row = layout.row()
-        row.template_list(POISE_UL_pushes.__name__, "", chosen, "items", chosen, "index", rows=3)
+        row.template_list(
+            POISE_UL_pushes.__name__, "", chosen, "items", chosen, "index", rows=5 if several else 3
+        )
         buttons = row.column(align=True)
         buttons.operator(POISE_OT_add_push.bl_idname, text="", icon="ADD")
         buttons.operator(POISE_OT_remove_push.bl_idname, text="", icon="REMOVE")
         buttons.operator(POISE_OT_duplicate_push.bl_idname, text="", icon="DUPLICATE")
-        if len(chosen.items) > 1:
+        if several:
             for direction, icon in (("UP", "TRIA_UP"), ("DOWN", "TRIA_DOWN")):
                 move = buttons.operator(POISE_OT_move_push.bl_idname, text="", icon=icon)
                 move.direction = direction
@@ -82,7 +86,9 @@ def _draw_push(layout, context, armature, push):
     column.prop(push, "azimuth")
     column.prop(push, "elevation")
     column.label(text="Off centre (m)")
-    column.row(align=True).prop(push, "offset", text="")
+    row = column.row(align=True)
+    for axis in range(3):
+        row.prop(push, "offset", index=axis, text="")
     _fact(layout, "Impulse", _impulse_words(context, armature, push))
 
 
