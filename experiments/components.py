@@ -150,7 +150,7 @@ def trial(payload, name, gains, seed):
             character,
             problem.motion,
             component.gains(Gains.from_dict(gains, character)),
-            replace(problem.settings, seed=seed),
+            replace(problem.settings, seed=seed, recovery_steps=False),
             reference,
         )
         recording = simulation.recording

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The experiments: made clips that a body can do, and tables that say what was measured."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -197,7 +199,9 @@ def test_without_the_soles_limits_there_are_none(problem):
     gains, reference = Gains.default(problem.character), problem.reference
 
     def front():
-        made = Controller(problem.character, reference, gains, Settings(), None)
+        made = Controller(
+            problem.character, reference, gains, Settings(), SimpleNamespace(floor=0.0)
+        )
         return made.reach[1][1]
 
     with components.COMPONENTS["soles"].left_out():
