@@ -31,6 +31,8 @@ def _limit_words(tuned):
     force, speed = (number_of(tuned, "push_limit", key) for key in ("force", "speed"))
     if force is None or speed is None:
         return ""
+    if not force:
+        return "There it withstands no random pushes."
     return f"There it withstands random pushes of {force:.0f} N ({speed:.2f} m/s)."
 
 

@@ -23,6 +23,8 @@ from poise.controller.gains import WEIGHTS
 from poise.controller.provenance import tuning_words
 from poise.controller.regions import REGIONS
 
+SHIPPED = ["Single Leg", "Standing", "Standing Firm", "Wide Stance"]
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
@@ -60,9 +62,9 @@ def put(folder, name, content):
 
 
 def test_the_shipped_ones_are_listed_first(gains):
-    assert names() == ["Single Leg", "Standing", "Wide Stance"]
+    assert names() == SHIPPED
     presets.add("Arms", gains)
-    assert names() == ["Single Leg", "Standing", "Wide Stance", "Arms"]
+    assert names() == [*SHIPPED, "Arms"]
     assert [preset.shipped for preset in presets.load_presets()] == [True, True, True, False]
 
 
@@ -112,7 +114,7 @@ def test_names_that_become_the_same_file(folder, gains):
 def test_removing(folder, gains):
     presets.add("Arms", gains)
     presets.remove("Arms")
-    assert names() == ["Single Leg", "Standing", "Wide Stance"]
+    assert names() == SHIPPED
     assert not list(folder.iterdir())
     with pytest.raises(GainsError, match="There is no preset 'Arms' of gains: choose one of"):
         presets.remove("Arms")
@@ -171,7 +173,7 @@ def test_a_folder_that_cannot_be_made(monkeypatch, gains):
     presets.refresh()
     with pytest.raises(GainsError, match=r"'presets' for presets cannot be made \(Permission den"):
         presets.add("Arms", gains)
-    assert len(names()) == 3
+    assert names() == SHIPPED
 
 
 def test_an_extension_has_a_folder_of_its_own(monkeypatch, tmp_path):
@@ -513,10 +515,10 @@ def test_the_menu_lists_all_presets(settings, folder, gains):
     menu = SimpleNamespace(layout=Layout(texts))
     gains_panel.POISE_MT_gains.draw(menu, bpy.context)
     choose = gains_panel.POISE_OT_gains_choose
-    assert texts[:9] == [
+    assert texts[:10] == [
         f"{choose.bl_idname} Default NONE",
         "---",
-        *(f"{choose.bl_idname} {name} NONE" for name in ("Single Leg", "Standing", "Wide Stance")),
+        *(f"{choose.bl_idname} {name} NONE" for name in SHIPPED),
         "---",
         f"{choose.bl_idname} Arms CHECKMARK",
         f"{choose.bl_idname} broken ERROR",

@@ -47,6 +47,11 @@ def test_pushes_are_told_with_what_they_do_to_the_body(words):
     )
 
 
+def test_pushes_that_are_too_much(words):
+    told = words(push_limit={"force": 0.0, "speed": 0.0})
+    assert told == "Not tuned, tried on 'arm'. There it withstands no random pushes."
+
+
 @pytest.mark.parametrize(
     "tuned",
     [

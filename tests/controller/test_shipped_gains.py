@@ -9,6 +9,9 @@ import pytest
 import poise
 from poise.controller import Character, Gains, Settings, Simulation
 from poise.controller.clip_features import clip_features, suggest
+from poise.controller.provenance import tuning_words
+from poise.controller.scenario import PUSH_DURATION
+from poise.experiments import table4
 
 FOLDER = Path(poise.__file__).parent / "presets" / "gains"
 FILES = sorted(FOLDER.glob("*.json"))
@@ -28,7 +31,13 @@ def read_motion(import_clip):
 
 
 def test_there_is_one_for_each_kind_of_motion():
-    assert {path.stem for path in FILES} >= {"standing", "single_leg", "wide_stance"}
+    assert {path.stem for path in FILES} >= {
+        "standing",
+        "standing_firm",
+        "single_leg",
+        "wide_stance",
+    }
+    assert len(FILES) <= 8
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -47,6 +56,21 @@ def test_its_figures_are_told(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_tells_which_pushes_and_which_other_clips_it_holds(path):
+    tuned = Gains.load(path).tuned
+    limit, reuse = tuned["push_limit"], tuned["reuse"]
+    impulse = limit["force"] * PUSH_DURATION / tuned["body"]["mass"]
+    assert limit["speed"] == pytest.approx(impulse, abs=1e-3)
+    assert limit["sequences"] == 10 and limit["passed"] >= 8
+    assert tuned["disturbance"].get("pushes", 0) <= limit["force"] + 20
+    tried = {*reuse["carried"], *reuse["fell"]}
+    assert len(tried) == len(reuse["carried"]) + len(reuse["fell"])
+    assert tried | {tuned["clip"]} == set(table4.CLIPS)
+    words = tuning_words(Gains.load(path))
+    assert "There it withstands " in words and "It also carries " in words
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_it_holds_its_clip(path, read_motion):
     motion = read_motion(Gains.load(path).tuned["clip"])
     character = Character.from_motion(motion)
@@ -61,6 +85,7 @@ def test_it_holds_its_clip(path, read_motion):
 @pytest.mark.parametrize(
     ("clip", "name"),
     [
+        ("stand", "Standing Firm"),
         ("arm", "Standing"),
         ("wave", "Standing"),
         ("hips_twist", "Standing"),
