@@ -97,7 +97,7 @@ class Controller:
             )
         else:
             limit = self.hold.limits(step, self.limit)
-            torques = self.hold.torques(step, state, known)
+            torques = self.hold.torques(step, state, *self._targets(step + 1), known)
         if self.feedforward:
             torques += bias[6:]
         if balancing:
@@ -105,7 +105,7 @@ class Controller:
             self.legs.update(state.positions, state.frames, state.angles)
             if self.world.has_colliders:
                 self._grounds = self.world.supports()
-            if self.stepping is not None and self.hold is None:
+            if self.stepping is not None:
                 self._step_aside(step, state)
             self._legs_share = self.balance(step, state)
         torques[self.legs.dofs] += self._legs_share
@@ -120,12 +120,16 @@ class Controller:
         angles, speeds = self.reference.angles[step], self.reference.speeds[step]
         if self._plan is None:
             return angles, speeds
-        turn, speed, acceleration = self._plan
+        turn, speed, acceleration = self._plan * self._share(step)
         ahead = (step - self._planned) * self.step
         angles, speeds = angles.copy(), speeds.copy()
         angles[self.legs.dofs] += turn + ahead * (speed + ahead / 2 * acceleration)
         speeds[self.legs.dofs] += speed + ahead * acceleration
         return angles, speeds
+
+    def _share(self, step):
+        """How much of the body's place is simulated: 0 where the animation has it."""
+        return 1.0 if self.hold is None else self.hold.weights.root[step]
 
     def _step_aside(self, step, state):
         """Take a recovery step where one is needed, and go on with one that has begun."""
@@ -139,7 +143,11 @@ class Controller:
             self.legs.soles,
             self._standing(),
             self._grounds,
+            self._share(step) == 1,
         )
+        if self._share(step) == 0:
+            stepping.forget()
+            self._plan = None
         if stepping.active:
             root = state.root - state.frame @ self._pelvis_arm
             velocity = state.frame @ state.speeds[3:6]

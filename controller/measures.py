@@ -69,6 +69,16 @@ class Measures:
                 return False
         return True
 
+    def end_fall(self):
+        """End the trial at the newest sample, if a measure is past half of its maximum there.
+        Returns whether one is."""
+        last = self.values[-1] if self.values else ()
+        shares = [value / self.maxima[name] for name, value in zip(NAMES, last, strict=False)]
+        if not max(shares, default=0.0) >= 0.5:
+            return False
+        self.fell_at, self.fell_measure = self.duration, NAMES[shares.index(max(shares))]
+        return True
+
     @property
     def duration(self):
         """Time until termination [s]."""

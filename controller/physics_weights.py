@@ -184,19 +184,16 @@ class Hold:
         """Take a new mass matrix (6 + n, 6 + n)."""
         self._inertia, self._held = inertia, None
 
-    def torques(self, step, state, known):
-        """(n,) joint torques [N m] for the step that begins now; known: as in StablePD."""
-        weights, reference = self.weights, self.reference
+    def torques(self, step, state, angles, speeds, known):
+        """(n,) joint torques [N m] for the step that begins now, towards the angles and speeds (n,)
+        of the next; known: as in StablePD."""
+        weights = self.weights
         held = (*weights.joints[step], weights.root[step])
         if held != self._held:
             self._held = held
             self._take(weights.joints[step], weights.root[step])
-        errors = np.concatenate(
-            [self._root_errors(step, state), reference.angles[step + 1] - state.angles]
-        )
-        target = np.concatenate(
-            [(self._root_speeds[step + 1] @ state.frame).ravel(), reference.speeds[step + 1]]
-        )
+        errors = np.concatenate([self._root_errors(step, state), angles - state.angles])
+        target = np.concatenate([(self._root_speeds[step + 1] @ state.frame).ravel(), speeds])
         errors -= self.step * state.speeds
         force = self._multiply(self._k, self._root_k, errors)
         force += self._multiply(self._d, self._root_d, target - state.speeds)

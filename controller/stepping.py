@@ -54,6 +54,7 @@ class Stepping:
         self.swing = None
         self.steps = []
         self.drop = 0.0
+        self._away = False  # a foot has stepped somewhere else
         self._offsets = np.zeros((2, 2))  # of the feet from the reference [m]
         self._started = self._landed = -1.0  # [s]
         self._origin = self._goal = None  # where the swinging ankle left (offset) and lands [m]
@@ -70,10 +71,15 @@ class Stepping:
     @property
     def active(self):
         """Whether the feet are elsewhere than the reference has them."""
-        return bool(self.steps)
+        return self._away
 
-    def update(self, step, com, velocity, goals, base, soles, standing, grounds):
-        """Begin a step, follow it, end it. Once for each balance.
+    def forget(self):
+        """The feet are where the reference has them."""
+        self._away, self.swing, self.drop = False, None, 0.0
+        self._offsets = np.zeros((2, 2))
+
+    def update(self, step, com, velocity, goals, base, soles, standing, grounds, may_begin=True):
+        """Begin a step (if it may), follow it, end it. Once for each balance.
 
         com, velocity: of the simulation, (3,) each. goals (3, 3), base (2,): of the reference and
         of the simulation, as the balance has them; soles, standing, grounds: as in Controller.
@@ -85,7 +91,8 @@ class Stepping:
         if self.swing is not None:
             self._follow(time, point, omega, soles, grounds)
         elif (
-            self._reference.support[step] == DUAL
+            may_begin
+            and self._reference.support[step] == DUAL
             and sum(standing)
             and time - self._landed >= _REST
             and self._is_outside(point, soles, standing)
@@ -136,7 +143,7 @@ class Stepping:
         self._offsets = np.array([sole[:2] for sole in soles]) - ankles[:, :2]
         self._origin = self._offsets[foot].copy()
         self._goal, _ = self._landing(foot, point, omega, _DURATION, soles)
-        self.swing, self._started = foot, time
+        self.swing, self._started, self._away = foot, time, True
         self.steps.append((time, foot))
 
     def _follow(self, time, point, omega, soles, grounds):

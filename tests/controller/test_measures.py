@@ -76,3 +76,13 @@ def test_pose_error_ignores_a_shift():
     error = pose_error(shares, moved, shares @ moved, centres, com)
     # One body 0.8 m from where it was beside the mean, four 0.2 m: mean 0.32 m.
     assert error == pytest.approx(0.32)
+
+
+def test_a_trial_can_only_end_early_by_a_measure_past_half_its_maximum():
+    measures = Measures(60.0)
+    measures.add(0.02, False, 0.05, 300.0)
+    assert not measures.end_fall()
+    assert measures.fell_at is None
+    measures.add(0.08, False, 0.05, 300.0)
+    assert measures.end_fall()
+    assert (measures.fell_at, measures.fell_measure) == (1 / 60, "pose_error")
