@@ -23,7 +23,7 @@ from poise.controller.gains import WEIGHTS
 from poise.controller.provenance import tuning_words
 from poise.controller.regions import REGIONS
 
-SHIPPED = ["Single Leg", "Standing", "Standing Firm", "Wide Stance"]
+SHIPPED = ["Single Leg", "Standing", "Wide Stance"]
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +65,7 @@ def test_the_shipped_ones_are_listed_first(gains):
     assert names() == SHIPPED
     presets.add("Arms", gains)
     assert names() == [*SHIPPED, "Arms"]
-    assert [preset.shipped for preset in presets.load_presets()] == [
-        *[True] * len(SHIPPED),
-        False,
-    ]
+    assert [preset.shipped for preset in presets.load_presets()] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -518,7 +515,7 @@ def test_the_menu_lists_all_presets(settings, folder, gains):
     menu = SimpleNamespace(layout=Layout(texts))
     gains_panel.POISE_MT_gains.draw(menu, bpy.context)
     choose = gains_panel.POISE_OT_gains_choose
-    assert texts[:10] == [
+    assert texts[:9] == [
         f"{choose.bl_idname} Default NONE",
         "---",
         *(f"{choose.bl_idname} {name} NONE" for name in SHIPPED),

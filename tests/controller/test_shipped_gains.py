@@ -85,7 +85,7 @@ def test_it_holds_its_clip(path, read_motion):
 @pytest.mark.parametrize(
     ("clip", "name"),
     [
-        ("stand", "Standing Firm"),
+        ("stand", "Standing"),
         ("arm", "Standing"),
         ("wave", "Standing"),
         ("hips_twist", "Standing"),
