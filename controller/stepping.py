@@ -26,7 +26,7 @@ from .stance import DIRECTIONS, DUAL
 #: A swinging leg has angular momentum of its own: this share of its weight keeps the rest.
 MOMENTUM_SHARE = 0.5
 
-_UNUSUAL = 0.05  # [m] that the capture point must be off the reference's own before a step
+_UNUSUAL = 0.08  # [m] that the capture point must be off the reference's own before a step
 _DURATION = 0.25  # [s] of a swing
 _PLANNING = 0.7  # share of it in which the goal still follows the capture point
 _LIFT = 0.07  # [m]
