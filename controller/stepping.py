@@ -54,6 +54,8 @@ class Stepping:
         self.swing = None
         self.steps = []
         self.drop = 0.0
+        # A reference that will lift a foot by itself is left to it.
+        self._ahead = round(_DURATION * reference.rate)
         self._away = False  # a foot has stepped somewhere else
         self._offsets = np.zeros((2, 2))  # of the feet from the reference [m]
         self._started = self._landed = -1.0  # [s]
@@ -92,7 +94,7 @@ class Stepping:
             self._follow(time, point, omega, soles, grounds)
         elif (
             may_begin
-            and self._reference.support[step] == DUAL
+            and (self._reference.support[step : step + self._ahead] == DUAL).all()
             and sum(standing)
             and time - self._landed >= _REST
             and self._is_outside(point, soles, standing)
