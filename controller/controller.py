@@ -212,7 +212,7 @@ class Controller:
             momentum *= MOMENTUM_SHARE
         if self.hold is not None:
             # Where the root is held, the balance's goals are met: it would only fight the hold.
-            share = self.hold.weights.root[step]
+            share = self._share(step)
             position, velocity = share * position, share * velocity
             trunk, momentum = share * trunk, share * momentum
         rx, ry, rz = rotation_vector(reference.pelvis[step] @ state.frame.T)

@@ -170,19 +170,19 @@ class Simulation:
                     step += 1
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, helps.mean(0))
-            if self._bursts(sample):
+            centres, turns = world.body_transforms()
+            if self._bursts(sample, centres):
                 return
             if controller.stepping is not None:
                 self.recording.swing = controller.stepping.swing
-            if not self._record(sample, efforts):
+            if not self._record(sample, centres, turns, efforts):
                 yield sample
                 return
             yield sample
 
-    def _bursts(self, sample):
+    def _bursts(self, sample, centres):
         """Whether a body that falls is thrown about by the engine: the trial ends a sample before
         that. Raises SimulationError for one that stood."""
-        centres, _ = self.world.body_transforms()
         before = self.recording.body_positions[-1] if sample else centres
         moved = np.linalg.norm(centres - before, axis=1)
         fast = ~(moved * self.motion.rate < _FASTEST)
@@ -196,10 +196,9 @@ class Simulation:
             "gains or raise the rate."
         )
 
-    def _record(self, sample, efforts):
+    def _record(self, sample, centres, turns, efforts):
         """Take down a sample. Returns False when the trial is over."""
         world = self.world
-        centres, turns = world.body_transforms()
         contacts = world.contacts()
         if self.scenario.things:
             self.recording.add_things(sample, *world.things())

@@ -21,7 +21,7 @@ from .legs import AXES, SEGMENTS_OF_LEG
 from .momentum import GRAVITY
 from .rotations import angles_yxz, frame_from_up, rotation_about, unit
 from .skeleton import SEGMENT_INDEX, SIDES
-from .stance import DIRECTIONS, DUAL
+from .stance import DIRECTIONS, DUAL, support_reach
 
 #: A swinging leg has angular momentum of its own: this share of its weight keeps the rest.
 MOMENTUM_SHARE = 0.5
@@ -124,13 +124,14 @@ class Stepping:
         """Whether a point is outside of the soles that stand."""
         heel, toe, side = self._sole
         corners = [
-            (x + along * fx - across * fy, y + along * fy + across * fx)
-            for (x, y, fx, fy, _), stands in zip(soles, standing, strict=True)
-            if stands
-            for along in (-heel, toe)
-            for across in (-side, side)
+            [
+                (x + along * fx - across * fy, y + along * fy + across * fx)
+                for along in (-heel, toe)
+                for across in (-side, side)
+            ]
+            for x, y, fx, fy, _ in soles
         ]
-        reach = (np.array(corners) @ DIRECTIONS.T).max(0)
+        reach = support_reach(np.array([corners]), [standing])[0]
         return bool((DIRECTIONS @ point > reach).any())
 
     def _begin(self, time, point, omega, soles):

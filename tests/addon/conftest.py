@@ -188,3 +188,55 @@ def window(armature):
     import bpy
 
     return Window(bpy.context)
+
+
+class _Layout:
+    """A stand-in for UILayout: takes down what is shown, and demands that it is known."""
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def prop(self, data, name, **options):
+        assert name in data.bl_rna.properties, name
+        self.texts.append(options.get("text", name))
+
+    def operator(self, name, text="", **_options):
+        import bpy
+
+        group, verb = name.split(".")
+        getattr(getattr(bpy.ops, group), verb).get_rna_type()
+        self.texts.append(text or name)
+
+    def label(self, text="", **_options):
+        self.texts.append(text)
+
+    def template_icon(self, _icon, scale):
+        self.texts.append(f"picture of {scale} lines")
+
+    def progress(self, factor, text):
+        assert 0 <= factor <= 1
+        self.texts.append(text)
+
+    def _part(self, **_options):
+        return _Layout(self.texts)
+
+    row = column = split = box = grid_flow = _part
+
+
+@pytest.fixture
+def draw_panels(blender):
+    """draw_panels(classes, armature) -> all that these panels show now, as one text."""
+
+    def draw(classes, armature):
+        user = blender.context.preferences
+        preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0), themes=user.themes)
+        region = SimpleNamespace(width=260)
+        context = SimpleNamespace(
+            scene=blender.context.scene, preferences=preferences, region=region
+        )
+        texts = []
+        for cls in classes:
+            cls.content(None, _Layout(texts), context, armature, "")
+        return "\n".join(texts)
+
+    return draw

@@ -421,7 +421,7 @@ def full_disk(monkeypatch):
     return fill
 
 
-def test_full_disk_is_told_and_ends_nothing(quick, armature, full_disk):
+def test_full_disk_is_told_and_ends_nothing(quick, armature, full_disk, drawn):
     full_disk("write_text", ".new")
     job = new_job(armature)
     step_until(job, lambda: generations(job) > 1)
@@ -734,50 +734,13 @@ def test_only_reading_owns_the_scene(quick, armature):
 # --- Panel and curves ----------------------------------------------------------------------------
 
 
-class Layout:
-    """A stand-in for UILayout: takes down what is shown, and demands that it is known."""
-
-    def __init__(self, texts):
-        self.texts = texts
-
-    def prop(self, data, name, **options):
-        assert name in data.bl_rna.properties, name
-        self.texts.append(options.get("text", name))
-
-    def operator(self, name, text="", **_options):
-        group, verb = name.split(".")
-        getattr(getattr(bpy.ops, group), verb).get_rna_type()
-        self.texts.append(text or name)
-
-    def label(self, text="", **_options):
-        self.texts.append(text)
-
-    def template_icon(self, _icon, scale):
-        self.texts.append(f"picture of {scale} lines")
-
-    def progress(self, factor, text):
-        assert 0 <= factor <= 1
-        self.texts.append(text)
-
-    def _part(self, **_options):
-        return Layout(self.texts)
-
-    row = column = split = box = _part
+@pytest.fixture
+def drawn(draw_panels):
+    """drawn(armature) -> all that the panels of tuning show now, as one text."""
+    return lambda armature: draw_panels(tuning_panel.CLASSES, armature)
 
 
-def drawn(armature):
-    """All that the panels of tuning show now, as one text."""
-    system = SimpleNamespace(ui_scale=1.0)
-    preferences = SimpleNamespace(system=system, themes=bpy.context.preferences.themes)
-    region = SimpleNamespace(width=260)
-    context = SimpleNamespace(scene=bpy.context.scene, preferences=preferences, region=region)
-    texts = []
-    for cls in tuning_panel.CLASSES:
-        cls.content(None, Layout(texts), context, armature, "")
-    return "\n".join(texts)
-
-
-def test_panel_before_during_and_after(quick, armature):
+def test_panel_before_during_and_after(quick, armature, drawn):
     text = drawn(armature)
     assert "0: no limit" in text
     assert "poise.optimize" in text
@@ -802,7 +765,7 @@ def test_panel_before_during_and_after(quick, armature):
     assert "Other gains are in use now" in text
 
 
-def test_panel_tells_resumption_and_time_left(quick, armature):
+def test_panel_tells_resumption_and_time_left(quick, armature, drawn):
     settings = bpy.context.scene.poise.tuning
     settings.budget = 3700
     job = new_job(armature)

@@ -267,50 +267,13 @@ def test_words_for_a_clip_that_falls(armature, monkeypatch):
 # --- Panels and plot ----------------------------------------------------------------------------
 
 
-class Layout:
-    """A stand-in for UILayout: takes down what is shown, and demands that it is known."""
-
-    def __init__(self, texts):
-        self.texts = texts
-
-    def prop(self, data, name, **options):
-        assert name in data.bl_rna.properties, name
-        self.texts.append(options.get("text", name))
-
-    def operator(self, name, text="", **_options):
-        group, verb = name.split(".")
-        getattr(getattr(bpy.ops, group), verb).get_rna_type()
-        self.texts.append(text or name)
-
-    def label(self, text="", **_options):
-        self.texts.append(text)
-
-    def template_icon(self, _icon, scale):
-        self.texts.append(f"picture of {scale} lines")
-
-    def progress(self, factor, text):
-        assert 0 <= factor <= 1
-        self.texts.append(text)
-
-    def _part(self, **_options):
-        return Layout(self.texts)
-
-    row = column = split = box = grid_flow = _part
+@pytest.fixture
+def drawn(draw_panels):
+    """drawn(armature) -> all that the panels of robustness show now, as one text."""
+    return lambda armature: draw_panels(robustness_panel.CLASSES, armature)
 
 
-def drawn(armature):
-    """All that the panels of robustness show now, as one text."""
-    system = SimpleNamespace(ui_scale=1.0)
-    preferences = SimpleNamespace(system=system, themes=bpy.context.preferences.themes)
-    region = SimpleNamespace(width=260)
-    context = SimpleNamespace(scene=bpy.context.scene, preferences=preferences, region=region)
-    texts = []
-    for cls in robustness_panel.CLASSES:
-        cls.content(None, Layout(texts), context, armature, "")
-    return "\n".join(texts)
-
-
-def test_panels_before_during_and_after(armature):
+def test_panels_before_during_and_after(armature, drawn):
     text = drawn(armature)
     assert "poise.find_limit" in text and "Budget (s), 0: no limit" in text
     assert "push_step" in text and "sphere_step" not in text
