@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: `poise bake shot.blend …`, and the same with `inspect`, `optimize` and
-`robustness`.
+"""The command line: `poise bake shot.blend …`, and the same with `simulate`, `inspect`, `optimize`
+and `robustness`.
 
 `blender --background shot.blend --command poise …` and `python -m poise …` both end up in `main`.
 Messages and progress go to standard error, because PyBullet writes to standard output.
@@ -86,7 +86,7 @@ def _bake(options):
     shot = _shot(options)
     follow("reading", shot.read())
     shot.prepare()
-    _simulate(shot)
+    _perform(shot)
     shot.bake()
     follow("measuring", shot.measure())
 
@@ -96,6 +96,21 @@ def _bake(options):
         if report_path:
             write_json(report_path, report)
     _tell_result(report)
+    return DONE if report["success"] else MISSED
+
+
+def _simulate(options):
+    """`poise simulate`: simulate and write the report, nothing else; the exit status."""
+    source = open_shot(options.file)
+    report_path = report_target(options, source)
+    shot = _shot(options)
+    follow("reading", shot.read())
+    shot.prepare()
+    _perform(shot)
+    report = {"file": str(source), **shot.report()}
+    if report_path:
+        write_json(report_path, report)
+    _tell_figures(report)
     return DONE if report["success"] else MISSED
 
 
@@ -120,19 +135,24 @@ def _parser(program):
     parser = argparse.ArgumentParser(
         prog=program,
         description="Give an armature's action physics, and bake the result to a new action.",
-        epilog="exit status: 0 baked and stood, tuned and confirmed, or the limit found; 1 could "
-        "not run, nothing written; 2 wrong usage; 3 baked, but it fell, and the bake ends there; "
-        "tuned, but not confirmed, and the best gains are written; or ended before the limit was "
-        "found",
+        epilog="exit status: 0 it stood, tuned and confirmed, or the limit found; 1 could not run, "
+        "nothing written; 2 wrong usage; 3 baked, but it fell, and the bake ends there; tuned, but "
+        "not confirmed, and the best gains are written; or ended before the limit was found",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"poise {versions()['poise']}")
     verbs = parser.add_subparsers(
-        dest="verb", required=True, metavar="bake | inspect | optimize | robustness"
+        dest="verb", required=True, metavar="bake | simulate | inspect | optimize | robustness"
     )
     common = shot_arguments()
     for name, add_arguments, run, purpose in (
         ("bake", _add_bake_arguments, _bake, "simulate, and write the .blend with the new action"),
+        (
+            "simulate",
+            _add_performance_arguments,
+            _simulate,
+            "simulate, and tell how it went; only a report is written",
+        ),
         (
             "inspect",
             _add_simulation_arguments,
@@ -166,11 +186,16 @@ def _add_simulation_arguments(parser):
     add("--seed", type=int, default=0, help="of the motor noise (0)")
 
 
-def _add_bake_arguments(parser):
-    """The arguments of `bake`: of the simulation, which keys are written, and where."""
+def _add_performance_arguments(parser):
+    """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
     _add_simulation_arguments(parser)
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
+
+
+def _add_bake_arguments(parser):
+    """The arguments of `bake`: of the simulation, which keys are written, and where."""
+    _add_performance_arguments(parser)
     default = BakeOptions()
     add = parser.add_argument_group("keys").add_argument
     thinning = parser.add_mutually_exclusive_group().add_argument
@@ -206,14 +231,15 @@ def _add_bake_arguments(parser):
 
 
 def _shot(options):
-    """The Shot that the arguments of `bake` or `inspect` describe."""
+    """The Shot that the arguments of `bake`, `simulate` or `inspect` describe."""
     keys, more = BakeOptions(), {}
-    if options.verb == "bake":
+    if options.verb != "inspect":
         more = {
             "weights": command_weights.weight_options(options),
             "pushes": command_pushes.push_options(options),
             "recovery_steps": not options.no_steps,
         }
+    if options.verb == "bake":
         keys = BakeOptions(
             key_every=options.key_every or 1,
             tolerance=options.tolerance or 0.0,
@@ -234,7 +260,7 @@ def _shot(options):
 # --- What is told -------------------------------------------------------------------------------
 
 
-def _simulate(shot):
+def _perform(shot):
     """Simulate with progress and real-time factor."""
     motion = shot.reading.motion
     last = len(motion) - 1
@@ -253,10 +279,12 @@ def _tell_result(report):
         f"'{report['source_action'] or report['armature']}', frames {first:g} to {last:g}, "
         f"is baked to '{report['baked_action']}' in '{report['file']}'."
     )
-    if report["success"]:
-        say("It stood to the end.")
-    else:
-        say(f"{report['why']} The bake ends there.")
+    _tell_figures(report, "" if report["success"] else " The bake ends there.")
+
+
+def _tell_figures(report, more=""):
+    """Whether it stood, and the measures."""
+    say(("It stood to the end." if report["success"] else report["why"]) + more)
     for name, unit in report["units"].items():
         value, unit = report.get(name), "" if unit == "1" else unit
         if isinstance(value, dict) and "before" in value:

@@ -245,6 +245,21 @@ def test_frames_and_rate_of_the_clip_are_obeyed(shot):
     assert told["fps"] == 60, "every second frame at 120"
 
 
+def test_simulate_tells_and_writes_a_report_alone(shot, capsys):
+    before = listing(shot.parent)
+    assert poise("simulate", shot, FRAMES) == 0
+    assert "It stood to the end." in capsys.readouterr().err
+    assert listing(shot.parent) == before
+    path = shot.parent / "report.json"
+    push = "--push=20,0.2,3000,0,0"
+    assert poise("simulate", shot, FRAMES, push, "--report", path) == 3
+    assert set(listing(shot.parent)) == {*before, "report.json"}
+    report = json.loads(path.read_text())
+    assert report["baked_action"] is report["frames"] is None
+    assert report["success"] is False
+    assert report["why"] in capsys.readouterr().err
+
+
 def test_inspect_tells_and_writes_nothing(shot, capsys):
     before = listing(shot.parent)
     assert poise("inspect", shot) == 0
