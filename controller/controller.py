@@ -4,7 +4,7 @@
 The controller's own state is what `World` holds, and the mass matrix it last took.
 """
 
-from math import atan2, sqrt
+from math import atan2, hypot, sqrt
 
 import numpy as np
 
@@ -21,6 +21,7 @@ _BALANCE_PERIOD = 1 / 75
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
 _LEAST_LOAD = 0.05
+_MOST_DRIFT = 0.3  # [m/s] at which a body that has drifted off goes back
 
 
 class Controller:
@@ -34,6 +35,9 @@ class Controller:
         self.tracker = tracking.make(settings.tracking, stiffness, damping, self.step)
         #: physics_weights.Hold, where not all of the body is simulated throughout.
         self.hold = None
+        #: How fast [1/s] to go back to where the reference is on the floor.
+        self.drift_gain = 0.0
+        self._origin = 0  # the step from which the intervals of balance and mass matrix count
         self.legs = Legs(character)
         self.weights = {1: gains.single.tolist(), 2: gains.dual.tolist()}
         self.mass = character.mass
@@ -73,12 +77,17 @@ class Controller:
         self._legs_share = np.zeros(2 * AXES)
         self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
 
+    def restart(self, step):
+        """Go on from `step` with nothing but what the world holds."""
+        self._origin = step
+
     def torques(self, step):
         """(dofs,) joint torques [N m] for the step that begins now."""
-        balancing = step % self.balance_period == 0
+        count = step - self._origin
+        balancing = count % self.balance_period == 0
         state, reference = self.world.state(balancing), self.reference
         # What is held stiffly shakes with an old mass matrix once the body moves fast.
-        if step % self.period == 0 or (self.hold and self.hold.acts(step)):
+        if count % self.period == 0 or (self.hold and self.hold.acts(step)):
             self._refresh(state)
         bias = self.world.bias(state, self.inertia)
         if self.feedforward:
@@ -207,6 +216,9 @@ class Controller:
         base_x, base_y = self._base(step)
         goal_x, goal_y = reference.base[step].tolist()
         z += self._rise(step)
+        if self.drift_gain:
+            back = min(self.drift_gain, _MOST_DRIFT / max(hypot(x, y), 1e-9))
+            vx, vy = vx + back * x, vy + back * y
         position, velocity, trunk, momentum = self.weights[count]
         if self._swing is not None:
             momentum *= MOMENTUM_SHARE

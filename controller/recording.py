@@ -62,9 +62,10 @@ class Recording:
     def __len__(self):
         return self._count
 
-    def add(self, sample, centres, turns, contacts, effort, torques):
-        """Append a sample: body centres (S, 3) and orientations (S, 4), what World.contacts gave,
-        summed and last torques. Returns False when a measure exceeds its maximum."""
+    def add(self, sample, centres, turns, contacts, things, effort, torques):
+        """Append a sample: body centres (S, 3) and orientations (S, 4), what World.contacts and
+        World.things gave (None without things), summed and last torques. Returns False when a
+        measure exceeds its maximum."""
         touch, forces, cops, drifts = contacts
         com = self._shares @ centres
         self._centres[sample] = centres
@@ -73,6 +74,8 @@ class Recording:
         self._forces[sample] = forces
         self._cops[sample] = cops
         self._torques[sample] = torques
+        if things is not None:
+            self._thing_positions[sample], self._thing_turns[sample] = things
         self._com[sample] = com
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
@@ -89,11 +92,6 @@ class Recording:
     def add_help(self, sample, wrench):
         """Take down the mean force and torque (6,) from outside since the last sample."""
         self._residual[sample] = wrench
-
-    def add_things(self, sample, positions, turns):
-        """Take down where the things are: (T, 3) [m], (T, 4) w first; NaN if they are not yet."""
-        self._thing_positions[sample] = positions
-        self._thing_turns[sample] = turns
 
     def _feet(self, touch, drifts):
         """Stance state of the newest sample, and the horizontal speed of the feet that stand,

@@ -176,6 +176,10 @@ class Throw:
     density: float = SPHERE_DENSITY
     name: str = "Sphere"
 
+    # Those that any Thing has, unless it says otherwise.
+    friction = Thing.friction
+    restitution = Thing.restitution
+
     @property
     def solid(self):
         """Its shape, from mass and density."""

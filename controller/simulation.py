@@ -2,7 +2,7 @@
 """The loop: reference, torques, step, record. A generator that yields sample by sample."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -74,10 +74,20 @@ class Simulation:
     from 0 to the last one or to where a measure exceeded its maximum. `recording` grows with it.
     """
 
-    def __init__(self, character, motion, gains=None, settings=None, reference=None, scenario=None):
+    def __init__(
+        self,
+        character,
+        motion,
+        gains=None,
+        settings=None,
+        reference=None,
+        scenario=None,
+        correction=None,
+    ):
         """reference: what `Reference.build` gave for the same character, motion and settings, to
         share it between simulations; None to build it. scenario: what happens to the character.
-        Raises SettingsError for a scenario that cannot be."""
+        correction: correction.Correction of the reference, None to perform it as it is. Raises
+        SettingsError for a scenario that cannot be."""
         self.character = character
         self.motion = motion
         self.settings = settings or Settings()
@@ -99,7 +109,28 @@ class Simulation:
             )
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.recording.weights = self.weights
-        self.world = None
+        self.world = self.controller = None
+        #: What is performed, while the recording compares with the reference itself.
+        self.target = self.reference
+        self.correction = correction
+        if correction is not None:
+            self._demand_correctable()
+            self.target = correction.corrected(character, self.reference)
+            # Where a foot goes is the search's to say.
+            self.settings = replace(self.settings, recovery_steps=False)
+
+    def _demand_correctable(self):
+        """Raise SettingsError for what a corrected reference cannot be performed with."""
+        if self.weights:
+            raise SettingsError(
+                "Rectification moves the whole body: set all physics weights to 1, or simulate "
+                "with balance alone."
+            )
+        if self.settings.balance != "foot_forces":
+            raise SettingsError(
+                "Rectification needs the balance mode 'foot_forces': choose that one, or simulate "
+                "with balance alone."
+            )
 
     def __len__(self):
         """Samples in the whole motion."""
@@ -107,19 +138,17 @@ class Simulation:
 
     def __iter__(self):
         started = time.perf_counter()
-        self.world = World(
-            self.character,
-            self.rate,
-            Legs(self.character).segments,
-            self.scenario,
-            self.motion.rate,
-        )
         try:
             for sample in self._run():
                 self.recording.wall_time += time.perf_counter() - started
                 yield sample
                 started = time.perf_counter()
         finally:
+            self.close()
+
+    def close(self):
+        """Free the world."""
+        if self.world is not None:
             self.world.close()
 
     def run(self):
@@ -128,11 +157,21 @@ class Simulation:
             pass
         return self.recording
 
-    def _run(self):
-        reference, world = self.reference, self.world
-        controller = Controller(self.character, reference, self.gains, self.settings, world)
-        if controller.stepping is not None:
-            self.recording.steps = controller.stepping.steps
+    def begin(self):
+        """Make the world, with the character at the start of the motion."""
+        self.world = World(
+            self.character,
+            self.rate,
+            Legs(self.character).segments,
+            self.scenario,
+            self.motion.rate,
+        )
+        reference, world = self.target, self.world
+        self.controller = Controller(self.character, reference, self.gains, self.settings, world)
+        if self.controller.stepping is not None:
+            self.recording.steps = self.controller.stepping.steps
+        if self.correction is not None:
+            self.controller.drift_gain = self.correction.drift_gain
         root, frame, velocity, angular = reference.start
         # Stand on the floor, neither above it nor in it.
         lift = self.character.ground - reference.lowest
@@ -149,36 +188,59 @@ class Simulation:
             lifts = np.full(len(reference), lift)
             if not self.scenario.colliders and world.floor == self.character.ground:
                 lifts = standing_lifts(self.character, reference)
-            controller.hold = Hold(
+            self.controller.hold = Hold(
                 self.character, reference, self.weights, stiffness, damping, lifts
             )
         steps = reference.steps_per_sample
-        efforts, helps = np.zeros((steps, self.character.dofs)), np.zeros((steps, 6))
-        step = 0
-        for sample in range(len(reference)):
+        self.efforts = np.zeros((steps, self.character.dofs))
+        self._helps = np.zeros((steps, 6))
+
+    def advance(self, sample):
+        """Go on from one sample of the motion to the next one, which is `sample`."""
+        world, controller = self.world, self.controller
+        steps = len(self.efforts)
+        for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
+            world.advance(step / self.rate)
+            torques = self.efforts[i] = controller.torques(step)
+            if controller.hold:
+                self._helps[i] = controller.hold.residual
+                world.hold(self._helps[i])
+            world.apply(torques)
+            world.step()
+
+    def settle(self, sample):
+        """Begin anew with exactly the state at `sample`, from which others can then go on as often
+        as they like. Returns its handle, for `rewind` and `World.forget`."""
+        handle = self.world.save()
+        self.rewind(handle, sample)
+        return handle
+
+    def rewind(self, handle, sample):
+        """Return to the state at `sample`."""
+        self.world.restore(handle)
+        self.controller.restart(sample * len(self.efforts))
+
+    def _run(self):
+        self.begin()
+        controller, steps = self.controller, len(self.efforts)
+        for sample in range(len(self.reference)):
             if sample:
-                if controller.hold and controller.hold.strays(sample - 1, world.state()):
-                    world.reset(*controller.hold.pose(step))
-                for i in range(steps):
-                    world.advance(step / self.rate)
-                    efforts[i] = controller.torques(step)
-                    if controller.hold:
-                        helps[i] = controller.hold.residual
-                        world.hold(helps[i])
-                    world.apply(efforts[i])
-                    world.step()
-                    step += 1
+                if controller.hold and controller.hold.strays(sample - 1, self.world.state()):
+                    self.world.reset(*controller.hold.pose((sample - 1) * steps))
+                if self.correction is not None and (sample - 1) % self.correction.spacing == 0:
+                    self.world.forget(self.settle(sample - 1))
+                self.advance(sample)
             if self.weights and not self.weights.animated[sample]:
-                self.recording.add_help(sample, helps.mean(0))
-            centres, turns = world.body_transforms()
-            if self._bursts(sample, centres):
+                self.recording.add_help(sample, self._helps.mean(0))
+            observation = self.observe(sample)
+            if self._bursts(sample, observation[0]):
                 return
             if controller.stepping is not None:
                 self.recording.swing = controller.stepping.swing
-            if not self._record(sample, centres, turns, efforts):
-                yield sample
-                return
+            going_on = self.recording.add(sample, *observation)
             yield sample
+            if not going_on:
+                return
 
     def _bursts(self, sample, centres):
         """Whether a body that falls is thrown about by the engine: the trial ends a sample before
@@ -196,14 +258,12 @@ class Simulation:
             "gains or raise the rate."
         )
 
-    def _record(self, sample, centres, turns, efforts):
-        """Take down a sample. Returns False when the trial is over."""
-        world = self.world
-        contacts = world.contacts()
-        if self.scenario.things:
-            self.recording.add_things(sample, *world.things())
-        spent = np.abs(efforts)
+    def observe(self, sample):
+        """What `Recording.add` wants to know of a sample that has just been reached."""
+        spent = np.abs(self.efforts)
         if self.weights:  # what holds a joint to the animation is no torque of the body's
-            spent = spent * self.weights.joints[sample * len(efforts)]
-        effort = float(spent.sum()) / len(efforts)
-        return self.recording.add(sample, centres, turns, contacts, effort, efforts[-1])
+            spent = spent * self.weights.joints[sample * len(spent)]
+        things = self.world.things() if self.scenario.things else None
+        effort = float(spent.sum()) / len(spent)
+        centres, turns = self.world.body_transforms()
+        return centres, turns, self.world.contacts(), things, effort, self.efforts[-1].copy()

@@ -46,6 +46,8 @@ _HEAVY = 1e6
 _DEEP = 0.05
 #: So is what has swallowed a foot but for this share of its thickness.
 _SWALLOWED = 0.9
+#: Things that have not started wait so far [m] below the floor, and from each other.
+_WAITING = 1000.0
 #: A thing that overlaps the body at its start has left it at this distance [m].
 _APART = 0.02
 
@@ -151,7 +153,9 @@ class World:
             for number, collider in enumerate(self.scenario.colliders)
             if collider.moves
         }
-        self._things = {}  # number in the scenario: body
+        self._things = [self._make_thing(*pair) for pair in enumerate(self.scenario.things)]
+        self._launched = set()  # numbers in the scenario of the things that have started
+        self._detected = False
         self._parting = {}  # body of a thing: links that it still overlaps since its start
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
         self._leg_links = [self.links[segment] for segment in leg_segments]
@@ -256,8 +260,8 @@ class World:
                 force = push.force_at(begin + acts / 2) * (acts * self.rate)
                 self.push(push.segment, force, push.point)
         for number, thing in enumerate(scenario.things):
-            if number not in self._things and time >= thing.start:
-                self._things[number] = self._launch(thing)
+            if number not in self._launched and time >= thing.start:
+                self._launch(number, thing)
         if self._parting:
             self._part()
         for number in self._paths:
@@ -294,16 +298,14 @@ class World:
         pybullet.applyExternalForce(self._body, -1, force, centre, frame, self._client)
         pybullet.applyExternalTorque(self._body, -1, torque, frame, self._client)
 
-    def _launch(self, thing):
-        """Put a thing into the world, at the neck as it is now; Bullet's number of it."""
-        link = self.links[SEGMENT_INDEX["head"]]
-        state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
-        thing = thing.launched(state[4])
+    def _make_thing(self, number, thing):
+        """Bullet's number of a thing that has not started: it falls freely, far below the floor. A
+        state of the engine can be restored only with the bodies that it was saved with."""
+        below = self.floor - _WAITING * (number + 1)
         body = pybullet.createMultiBody(
             thing.mass,
             self._make_solid(thing.solid),
-            basePosition=list(thing.position),
-            baseOrientation=_bullet(thing.rotation),
+            basePosition=[0, 0, below],
             **self._keywords,
         )
         self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
@@ -312,10 +314,19 @@ class World:
             _, _, inertia = mass_properties(thing.solid.vertices, thing.solid.faces)
             moments = (thing.mass * np.diag(inertia)).tolist()
             self._change(body, -1, localInertiaDiagonal=moments)
-        pybullet.resetBaseVelocity(body, list(thing.velocity), list(thing.spin), **self._keywords)
         self._group(body, -1, _THING)
-        self._let_go(thing.name, body)
         return body
+
+    def _launch(self, number, thing):
+        """Let a thing start; a thrown one aims at the neck as it is now."""
+        link = self.links[SEGMENT_INDEX["head"]]
+        state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
+        thing, body = thing.launched(state[4]), self._things[number]
+        position, rotation = list(thing.position), _bullet(thing.rotation)
+        pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
+        pybullet.resetBaseVelocity(body, list(thing.velocity), list(thing.spin), **self._keywords)
+        self._launched.add(number)
+        self._let_go(thing.name, body)
 
     def _let_go(self, name, body):
         """Let a thing that starts in a hand, say, pass what it overlaps until it has left that."""
@@ -396,7 +407,8 @@ class World:
         have not started."""
         count = len(self.scenario.things)
         positions, turns = np.full((count, 3), np.nan), np.full((count, 4), np.nan)
-        for number, body in self._things.items():
+        for number in self._launched:
+            body = self._things[number]
             position, turn = pybullet.getBasePositionAndOrientation(body, self._client)
             positions[number], turns[number] = position, np.array(turn)[_W_FIRST]
         return positions, turns
@@ -628,12 +640,32 @@ class World:
         return positions, turns[:, _W_FIRST]
 
     def save(self):
-        """A handle to the engine's whole state, for `restore`."""
-        return pybullet.saveState(**self._keywords)
+        """A handle to the whole state, for `restore`, until `forget`."""
+        if not self._detected:
+            # Before its first step the engine has no contacts to save.
+            pybullet.performCollisionDetection(**self._keywords)
+            self._detected = True
+        handle = pybullet.saveState(**self._keywords)
+        parting = {body: set(links) for body, links in self._parting.items()}
+        return handle, set(self._launched), parting
 
     def restore(self, handle):
         """Return to a saved state."""
-        pybullet.restoreState(handle, **self._keywords)
+        number, launched, parting = handle
+        pybullet.restoreState(number, **self._keywords)
+        self._launched = set(launched)
+        for body in self._parting.keys() | parting.keys():
+            before, after = self._parting.get(body, set()), parting.get(body, set())
+            for link in before ^ after:
+                passes = int(link in before)
+                pybullet.setCollisionFilterPair(
+                    self._body, body, link, -1, passes, **self._keywords
+                )
+        self._parting = {body: set(links) for body, links in parting.items()}
+
+    def forget(self, handle):
+        """Free the memory of a saved state."""
+        pybullet.removeState(handle[0], **self._keywords)
 
 
 def version():

@@ -155,6 +155,7 @@ def test_a_simulation_that_is_the_reference_bakes_the_reference(swinging):
             raw.centres[i],
             quaternion_from_matrix(raw.frames[i]),
             ([True, True], np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2))),
+            None,
             0.0,
             np.zeros(character.dofs),
         )
