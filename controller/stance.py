@@ -12,11 +12,13 @@ SIMULATED_CLEARANCE = 0.0135
 #: ... and it touches, or is no faster than this [m/s]: a swinging foot may skim the floor.
 SIMULATED_SPEED = 0.3
 
+#: Stature of the adult that heights of feet are told for [m].
+ADULT = 1.75
+
 _IN_PLACE_TRAVEL = 0.5  # [m]
 _HEIGHT = 0.05  # [m]
 _HEIGHT_IN_PLACE = 0.03
 _SPEED = 0.6  # [m/s]
-_ADULT = 1.75  # [m]
 _MAJORITY = 0.1  # [s]
 #: In place, a foot that rises less than this and stays where it is has not stepped: [m].
 _STEP_HEIGHT, _STEP_LENGTH = 0.10, 0.08
@@ -37,7 +39,7 @@ def reference_contacts(character, corners, rate, in_place):
     """
     actor = character.actor or character
     longer = character.leg / actor.leg
-    size = min(1.0, actor.height / _ADULT) * longer
+    size = min(1.0, actor.height / ADULT) * longer
     height = (corners[..., 2] - character.ground) / size
     speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate / longer
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)

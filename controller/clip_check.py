@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Before anything is simulated: what a clip asks of a body, and what no body can do in it.
+
+    found = check(character, motion)
+    print(found.verdict)
+    for finding in found.findings: print(finding.sentence)
+
+Every limit is one of physics or of people, in units that a smaller body and a slower clip scale;
+the captured clips lie well to either side of each.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from . import faults
+from .cleaning import despike
+from .momentum import GRAVITY, com_dynamics, zero_moment_point
+from .planting import physical
+from .stance import DIRECTIONS, FLIGHT, NAMES, runs, support_reach
+
+#: What is measured over time: label and unit.
+MEASURES = {
+    "joint_speed": ("Fastest joint", "rad/s"),
+    "com_acceleration": ("Centre of mass accelerates", "m/s²"),
+    "zmp_outside": ("ZMP outside the feet", "m"),
+    "friction": ("Friction asked for", ""),
+    "foot_slide": ("Standing feet slide", "m/s"),
+    "clearance": ("Feet above the floor", "m"),
+}
+#: What each may be; clearance: [deepest, highest where the body needs the floor], of an adult.
+LIMITS = {
+    "joint_speed": faults.JOINT_SPEED,
+    "com_acceleration": 20.0,
+    "zmp_outside": 0.05,
+    "friction": 0.8,
+    "foot_slide": faults.SKATE_SPEED,
+    "clearance": (-faults.DEPTH, faults.AIR_HEIGHT),
+}
+#: In the order of weight: no body can do it; gains alone will not carry it; good to know.
+SEVERITIES = ("mend", "rectify", "note")
+
+#: Forces are told where the body asks the floor for so much of its weight.
+_LOADED = 0.3
+_LASTING = 0.08  # [s] that a force must be out of reach
+_IMPOSSIBLE_ACCELERATION = 60.0  # [m/s^2]
+#: Stances may change so often in the time T = sqrt(height of the centre of mass / g) in which a
+#: body tips by e: above the first, gains have to be found for it; above the second they are not.
+_CHANGES = (0.75, 1.25)
+#: Likewise the share of the time in which the zero-moment point is outside by more than 3 cm.
+_OUTSIDE = 0.03
+_OUTSIDE_SHARES = (0.005, 0.05)
+_FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # [share], [s]
+_CUTOFFS = {True: 4.0, False: 6.0}  # [Hz] in place, travelling, as `reference` has them
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know about some frames.
+
+    kind: "pop", "teleport", "speed", "float", "sink", "skate", "acceleration", "zmp", "friction",
+    "flight". frames: (first, last) in the motion's own numbers. subject: such as "left elbow".
+    value, limit: in `unit`. severity: of SEVERITIES. sentence: all of it in words.
+    """
+
+    kind: str
+    frames: tuple
+    subject: str
+    value: float
+    limit: float
+    unit: str
+    severity: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class ClipCheck:
+    """What `check` found.
+
+    clip: name. frames: (F,) numbers of the samples. measures: {name: (F,)} as MEASURES has them,
+    NaN where a measure has no meaning. stance: (F,) states; shares: {state: share}. travel: how
+    far it goes [m]; in_place; changes: of stance per second; outside: share of the time in which
+    the zero-moment point is outside the feet. findings: tuple of Finding, the heaviest first.
+    recommend: "balance", "tune" or "rectify", from what there is besides faults; why: that in
+    words. verdict: one line.
+    """
+
+    clip: str
+    frames: np.ndarray
+    measures: dict
+    stance: np.ndarray
+    shares: dict
+    travel: float
+    in_place: bool
+    changes: float
+    outside: float
+    findings: tuple
+    recommend: str
+    why: str
+    verdict: str
+
+    @property
+    def faults(self):
+        """The findings that no body can do."""
+        return tuple(finding for finding in self.findings if finding.severity == "mend")
+
+    def as_dict(self):
+        """For JSON; the measures as their extremes."""
+        return {
+            "verdict": self.verdict,
+            "recommend": self.recommend,
+            "why": self.why,
+            "in_place": self.in_place,
+            "travel": round(self.travel, 4),
+            "stance_changes": round(self.changes, 4),
+            "zmp_outside_share": round(self.outside, 4),
+            "stance": {name: round(share, 4) for name, share in self.shares.items()},
+            "measures": {
+                name: {
+                    "least": _extreme(np.nanmin, values),
+                    "most": _extreme(np.nanmax, values),
+                    "unit": MEASURES[name][1],
+                }
+                for name, values in self.measures.items()
+            },
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def check(character, motion, reference=None, uneven=False):
+    """The ClipCheck of a motion that a character is to perform; never refuses one.
+
+    reference: what `Reference.build` made of it, to judge the motion that it has cleaned; None for
+    the motion as it is. uneven: there is more to stand on than the floor, so that the height of
+    feet says nothing.
+    """
+    if reference is None:
+        trajectory = character.trajectory(motion)
+    else:
+        trajectory = reference.cleaned[: len(motion)]
+    pops = faults.find_pops(character, trajectory)
+    sound = despike(character, trajectory, pops)
+    meets = faults.meet_ground(character, trajectory, sound)
+    measures, change, outside = _measures(character, trajectory.rate, sound, meets)
+    words = _Words(motion, pops, meets, measures, faults.size_of(character))
+    findings = [*words.pops(), *words.speeds()]
+    if not uneven:
+        findings += [*words.floats(), *words.sinks()]
+    findings += [*words.skates(), *words.forces(), *words.flights()]
+    findings = tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.frames)))
+    recommend, why = _choose(findings, sound, meets, change, outside)
+    return ClipCheck(
+        clip=motion.name,
+        frames=motion.frame(np.arange(len(motion))),
+        measures=measures,
+        stance=meets.stance,
+        shares=_shares(meets.stance),
+        travel=_travel(sound),
+        in_place=meets.in_place,
+        changes=_changes(meets.stance, motion.rate),
+        outside=outside,
+        findings=findings,
+        recommend=recommend,
+        why=why,
+        verdict=_verdict(findings, recommend, why),
+    )
+
+
+# --- Measures ------------------------------------------------------------------------------------
+
+
+def _measures(character, rate, sound, meets):
+    """{name: (F,)} measures; stance changes in the time T; share of zero-moment points outside."""
+    cutoff = _CUTOFFS[meets.in_place]
+    target = physical(character, sound, meets.contacts, cutoff) if meets.in_place else sound
+    target, *_ = target.smoothed(cutoff)
+    joints, frames = character.pose(target)
+    centres = character.body_centres(joints, frames)
+    dynamics = com_dynamics(character, centres, frames, rate, cutoff)
+    stands = (meets.stance != FLIGHT) & (meets.need > _LOADED)
+    reach = support_reach(character.sole_corners(joints, frames), meets.contacts)
+    point = zero_moment_point(character, dynamics)
+    outside = np.where(stands, (point @ DIRECTIONS.T - reach).max(1), np.nan)
+    upward = GRAVITY + dynamics.acceleration[:, 2]
+    sideways = np.linalg.norm(dynamics.acceleration[:, :2], axis=1)
+    loaded = upward > _LOADED * GRAVITY
+    turns = faults.relative_frames(character, character.pose(sound)[1])
+    speeds = faults.joint_velocities(turns, rate)
+    carries = np.where(meets.contacts | meets.skates, meets.slide, np.nan)
+    measures = {
+        "joint_speed": np.r_[0.0, np.linalg.norm(speeds, axis=-1).max(1)],
+        "com_acceleration": np.linalg.norm(dynamics.acceleration, axis=1),
+        "zmp_outside": np.maximum(outside, 0.0),
+        "friction": np.where(loaded, sideways / np.where(loaded, upward, 1.0), np.nan),
+        "foot_slide": np.fmax(*carries.T),
+        "clearance": meets.low,
+    }
+    height = float(np.median(dynamics.com[:, 2])) - character.ground
+    tips = np.sqrt(max(height, 0.1) / GRAVITY)
+    share = np.mean(outside[stands] > _OUTSIDE) if stands.any() else 0.0
+    return measures, _changes(meets.stance, rate) * tips, float(share)
+
+
+def _changes(stance, rate):
+    """Stance changes per second."""
+    return float(np.count_nonzero(np.diff(stance)) * rate / max(1, len(stance) - 1))
+
+
+def _shares(stance):
+    share = np.bincount(stance, minlength=len(NAMES)) / len(stance)
+    return dict(zip(NAMES, share.tolist(), strict=True))
+
+
+def _travel(trajectory):
+    """Farthest horizontal distance from the start [m]."""
+    away = trajectory.root[:, :2] - trajectory.root[0, :2]
+    return float(np.linalg.norm(away, axis=1).max())
+
+
+def _extreme(function, values):
+    known = values[np.isfinite(values)]
+    return round(float(function(known)), 4) if len(known) else None
+
+
+# --- Findings ------------------------------------------------------------------------------------
+
+
+class _Words:
+    """Findings of one clip, each kind by a method."""
+
+    def __init__(self, motion, pops, meets, measures, size):
+        self.motion, self.rate, self.found_pops = motion, motion.rate, pops
+        self.meets, self.measures, self.size = meets, measures, size
+
+    def pops(self):
+        """Joints that flip and roots that jump, at the frames that are off."""
+        for pop in self.found_pops:
+            place = pop.channel is None
+            subject = "whole body" if pop.channel in (None, 0) else joint_name(pop.name)
+            does = "jumps" if place else ("flips round" if pop.channel == 0 else "flips")
+            yield self._finding(
+                "teleport" if place else "pop",
+                (pop.first, pop.last),
+                subject,
+                pop.speed,
+                faults.TELEPORT_SPEED if place else faults.POP_SPEED,
+                "m/s" if place else "rad/s",
+                "mend",
+                f"the {subject} {does}",
+            )
+
+    def speeds(self):
+        """Joints that are too fast for longer than a pop."""
+        limit = LIMITS["joint_speed"]
+        yield from self._beyond(
+            "speed", "joint_speed", limit, "mend", "a joint", "a joint turns faster than any can"
+        )
+
+    def floats(self):
+        """In the air where the body needs the floor."""
+        for start, stop in runs(self.meets.floats):
+            value = float(self.meets.low[start:stop].max())
+            limit = faults.AIR_HEIGHT * self.size
+            does = f"the body floats, its feet up to {100 * value:.0f} cm above the floor"
+            span = start, stop - 1
+            yield self._finding("float", span, "body", value, limit, "m", "mend", does, False)
+
+    def sinks(self):
+        """Soles under the floor."""
+        limit = faults.DEPTH * self.size
+        for start, stop in runs(self.meets.low < -limit):
+            value = -float(self.meets.low[start:stop].min())
+            does = f"the feet sink {100 * value:.0f} cm into the floor"
+            span = start, stop - 1
+            yield self._finding("sink", span, "feet", value, limit, "m", "note", does, False)
+
+    def skates(self):
+        """Feet that carry and slide."""
+        for foot, subject in enumerate(("left foot", "right foot")):
+            for start, stop in runs(self.meets.skates[:, foot]):
+                value = float(self.meets.slide[start:stop, foot].max())
+                yield self._finding(
+                    "skate",
+                    (start, stop - 1),
+                    subject,
+                    value,
+                    faults.SKATE_SPEED,
+                    "m/s",
+                    "note",
+                    f"the {subject} skates",
+                )
+
+    def forces(self):
+        """What the floor would have to give."""
+        for kind, name, subject, does in (
+            ("acceleration", "com_acceleration", "body", "the centre of mass accelerates hard"),
+            ("zmp", "zmp_outside", "body", "the weight is thrown beyond the feet"),
+            ("friction", "friction", "feet", "the feet need more grip than a floor has"),
+        ):
+            limit = LIMITS[name] * (self.size if name == "zmp_outside" else 1)
+            yield from self._beyond(kind, name, limit, "rectify", subject, does)
+
+    def flights(self):
+        """Phases in the air, as they should be."""
+        flies = (self.meets.stance == FLIGHT) & ~self.meets.floats
+        for start, stop in runs(flies):
+            seconds = (stop - start) / self.rate
+            if seconds >= _FLIGHT:
+                does, span = f"in the air for {seconds:.2f} s", (start, stop - 1)
+                yield self._finding(
+                    "flight", span, "body", seconds, _FLIGHT, "s", "rectify", does, False
+                )
+
+    def _beyond(self, kind, name, limit, severity, subject, does):
+        """Findings where a measure exceeds its limit for a while."""
+        values = np.nan_to_num(self.measures[name], nan=-np.inf)
+        for start, stop in _joined(runs(values > limit), round(_LASTING * self.rate)):
+            if severity != "mend" and stop - start < _LASTING * self.rate:
+                continue
+            value = float(values[start:stop].max())
+            if kind == "acceleration" and value > _IMPOSSIBLE_ACCELERATION:
+                severity = "mend"
+            unit = MEASURES[name][1]
+            span = start, stop - 1
+            yield self._finding(kind, span, subject, value, limit, unit, severity, does)
+
+    def _finding(self, kind, span, subject, value, limit, unit, severity, does, figure=True):
+        frames = tuple(float(self.motion.frame(sample)) for sample in span)
+        sentence = f"{frames_words(frames)}: {does}"
+        if figure:
+            sentence += f" ({_number(value)}{' ' + unit if unit else ''})"
+        value, limit = round(float(value), 4), round(float(limit), 4)
+        return Finding(kind, frames, subject, value, limit, unit, severity, sentence)
+
+
+def _joined(spans, gap):
+    """(start, stop) spans, those at most `gap` samples apart as one."""
+    result = []
+    for start, stop in np.asarray(spans).tolist():
+        if result and start - result[-1][1] <= gap:
+            result[-1][1] = stop
+        else:
+            result.append([start, stop])
+    return result
+
+
+def _number(value):
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def frames_words(frames):
+    """(first, last) frame in words."""
+    first, last = frames
+    return f"frame {first:g}" if first == last else f"frames {first:g}-{last:g}"
+
+
+def joint_name(segment):
+    """The joint at which a segment hangs, in words: "left elbow" of forearm_l."""
+    base, _, side = segment.rpartition("_")
+    names = {
+        "trunk": "spine",
+        "head": "neck",
+        "upper_arm": "shoulder",
+        "forearm": "elbow",
+        "thigh": "hip",
+        "shin": "knee",
+        "foot": "ankle",
+    }
+    if segment in names:
+        return names[segment]
+    return f"{'left' if side == 'l' else 'right'} {names[base]}"
+
+
+# --- Choice --------------------------------------------------------------------------------------
+
+
+def _choose(findings, sound, meets, change, outside):
+    """("balance", "tune" or "rectify", why)."""
+    if not meets.in_place:
+        return "rectify", f"it travels {_travel(sound):.1f} m"
+    air = float((meets.stance == FLIGHT).mean())
+    if air > _FLIGHT_SHARE or any(f.kind == "flight" for f in findings):
+        return "rectify", f"it is in the air {air:.0%} of the time"
+    for value, limits, words in (
+        (change, _CHANGES, "its feet change too often for gains as they are"),
+        (outside, _OUTSIDE_SHARES, f"the weight is outside the feet {outside:.0%} of the time"),
+    ):
+        if value > limits[1]:
+            return "rectify", words
+    for kind, words in (
+        ("acceleration", "its weight accelerates hard"),
+        ("friction", "its feet need more grip than a floor has"),
+    ):
+        if any(f.kind == kind for f in findings):
+            return "rectify", words
+    if change > _CHANGES[0]:
+        return "tune", "its feet change often"
+    if outside > _OUTSIDE_SHARES[0]:
+        return "tune", f"the weight is outside the feet {outside:.1%} of the time"
+    return "balance", "it stays in place, on its feet, with its weight above them"
+
+
+def _verdict(findings, recommend, why):
+    """One line: what to mend first, else what will do."""
+    mend = [finding for finding in findings if finding.severity == "mend"]
+    if mend:
+        more = f", and {len(mend) - 1} more" if len(mend) > 1 else ""
+        return f"Mend first: {mend[0].sentence}{more}"
+    if recommend == "balance":
+        return f"Balance alone will do: {why}"
+    return f"{recommend.capitalize()}: {why}"
+
+
+__all__ = ["LIMITS", "MEASURES", "ClipCheck", "Finding", "check", "frames_words", "joint_name"]
