@@ -16,7 +16,7 @@ from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
 from . import bake_proportions, bake_solver, bake_target, compat, keys, reference
-from .bake_target import marked_slot, restore_values
+from .bake_target import KINDS, marked_slot, restore_values
 from .pose import slerp
 
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
@@ -87,7 +87,9 @@ class BakeResult:
     error_mm: float
 
 
-def bake(scene, reading, rotation_deltas, root_displacement, options=None, reshaping=None):
+def bake(
+    scene, reading, rotation_deltas, root_displacement, options=None, reshaping=None, kind=KINDS[0]
+):
     """Write what differs from the reference to a new action, and assign that.
 
     reading: the Reading that was simulated.
@@ -96,6 +98,7 @@ def bake(scene, reading, rotation_deltas, root_displacement, options=None, resha
     root_displacement: (n, 3) world displacement of the pelvis [m].
     reshaping: controller.morphology.Reshaping, if the body has other proportions than the armature.
         The differences are then those from its motion.
+    kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before.
@@ -127,7 +130,7 @@ def bake(scene, reading, rotation_deltas, root_displacement, options=None, resha
         state.keep(keyed.bones, keyed.switches)
         tracks = keyed.tracks()
         bake_target.check_channels(armature, keyed.bones, tracks)
-        with bake_target.Target(armature, source, slot, options.action) as target:
+        with bake_target.Target(armature, source, slot, options.action, kind) as target:
             error = _write(scene, armature, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})

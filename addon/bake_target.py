@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The action that a bake writes to: made or found by its mark, and gone again if the bake fails.
 
-A baked (action, slot) has a mark in the action's custom property "poise": the source action, the
-armature, which curves Poise wrote, and the values of what it switched. Only what is marked is
-ever replaced.
+A baked (action, slot) has a mark in the action's custom property "poise": its kind, the source
+action, the armature, which curves Poise wrote, and the values of what it switched. Only what is
+marked is ever replaced.
 """
 
 import hashlib
@@ -19,6 +19,9 @@ from .pose import rotation_property
 from .reference import bone_of
 
 MARK = "poise"
+#: What can be baked beside each other, and what the name of its action ends with.
+KINDS = ("simulation", "target")
+_ENDINGS = dict(zip(KINDS, ("Poise", "Poise Target"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,15 @@ def source_of(mark):
     return source, compat.find_slot(source, mark["source_slot"])
 
 
-def find_bake(armature, source, slot, within=None, whole=None):
+def find_bake(armature, source, slot, within=None, whole=None, kind=None):
     """The newest action in which (source, slot) of an armature is baked; None if there is none.
 
     within: look in this action only. whole: look only for actions that Poise made as a whole.
+    kind: one of KINDS, None for any.
     """
     found = {}
     for action in bpy.data.actions if within is None else (within,):
-        mark = _mark_for(action, armature, source, slot)
+        mark = _mark_for(action, armature, source, slot, kind)
         if mark and (whole is None or mark["whole"] == whole) and action.library is None:
             found[mark["number"]] = action
     return found[max(found)] if found else None
@@ -97,12 +101,17 @@ def _next_number():
     return max(numbers, default=0) + 1
 
 
-def _mark_for(action, armature, source, slot):
-    for mark in _marks(action).values():
-        same = mark.get("source") == source and mark["source_slot"] == _slot_key(slot)
-        if same and mark["armature"] == armature.name:
-            return mark
-    return None
+def _mark_for(action, armature, source, slot, kind=None):
+    """The newest mark of that kind, None for any, in an action."""
+    found = [
+        mark
+        for mark in _marks(action).values()
+        if mark.get("source") == source
+        and mark["source_slot"] == _slot_key(slot)
+        and mark["armature"] == armature.name
+        and kind in (None, mark.get("kind", KINDS[0]))
+    ]
+    return max(found, key=lambda mark: mark["number"], default=None)
 
 
 def marked_slot(action, armature, source, slot):
@@ -233,8 +242,10 @@ class State:
 class Target:
     """A context in which the new (action, slot) is assigned; left by an error, it is removed."""
 
-    def __init__(self, armature, source, slot, chosen=None):
-        """chosen: name of an existing action to add a slot to; None for an action of its own."""
+    def __init__(self, armature, source, slot, chosen=None, kind=KINDS[0]):
+        """chosen: name of an existing action to add a slot to; None for an action of its own.
+        kind: what is baked, of KINDS."""
+        self._kind = kind
         self._armature, self._source, self._source_slot = armature, source, slot
         self.action = self.slot = self._old = self._old_mark = None
         self.counts = (0, 0)
@@ -265,9 +276,9 @@ class Target:
     def _make_action(self):
         """Copy the source, or the earlier bake of it, which may have been worked on since."""
         armature, source, slot = self._armature, self._source, self._source_slot
-        old = find_bake(armature, source, slot, whole=True)
+        old = find_bake(armature, source, slot, whole=True, kind=self._kind)
         if old is not None:
-            self._old, self._old_mark = old, _mark_for(old, armature, source, slot)
+            self._old, self._old_mark = old, _mark_for(old, armature, source, slot, self._kind)
             self.action = old.copy()
             self.slot = compat.find_slot(self.action, self._old_mark["slot"])
             if compat.HAS_SLOTS and self.slot is None:
@@ -287,17 +298,19 @@ class Target:
         # A copy of a bake is no bake of the same source.
         if MARK in self.action:
             del self.action[MARK]
-        self.action.name = f"{source.name if source else armature.name} Poise"
+        name = source.name if source else armature.name
+        self.action.name = f"{name} {_ENDINGS[self._kind]}"
         self.action.use_fake_user = True
 
     def _make_slot(self):
         """Add a slot to the chosen action; one that was baked before goes when this is done."""
         self.action = self._chosen
-        self.slot = compat.new_slot(self.action, f"{self._armature.name} Poise")
-        old = find_bake(self._armature, self._source, self._source_slot, within=self.action)
+        ending, baked = _ENDINGS[self._kind], (self._armature, self._source, self._source_slot)
+        self.slot = compat.new_slot(self.action, f"{self._armature.name} {ending}")
+        old = find_bake(*baked, within=self.action, kind=self._kind)
         if old is None:
             return
-        self._old_mark = _mark_for(old, self._armature, self._source, self._source_slot)
+        self._old_mark = _mark_for(old, *baked, self._kind)
         self._old = compat.find_slot(self.action, self._old_mark["slot"])
         if self._old is not None:
             holder = compat.channels(self.action, self.slot, ensure=True)
@@ -353,6 +366,7 @@ class Target:
         others = [mark for mark in _marks(self.action).values() if self._is_other(mark)]
         mark = {
             "slot": _slot_key(self.slot),
+            "kind": self._kind,
             "armature": self._armature.name,
             "source_slot": _slot_key(self._source_slot),
             "number": _next_number(),

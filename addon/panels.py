@@ -300,7 +300,7 @@ def _draw_outcome(layout, context, result):
         _sentence(box, context, text, "CHECKMARK")
     else:
         box.alert = True
-        _sentence(box, context, recording.why(), "CANCEL")
+        _sentence(box, context, result.shot.why, "CANCEL")
 
 
 def _draw_ghost(layout, settings):

@@ -172,6 +172,9 @@ class Shot:
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, simulation: of controller, after `prepare` (which `simulate` calls). reshaping: of
         controller.morphology, None if the body has the armature's proportions.
+    choice: addon.method.Choice of how to perform, None if there was nothing to choose.
+    rectified: controller.rectification.Rectification while it goes on, then its RectifyOutcome;
+        None where balance alone performs.
     recording: what was simulated so far.
     baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
     measures: {name: (before, after)} of the bake, after `measure`.
@@ -191,6 +194,7 @@ class Shot:
         self.reshaping = None
         self.gains = None
         self.simulation = None
+        self.choice = self.rectified = None
         self.baked = None
         self.baked_objects = []
         self.measures = {}
@@ -209,7 +213,13 @@ class Shot:
     @property
     def recording(self):
         """What was simulated so far; None before `prepare`."""
-        return None if self.simulation is None else self.simulation.recording
+        performed = self.rectified or self.simulation
+        return None if performed is None else performed.recording
+
+    @property
+    def why(self):
+        """A sentence on why the last frame was not reached; empty if it was."""
+        return self.recording.why() or (self.rectified.why if self.rectified else "")
 
     def read(self):
         """Read the animation; yields progress from 0 to 1. Raises RigError, MotionError."""
@@ -234,6 +244,7 @@ class Shot:
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
         options, motion = self.options, self.reading.motion
+        self.rectified = None
         floor = stands_at(self.objects.get("colliders", ()), motion)
         self.character = body = controller.Character.from_motion(motion, options.mass, floor)
         self.reshaping = None
@@ -385,7 +396,9 @@ class Shot:
             "fps": _plain(reading.rate),
             **_plain(recording.summary()),
             "fell_frame": self.fell_frame,
-            "why": recording.why(),
+            "why": self.why,
+            "method": asdict(self.choice) if self.choice else None,
+            "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
             "pushes": [self._push(push) for push in recording.scenario.pushes],
         }
         for name, (before, after) in self.measures.items():
