@@ -137,7 +137,7 @@ def check(character, motion, reference=None, uneven=False):
     if reference is None:
         trajectory = character.trajectory(motion)
     else:
-        trajectory = reference.cleaned[: len(motion)]
+        trajectory = reference.cleaned.start(len(motion))
     pops = faults.find_pops(character, trajectory)
     sound = despike(character, trajectory, pops)
     meets = faults.meet_ground(character, trajectory, sound)

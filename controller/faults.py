@@ -32,7 +32,7 @@ _HEIGHT_CUTOFF = 6.0  # [Hz] of the motion that need is computed from
 _END = 0.1  # [s] at the ends of a clip in which that says nothing
 _AROUND = 0.07  # [s] to each side that a step is compared with
 _RETURN = 0.4  # [s] in which a pop is over; what takes longer has jumped and stays
-_SHORTEST = 0.1  # [s] of floating
+_SHORTEST = 0.1  # [s] of floating, and of having no foot that stands
 _SHORTEST_SKATE = 0.05
 
 
@@ -189,7 +189,9 @@ def meet_ground(character, trajectory, sound):
     slide = np.linalg.norm(np.gradient(ends[..., :2], axis=0), axis=-1).min(-1) * rate
     floats = _lasting((low > AIR_HEIGHT * size) & (need > NEED), _SHORTEST * rate)
     on_floor = (heights.min(-1) < AIR_HEIGHT * size) & (need > NEED)[:, None]
-    carries = on_floor & (contacts | (stance == FLIGHT)[:, None])
+    # Both feet may be too fast to be told from feet in the air.
+    lost = _lasting((stance == FLIGHT) & (need > NEED), _SHORTEST * rate)
+    carries = on_floor & (contacts | lost[:, None])
     skates = np.zeros_like(contacts)
     for foot in range(2):
         fast = carries[:, foot] & (slide[:, foot] > SKATE_SPEED)

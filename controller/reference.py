@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .cleaning import clean
 from .exceptions import MotionError
 from .momentum import GRAVITY, com_dynamics
 from .planting import physical
@@ -42,8 +43,9 @@ class Reference:
     """A reference motion, sampled at the control rate (K steps) and at its own (F samples).
 
     steps_per_sample: control steps from one sample to the next. start: root position, frame,
-    velocity and angular velocity; lowest: sole corner [m] of that pose. raw, smooth: Pose before
-    and after the low-pass; everything below also has the feet planted. stance: (F,) states at the
+    velocity and angular velocity; lowest: sole corner [m] of that pose. raw: Pose as the animation
+    has it (of a looped clip: cleaned). cleaned: Trajectory after cleaning, smooth: Pose of that
+    after the low-pass; everything below also has the feet planted. stance: (F,) states at the
     samples. Over the K steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3) centre of
     mass, its velocity, angular momentum about it; wrench (K, 6) force and torque on the body that
     the motion itself takes, weight included; accelerations (K, 6 + dofs) of the pelvis, angular
@@ -57,6 +59,7 @@ class Reference:
     start: tuple
     lowest: float
     raw: Pose
+    cleaned: Trajectory
     smooth: Pose
     stance: np.ndarray
     angles: np.ndarray
@@ -83,33 +86,38 @@ class Reference:
         return goals
 
     @classmethod
-    def build(cls, character, motion, rate=300.0, duration=None, cutoff=None):
+    def build(cls, character, motion, rate=300.0, duration=None, cutoff=None, cleaning=()):
         """Prepare a motion for a character.
 
         rate: wanted control rate [Hz]; the nearest multiple of the motion's own is taken, so
         that samples fall on steps. duration [s]: loop (or cut) the clip to this length. cutoff:
-        low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. Raises MotionError
-        for a clip that starts in the air or that no joint can follow.
+        low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
+        `cleaning.CLEANING`, what to mend first. Raises MotionError for a clip that starts in the
+        air or that no joint can follow.
         """
         raw_trajectory = character.trajectory(motion)
-        joints, frames = character.pose(raw_trajectory)
-        in_place = is_in_place(raw_trajectory.root)
+        cleaned = clean(character, raw_trajectory, cleaning)
+        joints, frames = character.pose(cleaned)
+        in_place = is_in_place(cleaned.root)
         corners = character.sole_corners(joints, frames)
         contacts = reference_contacts(character, corners, motion.rate, in_place)
-        _check(character, motion, raw_trajectory, corners)
+        _check(character, motion, cleaned, corners)
         if duration is not None:
-            travel = _travel(joints[:, _FEET], contacts, raw_trajectory.root)
-            raw_trajectory, period = raw_trajectory.looped(duration, travel)
-            joints, frames = character.pose(raw_trajectory)
+            travel = _travel(joints[:, _FEET], contacts, cleaned.root)
+            cleaned, period = cleaned.looped(duration, travel)
+            raw_trajectory = cleaned  # a loop is never baked
+            joints, frames = character.pose(cleaned)
             corners = character.sole_corners(joints, frames)
             contacts = _looped_contacts(character, contacts, period, corners, motion.rate)
         if cutoff is None:
             cutoff = _IN_PLACE_CUTOFF if in_place else _TRAVEL_CUTOFF
-        target = raw_trajectory
+        target = cleaned
         if in_place:
-            target = physical(character, raw_trajectory, contacts, cutoff)
+            target = physical(character, cleaned, contacts, cutoff)
+        if raw_trajectory is not cleaned:
+            joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
-        return _sample(cls, character, (raw_trajectory, raw, target), contacts, rate, cutoff)
+        return _sample(cls, character, (raw, cleaned, target), contacts, rate, cutoff)
 
 
 def _check(character, motion, trajectory, corners):
@@ -118,7 +126,7 @@ def _check(character, motion, trajectory, corners):
     if clearance > 0.03 * character.height:
         raise MotionError(
             f"'{motion.name}' starts in the air, {100 * clearance:.0f} cm above the ground: start "
-            "the range at a frame with a foot on the ground."
+            "the range at a frame with a foot on the ground, or clean it with 'ground'."
         )
     _, _, _, speeds = trajectory.smoothed(12.0)
     fastest = np.abs(speeds)
@@ -126,7 +134,8 @@ def _check(character, motion, trajectory, corners):
         sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
         raise MotionError(
             f"'{motion.name}' turns {character.dof_names[dof]} at {fastest.max():.0f} rad/s at "
-            f"frame {motion.frame(sample):g}: mend the rotation pop there."
+            f"frame {motion.frame(sample):g}: mend the rotation pop there, or clean it with "
+            "'despike'."
         )
 
 
@@ -151,11 +160,11 @@ def _looped_contacts(character, contacts, period, corners, rate):
 
 
 def _sample(cls, character, motions, contacts, rate, cutoff):
-    raw_trajectory, raw, target = motions
+    raw, cleaned, target = motions
     sample_rate = target.rate
     steps = max(1, round(rate / sample_rate))
     rate = sample_rate * steps
-    wanted, _, _, _ = raw_trajectory.smoothed(cutoff)
+    wanted, _, _, _ = cleaned.smoothed(cutoff)
     joints, frames = character.pose(wanted)
     smooth_pose = Pose(character.body_centres(joints, frames), frames, joints)
     smooth, root_velocity, angular, speeds = target.smoothed(cutoff)
@@ -164,8 +173,8 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
     dynamics = com_dynamics(character, centres, frames, sample_rate, cutoff)
     stance = stance_of(contacts)
     base = base_of_support(joints[:, _FEET], stance)
-    count = (len(raw_trajectory) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
-    at = np.minimum(np.arange(count) / steps, len(raw_trajectory) - 1)
+    count = (len(cleaned) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
+    at = np.minimum(np.arange(count) / steps, len(cleaned) - 1)
     nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
     angles, velocities = hermite(smooth.angles, speeds, at, sample_rate)
 
@@ -179,6 +188,7 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
         start=(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
         lowest=float(character.sole_corners(joints[:1], frames[:1])[..., 2].min()),
         raw=raw,
+        cleaned=cleaned,
         smooth=smooth_pose,
         stance=stance,
         angles=angles,

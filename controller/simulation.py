@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from . import tracking
+from .cleaning import check_names
 from .controller import Controller
 from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
@@ -32,7 +33,8 @@ class Settings:
     71 kg and 1.80 m, scaled to the body. duration: loop the clip to this length [s], None for the
     clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
     errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
-    recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance.
+    recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance. cleaning:
+    names of `cleaning.CLEANING`, what to mend of the motion first.
     """
 
     rate: float = 300.0
@@ -45,8 +47,11 @@ class Settings:
     cutoff: float | None = None
     maxima: dict = field(default_factory=lambda: dict(MAXIMA))
     recovery_steps: bool = True
+    cleaning: tuple = ()
 
     def __post_init__(self):
+        check_names(self.cleaning)
+        object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
         demand(
             50 <= self.rate <= 10000,
             f"A control rate of {self.rate:g} Hz is out of range: give 50 to 10000 Hz.",
@@ -93,7 +98,12 @@ class Simulation:
         self.settings = settings or Settings()
         self.gains = gains or Gains.default(character, self.settings.balance)
         self.reference = reference or Reference.build(
-            character, motion, self.settings.rate, self.settings.duration, self.settings.cutoff
+            character,
+            motion,
+            self.settings.rate,
+            self.settings.duration,
+            self.settings.cutoff,
+            self.settings.cleaning,
         )
         self.rate = self.reference.rate
         self.measures = Measures(motion.rate, self.settings.maxima)
