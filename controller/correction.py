@@ -59,6 +59,14 @@ class Correction:
         write(target, reference, columns_of(character), self.spacing, 0, last, self.offsets)
         return target
 
+    def trajectory(self, character, reference):
+        """Trajectory of the corrected reference, at the motion's samples."""
+        target, steps = self.corrected(character, reference), reference.steps_per_sample
+        at = slice(0, (len(reference) - 1) * steps + 1, steps)
+        moved = target.goals[at, 0] - reference.goals[at, 0]
+        source = reference.trajectory
+        return replace(source, root=source.root + moved, angles=target.angles[at])
+
     def as_dict(self):
         """The correction as JSON-able data."""
         return {

@@ -39,35 +39,43 @@ def slide_speed(stance, foot_speeds):
 class Measures:
     """Running errors of one simulation.
 
-    rate: samples per second [Hz]. maxima: largest allowed errors. Add one sample at a time.
+    rate: samples per second [Hz]. maxima: largest allowed errors. ending: names of those that end
+    the trial where their maximum is exceeded. Add one sample at a time.
     """
 
     rate: float
     maxima: dict = field(default_factory=lambda: dict(MAXIMA))
+    ending: tuple = NAMES
     fell_at: float | None = None
     fell_measure: str | None = None
     values: list = field(default_factory=list)
     _raw: list = field(default_factory=list)
-    _sums: list = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    _sums: list = field(default_factory=lambda: [(0.0, 0.0, 0.0)])  # after each sample
 
     def add(self, pose, stance_differs, slide, torque):
         """Take the momentary errors of a sample and update the windowed ones. Returns False when
         a maximum is exceeded."""
-        raw, sums = self._raw, self._sums
+        raw, sums = self._raw, list(self._sums[-1])
         now = (float(stance_differs), float(slide), float(torque))
         raw.append(now)
         length = max(1, round(WINDOW * self.rate))
         leaving = raw[-1 - length] if len(raw) > length else (0.0, 0.0, 0.0)
         for i in range(3):
             sums[i] += now[i] - leaving[i]
+        self._sums.append(tuple(sums))
         size = max(min(len(raw), length), _SHORTEST_WINDOW * self.rate)
         values = (float(pose), *(max(0.0, total / size) for total in sums))
         self.values.append(values)
         for name, value in zip(NAMES, values, strict=True):
-            if not value <= self.maxima[name]:
+            if not value <= self.maxima[name] and name in self.ending:
                 self.fell_at, self.fell_measure = self.duration, name
                 return False
         return True
+
+    def keep(self, count):
+        """Forget all samples but the first `count`."""
+        del self.values[count:], self._raw[count:], self._sums[count + 1 :]
+        self.fell_at = self.fell_measure = None
 
     def end_fall(self):
         """End the trial at the newest sample, if a measure is past half of its maximum there.

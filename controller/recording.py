@@ -93,6 +93,17 @@ class Recording:
         """Take down the mean force and torque (6,) from outside since the last sample."""
         self._residual[sample] = wrench
 
+    def keep(self, count):
+        """Forget all samples but the first `count`."""
+        self._count = min(self._count, count)
+        self.measures.keep(self._count)
+        if self._count:
+            last = self._count - 1
+            self._plans = [
+                self._sole(self._centres[last, s].tolist(), self._turns[last, s].tolist(), foot)[:2]
+                for foot, s in enumerate(_FEET)
+            ]
+
     def _feet(self, touch, drifts):
         """Stance state of the newest sample, and the horizontal speed of the feet that stand,
         relative to what they stand on."""

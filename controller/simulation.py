@@ -126,6 +126,8 @@ class Simulation:
         if correction is not None:
             self._demand_correctable()
             self.target = correction.corrected(character, self.reference)
+            # Its feet may land a little later than the reference's, and elsewhere.
+            self.measures.ending = ("pose_error",)
             # Where a foot goes is the search's to say.
             self.settings = replace(self.settings, recovery_steps=False)
 

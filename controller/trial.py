@@ -76,17 +76,23 @@ class Problem:
         """The reference, which all trials share. Raises MotionError."""
         settings = self.settings
         return Reference.build(
-            self.character, self.shaped_motion, settings.rate, settings.duration, settings.cutoff
+            self.character,
+            self.shaped_motion,
+            settings.rate,
+            settings.duration,
+            settings.cutoff,
+            settings.cleaning,
         )
 
-    def simulation(self, gains, seed, scenario=None):
+    def simulation(self, gains, seed, scenario=None, correction=None):
         """A Simulation of this problem with these gains and this seed of the motor noise and of
-        the random disturbances. scenario: what happens, None for the problem's own."""
+        the random disturbances. scenario: what happens, None for the problem's own. correction: of
+        the reference, if it is rectified."""
         settings, reference = replace(self.settings, seed=seed), self.reference
         duration = (len(reference) - 1) / self.motion.rate
         scenario = (scenario or self.scenario).with_drawn(self.disturbance, duration, seed)
         motion = self.shaped_motion
-        return Simulation(self.character, motion, gains, settings, reference, scenario)
+        return Simulation(self.character, motion, gains, settings, reference, scenario, correction)
 
     def to_bytes(self):
         """The problem as bytes, the same for equal problems."""
@@ -140,8 +146,9 @@ def digest(payload):
 
 
 @lru_cache(maxsize=4)
-def _problem(payload):
-    """Problems that this process has met lately, with what they have computed."""
+def problem_of(payload):
+    """The Problem of these bytes. A process keeps those that it has met lately, with what they
+    have computed."""
     return Problem.from_bytes(payload)
 
 
@@ -154,7 +161,7 @@ def evaluate(payload, gains, seed):
     """
     started = time.process_time()
     try:
-        problem = _problem(payload)
+        problem = problem_of(payload)
         simulation = problem.simulation(
             Gains.from_dict(gains, problem.character, "candidate"), seed
         )
@@ -167,7 +174,7 @@ def evaluate(payload, gains, seed):
 def describe(payload):
     """Features of a problem's clip, as `clip_features` has them; {"error": …} as `evaluate`."""
     try:
-        problem = _problem(payload)
+        problem = problem_of(payload)
         return clip_features(problem.character, problem.shaped_motion)
     except PoiseError as error:
         return {"error": [type(error).__name__, str(error)]}
