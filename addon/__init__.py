@@ -77,6 +77,8 @@ def _classes():
         push_gizmo,
         pushes,
         pushes_panel,
+        rectify,
+        rectify_panel,
         robustness,
         robustness_panel,
         tuning,
@@ -87,6 +89,7 @@ def _classes():
 
     return (
         *gains.CLASSES,
+        *rectify.CLASSES,
         *tuning.CLASSES,
         *robustness.CLASSES,
         *objects.CLASSES,
@@ -98,6 +101,7 @@ def _classes():
         *panels.CLASSES,
         *overlay_panel.CLASSES,
         *gains_panel.CLASSES,
+        *rectify_panel.CLASSES,
         *tuning_panel.CLASSES,
         *robustness_panel.CLASSES,
         *pushes_panel.CLASSES,

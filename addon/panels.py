@@ -16,7 +16,9 @@ from .operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
     POISE_OT_discard,
+    POISE_OT_discard_rectified,
     POISE_OT_inspect,
+    POISE_OT_keep_rectified,
     POISE_OT_save_map,
     POISE_OT_show,
     POISE_OT_simulate,
@@ -177,6 +179,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         job = session.job()
         column = layout.column()
         column.active = job is None
+        column.row().prop(settings, "method", expand=True)
         column.row().prop(settings, "frames", expand=True)
         if settings.frames == "CUSTOM":
             sub = column.column(align=True)
@@ -199,6 +202,10 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
             row.operator(POISE_OT_simulate.bl_idname, icon="PLAY")
         else:
             _draw_job(layout, job)
+        shot = job.shot if job else armature and session.result_of(context.scene, armature).shot
+        if settings.method == "AUTO" and shot is not None and shot.choice is not None:
+            icon = {"balance": "CON_FLOOR", "rectify": "MOD_SMOOTH"}[shot.choice.method]
+            _sentence(layout, context, shot.choice.why, icon)
 
 
 def _draw_job(layout, job):
@@ -206,13 +213,18 @@ def _draw_job(layout, job):
     row = layout.row(align=True)
     row.scale_y = 1.5
     row.progress(factor=job.progress, text=job.text)
-    row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
-    factor = getattr(job, "real_time_factor", None)
+    keeps = job.rectifies and job.search is not None
+    if keeps:
+        row = layout.row(align=True)
+        row.operator(POISE_OT_keep_rectified.bl_idname, icon="CHECKMARK")
+        row.operator(POISE_OT_discard_rectified.bl_idname, icon="TRASH")
+    else:
+        row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
     row = layout.row()
-    row.label(text=f"{factor:.1f} × real time" if factor else "")
+    row.label(text=job.note)
     sub = row.row()
     sub.alignment = "RIGHT"
-    sub.label(text="stops", icon="EVENT_ESC")
+    sub.label(text="keeps" if keeps else "stops", icon="EVENT_ESC")
 
 
 def _range_words(context, armature):

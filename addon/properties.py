@@ -26,6 +26,7 @@ from . import (
     objects,
     overlay_settings,
     pushes,
+    rectify,
     rig,
     robustness,
     session,
@@ -54,10 +55,19 @@ def redraw():
 
 def redraw_sidebars():
     """Draw the panels in all 3D views again, and nothing else."""
+    _redraw_regions("UI")
+
+
+def redraw_views():
+    """Draw what all 3D views show again, without their panels."""
+    _redraw_regions("WINDOW")
+
+
+def _redraw_regions(kind):
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
             for region in area.regions if area.type == "VIEW_3D" else ():
-                if region.type == "UI":
+                if region.type == kind:
                     region.tag_redraw()
 
 
@@ -107,6 +117,25 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     )
 
     # --- Simulate
+    method: EnumProperty(
+        name="Method",
+        description="How Simulate lets the body perform the animation",
+        items=(
+            (
+                "AUTO",
+                "Automatic",
+                "Look at the animation first: balance where that will do, gains for such motion, "
+                "or rectify",
+            ),
+            ("BALANCE", "Balance", "Balance alone, with the gains in use: seconds"),
+            (
+                "RECTIFY",
+                "Rectify",
+                "Search small changes of the animation with which the body performs it to the end: "
+                "minutes",
+            ),
+        ),
+    )
     frames: EnumProperty(
         name="Frames",
         description="Which frames to simulate",
@@ -179,6 +208,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Proportions",
         description="Proportions of the body",
         type=morphology.POISE_PG_morphology,
+    )
+    rectification: PointerProperty(
+        name="Rectification",
+        description="How clips are rectified",
+        type=rectify.POISE_PG_rectification,
     )
     tuning: PointerProperty(
         name="Tuning", description="How gains are searched", type=tuning.POISE_PG_tuning

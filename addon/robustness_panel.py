@@ -7,7 +7,8 @@ from . import limit_plot, session, tuning_plot
 from .operators import POISE_OT_cancel, POISE_OT_find_limit, POISE_OT_show_limit
 from .panels import _fact, _Panel, _sentence, _table_row
 from .robustness import outcome_words
-from .tuning_panel import _clock, _rows
+from .tuning import clock
+from .tuning_panel import _rows
 
 
 class POISE_PT_robustness(_Panel, bpy.types.Panel):
@@ -75,8 +76,8 @@ def _draw_measurement(layout, context, job):
         return
     left = job.search.time_left()
     column = layout.column(align=True)
-    _fact(column, "Elapsed", _clock(job.search.wall))
-    _fact(column, "Time left", "–" if left is None else f"about {_clock(left)}")
+    _fact(column, "Elapsed", clock(job.search.wall))
+    _fact(column, "Time left", "–" if left is None else f"about {clock(left)}")
     outcome = job.outcome
     if outcome is not None:
         _draw_rates(layout, outcome)

@@ -174,7 +174,7 @@ class Shot:
         controller.morphology, None if the body has the armature's proportions.
     choice: addon.method.Choice of how to perform, None if there was nothing to choose.
     rectified: controller.rectification.Rectification while it goes on, then its RectifyOutcome;
-        None where balance alone performs.
+        None where balance alone performs. target: Trajectory of the corrected reference, then.
     recording: what was simulated so far.
     baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
     measures: {name: (before, after)} of the bake, after `measure`.
@@ -194,7 +194,7 @@ class Shot:
         self.reshaping = None
         self.gains = None
         self.simulation = None
-        self.choice = self.rectified = None
+        self.choice = self.rectified = self.target = None
         self.baked = None
         self.baked_objects = []
         self.measures = {}

@@ -205,4 +205,11 @@ def outcome_words(outcome):
     return words
 
 
+def clock(seconds):
+    """Seconds as minutes, and hours if need be."""
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
 CLASSES = (POISE_PG_tuning,)

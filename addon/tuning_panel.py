@@ -14,7 +14,7 @@ from .operators import (
     POISE_OT_simulate,
 )
 from .panels import _fact, _Panel, _sentence
-from .tuning import outcome_words
+from .tuning import clock, outcome_words
 
 #: Lines of text that the curves are high, at least and at most, and width of the numbers.
 _LEAST_ROWS, _MOST_ROWS, _NUMBERS = 7, 15, 1.3
@@ -121,15 +121,9 @@ def _draw_figures(layout, search):
         _fact(column, "Mean", f"{history[-1].mean:.2f}")
     left = search.time_left()
     if left is None:
-        _fact(column, "Elapsed", _clock(search.wall))
+        _fact(column, "Elapsed", clock(search.wall))
     else:
-        _fact(column, "Time left", _clock(left))
-
-
-def _clock(seconds):
-    minutes, seconds = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+        _fact(column, "Time left", clock(left))
 
 
 # --- Afterwards ----------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ class Job:
     tunes = False
     #: It measures robustness, likewise.
     finds_limit = False
+    #: It rectifies, or may come to do so; what it has reached is kept.
+    rectifies = False
 
     def __init__(self, shot, stages):
         """stages: what it is doing, and a generator of progress from 0 to 1, for each."""
@@ -57,6 +59,11 @@ class Job:
     def text(self):
         """What is going on, for the progress bar."""
         return f"{self.doing.capitalize()}: {self.progress:.0%}"
+
+    @property
+    def note(self):
+        """What else there is to say, for below the progress bar."""
+        return ""
 
     def start(self):
         """Become the job at work. Raises PoiseError if there is another one."""
@@ -139,7 +146,7 @@ class SimulateJob(Job):
 
     def __init__(self, scene, options):
         shot = Shot(scene, options)
-        super().__init__(shot, (*reading_stages(shot), ("simulating", _simulate(shot))))
+        super().__init__(shot, (*reading_stages(shot), ("simulating", simulating(shot))))
 
     @property
     def owns_scene(self):
@@ -164,6 +171,12 @@ class SimulateJob(Job):
         motion = self.shot.reading.motion
         reached = (len(self.recording) - 1) / motion.rate
         return f"Simulating: {reached:.2f} of {motion.duration:.2f} s"
+
+    @property
+    def note(self):
+        """How fast it is, for below the progress bar."""
+        factor = self.real_time_factor
+        return f"{factor:.1f} × real time" if factor else ""
 
     @property
     def real_time_factor(self):
@@ -216,6 +229,7 @@ def in_background(function):
     return future.result()
 
 
-def _simulate(shot):
+def simulating(shot):
+    """The stage that simulates a shot."""
     for sample in shot.simulate():
         yield (sample + 1) / len(shot.simulation)

@@ -7,6 +7,7 @@ from .. import session
 from ..properties import shot_options
 from .job import InspectJob, SimulateJob
 from .modal import JobOperator, poll_animated
+from .rectify import PerformOperator, RectifyJob
 
 
 class POISE_OT_inspect(JobOperator, bpy.types.Operator):
@@ -35,14 +36,14 @@ class POISE_OT_inspect(JobOperator, bpy.types.Operator):
         self.report({"INFO"}, f"A body of {character.height:.2f} m and {character.mass:.1f} kg")
 
 
-class POISE_OT_simulate(JobOperator, bpy.types.Operator):
+class POISE_OT_simulate(PerformOperator, bpy.types.Operator):
     """Simulate an armature's animation."""
 
     bl_idname = "poise.simulate"
     bl_label = "Simulate"
     bl_description = (
-        "Let a physically simulated body perform the animation; it appears as a ghost. "
-        "Nothing in the scene changes before the result is baked. Esc stops"
+        "Let a physically simulated body perform the animation, by the method above; it appears as "
+        "a ghost. Nothing in the scene changes before the result is baked. Esc stops"
     )
     bl_options = {"REGISTER"}
 
@@ -53,15 +54,11 @@ class POISE_OT_simulate(JobOperator, bpy.types.Operator):
 
     def make_job(self, context, armature):
         """The job of this operator."""
-        return SimulateJob(context.scene, shot_options(context, armature))
-
-    def finished(self):
-        """Report the outcome."""
-        recording = self._job.recording
-        if recording.success:
-            self.report({"INFO"}, f"Simulated {self._job.shot.reading.motion.duration:.2f} s")
-        else:
-            self.report({"WARNING"}, recording.why())
+        settings, options = context.scene.poise, shot_options(context, armature)
+        if settings.method == "BALANCE":
+            return SimulateJob(context.scene, options)
+        choosing = settings.method == "AUTO"
+        return RectifyJob(context.scene, options, settings.tuning.workers, choosing)
 
 
 class POISE_OT_cancel(bpy.types.Operator):

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a clip is to be performed: by balance alone, with gains for motion like it, or rectified.
+
+A rectified performance takes minutes, so it is chosen only where nothing quicker will do.
+"""
+
+from dataclasses import dataclass, replace
+
+from ..controller.clip_check import check
+from ..controller.exceptions import GainsError
+from . import presets
+
+#: What the scene and the command line offer.
+METHODS = ("auto", "balance", "rectify")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What Automatic chose.
+
+    method: "balance" or "rectify". why: in a sentence. gains: name of the preset that was taken
+    for it, None for the gains in use. retry: rectify if it falls all the same.
+    """
+
+    method: str
+    why: str
+    gains: str | None = None
+    retry: bool = False
+
+    def after_fall(self, why):
+        """The Choice once that has fallen. why: in a sentence."""
+        return replace(self, method="rectify", why=f"{self.why} {why}", retry=False)
+
+
+def choose(shot):
+    """Choose for a prepared shot -> Choice; the shot is prepared anew where other gains are better.
+
+    Nothing of Blender's data is touched. Raises PoiseError.
+    """
+    simulation = shot.simulation
+    found = check(
+        shot.character,
+        simulation.motion,
+        simulation.reference,
+        uneven=bool(simulation.scenario.colliders),
+    )
+    verdict = f"{found.verdict}."
+    if found.recommend == "balance":
+        return Choice("balance", verdict)
+    refused = _refused(simulation)
+    retry = not refused
+    if found.recommend == "rectify":
+        return Choice("balance" if refused else "rectify", verdict + refused)
+    if shot.options.gains is not None:
+        return Choice("balance", f"{verdict} The gains in use are kept.", retry=retry)
+    try:
+        preset, _ = presets.suggest(shot.character, shot.reading.motion, shot.gains.balance)
+    except GainsError:
+        return Choice("balance", f"{verdict} No preset was tuned on such motion.", retry=retry)
+    shot.options = replace(shot.options, gains=preset.gains.as_dict())
+    shot.prepare()
+    return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
+
+
+def _refused(simulation):
+    """Why a simulation cannot be rectified, as a further sentence; empty if it can be."""
+    if simulation.weights:
+        return " But physics weights below 1 cannot be rectified: balance alone."
+    if simulation.settings.balance != "foot_forces":
+        return " But only the balance mode Foot Forces can be rectified: balance alone."
+    return ""

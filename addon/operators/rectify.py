@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rectify a shot on other processes, while the user goes on; choose whether that is needed."""
+
+import contextlib
+import time
+
+import bpy
+
+from ...controller.exceptions import CheckpointError, PoiseError
+from ...controller.optimization import load_cma
+from ...controller.rectification import Rectification
+from ...controller.workers import WorkerPool
+from .. import checkpoints, method, rectify, session
+from ..locks import claimed
+from ..properties import (
+    bake_options,
+    chosen_armature,
+    redraw,
+    redraw_sidebars,
+    redraw_views,
+    shot_options,
+)
+from ..shot import Shot
+from ..tuning import clock
+from .job import Job, SimulateJob, in_background, reading_stages, simulating
+from .modal import JobOperator, poll_animated, poll_idle
+
+#: While the ghost plays it is drawn at most so often [Hz], and rests at the end for so long [s].
+_RATE, _REST = 25.0, 0.5
+_TAKEN = (
+    "Another Blender rectifies this very clip with the same settings: wait for it, or choose "
+    "another seed."
+)
+
+
+class RectifyJob(SimulateJob):
+    """Read an armature's animation, measure the body and rectify it, or choose what will do.
+
+    search: rectification.Rectification, once it has begun; None before. resumed_at: moment [s] at
+    which an earlier search was taken up again; None if it began anew. What is reached is kept as
+    the result of the armature however it ends, unless `discard` is called.
+    """
+
+    rectifies = True
+
+    def __init__(self, scene, options, workers, choosing=False, earlier=None, frame=None):
+        """workers: processes. choosing: rectify only what needs it. earlier: Shot that was
+        rectified, to search anew from `frame` on, None for the first thing that happens."""
+        shot = Shot(scene, options)
+        chosen = (("checking the clip", self._choose()),) if choosing else ()
+        Job.__init__(self, shot, (*reading_stages(shot), *chosen, ("rectifying", self._perform())))
+        # Read now and not again.
+        self._settings = rectify.rectify_settings(scene.poise.rectification)
+        self._workers, self._earlier, self._frame = workers, earlier, frame
+        self._keeps, self._began = True, 0.0
+        self.search = self.resumed_at = None
+        self._warning = ""
+
+    # --- Going on -------------------------------------------------------------------------------
+
+    @property
+    def waits(self):
+        """The workers do it."""
+        return self.search is not None
+
+    @property
+    def owns_scene(self):
+        """Once everything is read, the scene is free again."""
+        return self.doing == "reading"
+
+    def _choose(self):
+        """The stage that looks at the clip."""
+        self.shot.choice = yield from in_background(lambda: method.choose(self.shot))
+
+    def _perform(self):
+        """The stage that simulates, or rectifies, or both."""
+        shot = self.shot
+        if shot.choice is not None and shot.choice.method == "balance":
+            self.doing = "simulating"
+            yield from simulating(shot)
+            if shot.recording.success or not shot.choice.retry:
+                return
+            shot.choice = shot.choice.after_fall(shot.recording.why())
+            self.doing = "rectifying"
+        yield from self._rectify()
+
+    def _rectify(self):
+        """Leaves no process behind, however it ends."""
+        shot = self.shot
+        start = self._earlier and rectify.start_of(shot, self._earlier, self._frame)
+        with contextlib.ExitStack() as leave:
+            pool = WorkerPool(self._workers)
+            leave.callback(pool.terminate)
+            search = yield from self._open(leave, pool, start)
+            leave.callback(self._settle, search)
+            self.search = shot.rectified = search
+            self._began = time.perf_counter()
+            if search.nodes:
+                self.resumed_at = search.nodes[-1].sample / shot.reading.motion.rate
+            while not search.poll():
+                done, count = search.progress
+                yield done / max(1, count)
+        if shot.rectified is None:
+            raise PoiseError(search.outcome().why)
+
+    def _open(self, leave, pool, start):
+        """Make the Rectification; it takes up an earlier one of the same problem and settings."""
+        yield from in_background(_load_optimiser)
+        shot, problem = self.shot, rectify.problem_of(self.shot)
+
+        def made(path=None):
+            return Rectification(problem, shot.gains, self._settings, pool, path, start)
+
+        search = yield from in_background(made)
+        try:
+            folder = checkpoints.folder()
+            checkpoints.forget_old(folder)
+            path = rectify.checkpoint(folder, shot.scene, shot.armature, search.key)
+            leave.enter_context(claimed(path, _TAKEN))
+        except (CheckpointError, OSError) as error:
+            self._warning = f"No checkpoint can be kept ({error}): it cannot be resumed later."
+            return search
+        try:
+            return (yield from in_background(lambda: made(path)))
+        except CheckpointError:
+            path.unlink()
+            self._warning = "What was kept of an earlier search is damaged: this one begins anew."
+            return made(path)
+
+    def _settle(self, search):
+        """Keep what a search has come to, or nothing of it."""
+        search.stop()
+        self.shot.rectified = None
+        if self._keeps and len(search.recording) > 1:
+            rectify.settle(self.shot, search)
+        if search.ended in ("done", "stuck"):
+            search.forget()
+
+    # --- What there is to show ------------------------------------------------------------------
+
+    @property
+    def seconds(self):
+        """How far it has come [s]."""
+        return max(0, self.search.progress[0] - 1) / self.shot.reading.motion.rate
+
+    @property
+    def text(self):
+        """What is going on, for the progress bar."""
+        if self.search is None:
+            return super().text if self.doing == "simulating" else self.doing.capitalize()
+        duration = self.shot.reading.motion.duration
+        return f"Rectifying: {self.seconds:.2f} of {duration:.2f} s"
+
+    @property
+    def note(self):
+        """How long it will take."""
+        left = self.search and self.search.time_left()
+        return super().note if left is None else f"{clock(left)} left"
+
+    @property
+    def warning(self):
+        """What is wrong, if anything is."""
+        return (self.search and self.search.warning) or self._warning
+
+    @property
+    def shown(self):
+        """Changes when the panel does."""
+        if self.search is None:
+            return self.text, round(self.progress, 2)
+        return self.text, self.warning, len(self.search.nodes), int(self.search.wall)
+
+    def ghost(self):
+        """What is committed so far: at the current frame, or playing."""
+        if self.search is None or self.recording is None:
+            return super().ghost()
+        playing = any(
+            window.screen.is_animation_playing for window in bpy.context.window_manager.windows
+        )
+        if playing or not self.shot.scene.poise.rectification.play:
+            return self.shot, None
+        return self.shot, self._playhead()
+
+    def _playhead(self):
+        """The sample of a loop over what is committed, in real time."""
+        rate, count = self.shot.reading.motion.rate, len(self.recording)
+        elapsed = int((time.perf_counter() - self._began) * rate)
+        return min(elapsed % (count + int(_REST * rate)), count - 1)
+
+    # --- Ends -----------------------------------------------------------------------------------
+
+    def stop_searching(self):
+        """End at the next turn, with what there is."""
+        self.search.stop()
+
+    def discard(self):
+        """Stop, and keep nothing."""
+        self._keeps = False
+        self.cancel()
+
+    def cancel(self):
+        """Stop, leave the scene as it was, and keep what is rectified."""
+        super().cancel()
+        scene = bpy.data.scenes.get(self.scene_name)
+        if self.kept and scene is not None and self.armature_name in scene.objects:
+            session.keep(self.scene_name, self.armature_name, self.shot)
+
+    @property
+    def kept(self):
+        """RectifyOutcome of what there is, once it is over; None if there is nothing."""
+        return self.shot.rectified if self.search is not None else None
+
+
+def _load_optimiser():
+    """Take the second that this takes, before it is needed."""
+    try:
+        load_cma()
+    except ImportError as error:
+        raise PoiseError(
+            f"The optimiser cannot be loaded ({error}): install Poise again, with its wheels."
+        ) from error
+
+
+# --- Operators -----------------------------------------------------------------------------------
+
+
+class PerformOperator(JobOperator):
+    """An operator whose job may rectify: what is committed plays, and is kept."""
+
+    _shown = None
+    _ghost = 0.0
+
+    @property
+    def hint(self):
+        """What the status bar says meanwhile."""
+        if self._job.rectifies:
+            return "Poise is at work: Esc stops, and keeps what is rectified"
+        return "Poise: Esc to stop"
+
+    def modal(self, context, event):
+        """One event; where an animation plays, Esc stops that."""
+        job = self._job
+        if event.type == "ESC" and job.waits and context.screen.is_animation_playing:
+            return {"PASS_THROUGH"}
+        return super().modal(context, event)
+
+    def redraw(self, context):
+        """While it rectifies, draw no more than has changed: the user's work needs the time."""
+        job = self._job
+        if not job.waits:
+            redraw()
+            return
+        if job.shown != self._shown:
+            redraw_sidebars()
+        self._shown = job.shown
+        now = time.perf_counter()
+        if now - self._ghost > 1 / _RATE and context.scene.poise.ghost != "HIDDEN":
+            self._ghost = now
+            redraw_views()
+
+    @property
+    def stopped(self):
+        """What Esc reports."""
+        kept = self._job.rectifies and self._job.kept
+        if not kept:
+            return "Stopped: the scene is as it was"
+        words = rectify.outcome_words(kept, self._job.shot.reading.motion.duration)
+        return f"{words}: kept as the result, to bake or to resume"
+
+    def finished(self):
+        """Report the outcome."""
+        shot = self._job.shot
+        duration = shot.reading.motion.duration
+        if shot.rectified is not None:
+            kind = "INFO" if shot.rectified.success else "WARNING"
+            self.report({kind}, rectify.outcome_words(shot.rectified, duration))
+        elif shot.recording.success:
+            self.report({"INFO"}, f"Simulated {duration:.2f} s")
+        else:
+            self.report({"WARNING"}, shot.why)
+
+
+class POISE_OT_rectify(PerformOperator, bpy.types.Operator):
+    """Rectify an armature's animation."""
+
+    bl_idname = "poise.rectify"
+    bl_label = "Rectify"
+    bl_description = (
+        "Search small changes of the animation with which a simulated body performs it to the "
+        "end. Blender stays free; what is finished plays as the ghost. Esc stops, and keeps that"
+    )
+    bl_options = set()  # not REGISTER: nobody wants to repeat this by accident
+
+    @classmethod
+    def poll(cls, context):
+        """Needs an animated armature."""
+        return poll_animated(cls, context)
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        workers = context.scene.poise.tuning.workers
+        return RectifyJob(context.scene, shot_options(context, armature), workers)
+
+
+class POISE_OT_push_here(PerformOperator, bpy.types.Operator):
+    """Search anew from a disturbance on."""
+
+    bl_idname = "poise.push_here"
+    bl_label = "Push Here"
+    bl_description = (
+        "Keep the rectified motion up to the first push or thing (or up to the current frame), and "
+        "search anew from that state on: the body stumbles, steps and returns to the animation"
+    )
+    bl_options = set()
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a rectified result."""
+        return poll_rectified(cls, context) and poll_animated(cls, context)
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        scene = context.scene
+        earlier = session.result_of(scene, armature).shot
+        frame = scene.frame_current if scene.poise.rectification.since == "FRAME" else None
+        options, workers = shot_options(context, armature), scene.poise.tuning.workers
+        return RectifyJob(scene, options, workers, earlier=earlier, frame=frame)
+
+
+class POISE_OT_bake_target(bpy.types.Operator):
+    """Bake the corrected animation without physics."""
+
+    bl_idname = "poise.bake_target"
+    bl_label = "Kinematic Correction Only"
+    bl_description = (
+        "Write the animation with the changes that were found, but without any physics, to an "
+        "action of its own. The source and a bake of the simulation are kept"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a rectified result, and an armature whose action can be changed."""
+        if not poll_rectified(cls, context):
+            return False
+        armature, _ = chosen_armature(context)
+        if armature.mode == "EDIT":
+            cls.poll_message_set(f"'{armature.name}' is in Edit Mode: leave it first")
+            return False
+        return True
+
+    def execute(self, context):
+        """Bake it, which is quick."""
+        armature, _ = chosen_armature(context)
+        shot = session.result_of(context.scene, armature).shot
+        try:
+            baked = rectify.bake_target_of(shot, bake_options(context.scene.poise))
+        except PoiseError as error:
+            session.complain(context.scene.name, armature.name, str(error))
+            self.report({"ERROR"}, str(error))
+            return {"CANCELLED"}
+        redraw()
+        self.report({"INFO"}, f"Baked {baked.keys} keys to '{baked.action}'")
+        return {"FINISHED"}
+
+
+class POISE_OT_forget_rectification(bpy.types.Operator):
+    """Remove what is kept of unfinished searches."""
+
+    bl_idname = "poise.forget_rectification"
+    bl_label = "Begin Anew"
+    bl_description = "Forget the unfinished search of this animation, so that the next begins anew"
+    bl_options = {"INTERNAL"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs one."""
+        if not poll_idle(cls, context):
+            return False
+        if not rectify.kept(context.scene, chosen_armature(context)[0]):
+            cls.poll_message_set("No unfinished search of this animation is kept")
+            return False
+        return True
+
+    def execute(self, context):
+        """Remove the files."""
+        rectify.forget(context.scene, chosen_armature(context)[0])
+        redraw()
+        return {"FINISHED"}
+
+
+def poll_rectified(cls, context):
+    """Whether the chosen armature has a rectified result and nothing runs."""
+    if not poll_idle(cls, context):
+        return False
+    armature, _ = chosen_armature(context)
+    shot = session.result_of(context.scene, armature).shot
+    if shot is None or shot.rectified is None:
+        cls.poll_message_set(f"'{armature.name}' has no rectified result: press Rectify first")
+        return False
+    return True
+
+
+class _AtWork:
+    """A button for the rectification at work."""
+
+    bl_options = {"INTERNAL"}
+
+    @classmethod
+    def poll(cls, _context):
+        """Needs one."""
+        job = session.job()
+        if job is None or not job.rectifies or job.search is None:
+            cls.poll_message_set("Poise is not rectifying")
+            return False
+        return True
+
+
+class POISE_OT_keep_rectified(_AtWork, bpy.types.Operator):
+    """End the rectification with what there is."""
+
+    bl_idname = "poise.keep_rectified"
+    bl_label = "Keep"
+    bl_description = (
+        "Stop, and keep what is rectified as the result. It can be baked, and resumed later"
+    )
+
+    def execute(self, _context):
+        """Stop; the operator that runs notices at its next turn."""
+        session.job().stop_searching()
+        return {"FINISHED"}
+
+
+class POISE_OT_discard_rectified(_AtWork, bpy.types.Operator):
+    """End the rectification with nothing."""
+
+    bl_idname = "poise.discard_rectified"
+    bl_label = "Discard"
+    bl_description = "Stop, and leave the result as it was before; Rectify can still resume it"
+
+    def execute(self, _context):
+        """Stop; the operator that runs notices at its next turn."""
+        session.job().discard()
+        return {"FINISHED"}
