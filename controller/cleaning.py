@@ -10,27 +10,19 @@ from dataclasses import replace
 import numpy as np
 
 from .exceptions import SettingsError
-from .faults import (
-    AIR_HEIGHT,
-    DEPTH,
-    NEED,
-    around,
-    find_pops,
-    meet_ground,
-    relative_frames,
-    size_of,
-)
-from .planting import plant
+from .faults import DEPTH, find_pops, meet_ground, relative_frames, size_of
+from .planting import bend_leg
 from .rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
+from .skeleton import SEGMENT_INDEX, SIDES
 from .stance import runs
 
 #: What there is, in the order in which it is done.
 CLEANING = ("despike", "ground", "unskate")
 
 _TURN_SPEED = 10.0  # [rad/s] at most, where a jump to another pose is spread
-_TOLERANCE = 0.02  # [m, adult] above the floor that a foot may stay, and 0.03 below
-_FLIGHT_EDGE = 0.1  # [s] before and after a flight in which heights are not judged
-_DRIFT = 0.5  # [s]
+_TOLERANCE, _SUNK = 0.02, 0.03  # [m, adult] above and below the floor that a foot may stay
+_LONGEST_FLIGHT = 0.5  # [s] that keeps its height above what floats
+_REACH = 0.25  # [m] that a leg may be turned away
 
 
 def check_names(names):
@@ -133,44 +125,86 @@ def _between(start, end, share):
 
 
 def ground(character, trajectory):
-    """Trajectory whose feet are on the floor where it needs the floor: what floats comes down,
-    what drifts or sinks is brought back. Flights keep their height above where they start."""
-    sound = despike(character, trajectory)
-    meets = meet_ground(character, trajectory, sound)
+    """Trajectory whose feet are on the floor where they should be: what floats comes down, with
+    the flights that there are in it, and what sinks comes up."""
+    meets = meet_ground(character, trajectory, despike(character, trajectory))
     size = size_of(character)
-    level = around(meets.low, trajectory.rate, _DRIFT)
-    if not meets.floats.any() and level.min() > -AIR_HEIGHT * size and meets.low.min() > -DEPTH:
+    if not meets.floats.any() and meets.low.min() > -DEPTH * size:
         return trajectory
-    high = np.maximum(meets.low - _TOLERANCE * size, 0)
-    deep = np.minimum(meets.low + 1.5 * _TOLERANCE * size, 0)
-    offset = high + deep
-    judged = ~_flights(meets, size, trajectory.rate)
-    if not judged.any():
-        return trajectory
-    offset = np.interp(np.arange(len(offset)), np.flatnonzero(judged), offset[judged])
+    offset = np.minimum(meets.low + _SUNK * size, 0)
+    # All of what is high, nothing of what is within the tolerance, and no step between.
+    high = meets.low * np.clip(meets.low / (_TOLERANCE * size) - 1, 0, 1)
+    level = _opened(high, max(1, round(_LONGEST_FLIGHT * trajectory.rate / 2)))
+    for start, stop in runs(high > 0):
+        if meets.floats[start:stop].any():
+            offset[start:stop] = level[start:stop]
     root = trajectory.root.copy()
     root[:, 2] -= offset
     return replace(trajectory, root=root)
 
 
-def _flights(meets, size, rate):
-    """(F,) samples in the air for good, with what leads there and back."""
-    flies = (meets.low > _TOLERANCE * size) & (meets.need < NEED)
-    edge = round(_FLIGHT_EDGE * rate)
-    wide = np.zeros_like(flies)
-    for start, stop in runs(flies):
-        wide[max(0, start - edge) : stop + edge] = True
-    return wide
+def _opened(values, half):
+    """(F,) values without the bumps that are shorter than 2 * half + 1 samples."""
+    low = _extreme_around(values, half, np.min)
+    return _extreme_around(low, half, np.max)
+
+
+def _extreme_around(values, half, function):
+    padded = np.pad(values, half, mode="edge")
+    return function(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=-1)
 
 
 # --- Feet ----------------------------------------------------------------------------------------
 
 
 def unskate(character, trajectory):
-    """Trajectory whose skating feet are planted, each stance in one place."""
+    """Trajectory whose skating feet stand: where all feet that carry slide, the body moves against
+    it; where one does, its leg reaches for the place where it stood."""
     meets = meet_ground(character, trajectory, despike(character, trajectory))
-    planted = np.zeros_like(meets.contacts)
-    for foot in range(2):
-        for start, stop in runs(meets.contacts[:, foot] | meets.skates[:, foot]):
-            planted[start:stop, foot] = meets.skates[start:stop, foot].any()
-    return plant(character, trajectory, planted) if planted.any() else trajectory
+    if not meets.skates.any():
+        return trajectory
+    trajectory = _anchored(trajectory, meets)
+    meets = meet_ground(character, trajectory, despike(character, trajectory))
+    return _reaching(character, trajectory, meets) if meets.skates.any() else trajectory
+
+
+def _anchored(trajectory, meets):
+    """Where all feet that carry skate, the body goes as if they did not."""
+    whole = meets.skates.any(1) & (meets.skates == meets.carries).all(1)
+    count = np.maximum(meets.skates.sum(1), 1)[:, None]
+    slip = (meets.slip * meets.skates[..., None]).sum(1) / count
+    root = trajectory.root.copy()
+    root[:, :2] -= np.cumsum(slip * whole[:, None], axis=0) / trajectory.rate
+    return replace(trajectory, root=root)
+
+
+def _reaching(character, trajectory, meets):
+    """Each leg bent to where its skating foot stands, and back while it swings."""
+    joints, frames = character.pose(trajectory)
+    joints, frames = joints.copy(), frames.copy()
+    time = np.arange(len(joints)) / trajectory.rate
+    for foot, label in enumerate(SIDES):
+        ankle = joints[:, SEGMENT_INDEX[f"foot_{label}"]].copy()
+        offset = _held(ankle[:, :2], meets, foot)
+        known = np.flatnonzero(meets.carries[:, foot])
+        if len(known) and offset[known].any():
+            ankle[:, :2] += _spread(offset, known, time)
+            bend_leg(joints, frames, label, ankle)
+    return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
+
+
+def _held(plan, meets, foot):
+    """(F, 2) way from an ankle's plan (F, 2) to where each skating stance holds it."""
+    offset = np.zeros_like(plan)
+    for start, stop in runs(meets.carries[:, foot]):
+        if meets.skates[start:stop, foot].any():
+            place = np.median(plan[start:stop], axis=0)
+            way = place - plan[start:stop]
+            size = np.linalg.norm(way, axis=1, keepdims=True)
+            offset[start:stop] = way * np.minimum(1, _REACH / np.maximum(size, 1e-9))
+    return offset
+
+
+def _spread(offset, known, time):
+    """(F, 2) offsets as they are at the known samples, and between those on the way."""
+    return np.stack([np.interp(time, time[known], column[known]) for column in offset.T], 1)

@@ -49,7 +49,7 @@ _IMPOSSIBLE_ACCELERATION = 60.0  # [m/s^2]
 _CHANGES = (0.75, 1.25)
 #: Likewise the share of the time in which the zero-moment point is outside by more than 3 cm.
 _OUTSIDE = 0.03
-_OUTSIDE_SHARES = (0.005, 0.05)
+_OUTSIDE_SHARES = (0.015, 0.05)
 _FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # [share], [s]
 _CUTOFFS = {True: 4.0, False: 6.0}  # [Hz] in place, travelling, as `reference` has them
 
@@ -186,13 +186,14 @@ def _measures(character, rate, sound, meets):
     loaded = upward > _LOADED * GRAVITY
     turns = faults.relative_frames(character, character.pose(sound)[1])
     speeds = faults.joint_velocities(turns, rate)
-    carries = np.where(meets.contacts | meets.skates, meets.slide, np.nan)
+    slide = np.linalg.norm(meets.slip, axis=-1)
+    slide = np.where(meets.contacts | meets.skates, slide, np.nan)
     measures = {
         "joint_speed": np.r_[0.0, np.linalg.norm(speeds, axis=-1).max(1)],
         "com_acceleration": np.linalg.norm(dynamics.acceleration, axis=1),
         "zmp_outside": np.maximum(outside, 0.0),
         "friction": np.where(loaded, sideways / np.where(loaded, upward, 1.0), np.nan),
-        "foot_slide": np.fmax(*carries.T),
+        "foot_slide": np.fmax(*slide.T),
         "clearance": meets.low,
     }
     height = float(np.median(dynamics.com[:, 2])) - character.ground
@@ -278,7 +279,8 @@ class _Words:
         """Feet that carry and slide."""
         for foot, subject in enumerate(("left foot", "right foot")):
             for start, stop in runs(self.meets.skates[:, foot]):
-                value = float(self.meets.slide[start:stop, foot].max())
+                slip = self.meets.slip[start:stop, foot]
+                value = float(np.linalg.norm(slip, axis=-1).max())
                 yield self._finding(
                     "skate",
                     (start, stop - 1),

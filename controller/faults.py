@@ -156,49 +156,88 @@ def _back(start, ends, apart):
 class Ground:
     """How a motion meets the floor, over F samples.
 
-    corners: (F, 2, 4, 3) of the soles [m]; contacts: (F, 2); stance: (F,) states. low: (F,)
-    height of the lowest corner above the floor [m]. need: (F,) share of its weight that the body
-    asks of the floor. slide: (F, 2) horizontal speed of heel or toe, the slower one [m/s].
-    floats: (F,) in the air though it needs the floor; skates: (F, 2) feet that carry and slide.
+    contacts: (F, 2); stance: (F,) states. low: (F,) height of the lowest sole corner above the
+    floor [m]. need: (F,) share of its weight that the body asks of the floor. slip: (F, 2, 2)
+    horizontal velocity of heel or toe of each foot, the slower one [m/s]. carries: (F, 2) feet
+    that are on the floor while it is needed; skates: those of them that slide. floats: (F,) in the
+    air though it is no flight.
     """
 
     in_place: bool
-    corners: np.ndarray
     contacts: np.ndarray
     stance: np.ndarray
     low: np.ndarray
     need: np.ndarray
-    slide: np.ndarray
-    floats: np.ndarray
+    slip: np.ndarray
+    carries: np.ndarray
     skates: np.ndarray
+    floats: np.ndarray
 
 
 def meet_ground(character, trajectory, sound):
-    """The Ground of a trajectory. sound: the same without pops, which forces are computed of: a
-    jump of the root would look like a blow."""
+    """The Ground of a trajectory. sound: the same without pops, which all but its height is taken
+    of: a jump of the root would look like a blow, and like a step."""
     rate, size = trajectory.rate, size_of(character)
     in_place = is_in_place(sound.root)
-    corners = character.sole_corners(*character.pose(trajectory))
+    joints, frames = character.pose(sound)
+    corners = character.sole_corners(joints, frames)
     contacts = reference_contacts(character, corners, rate, in_place)
     stance = stance_of(contacts)
-    heights = corners[..., 2] - character.ground
-    low = heights.min((1, 2))
+    heights = corners[..., 2].min(-1) - character.ground
+    low = heights.min(1)
+    if trajectory is not sound:
+        low = character.sole_corners(*character.pose(trajectory))[..., 2].min((1, 2))
+        low = low - character.ground
     need = _need(character, sound)
-    # Heel and toe: the middles of the sole's ends.
-    ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 2:].mean(2)], 2)
-    slide = np.linalg.norm(np.gradient(ends[..., :2], axis=0), axis=-1).min(-1) * rate
-    floats = _lasting((low > AIR_HEIGHT * size) & (need > NEED), _SHORTEST * rate)
-    on_floor = (heights.min(-1) < AIR_HEIGHT * size) & (need > NEED)[:, None]
+    slip = _slip(corners, rate)
     # Both feet may be too fast to be told from feet in the air.
     lost = _lasting((stance == FLIGHT) & (need > NEED), _SHORTEST * rate)
-    carries = on_floor & (contacts | lost[:, None])
-    skates = np.zeros_like(contacts)
+    near = (heights < AIR_HEIGHT * size) & (need > NEED)[:, None]
+    carries = near & (contacts | lost[:, None])
+    return Ground(
+        in_place,
+        contacts,
+        stance,
+        low,
+        need,
+        slip,
+        carries,
+        skates=_skates(carries, np.linalg.norm(slip, axis=-1), rate, size),
+        floats=_floats(low, character.body_centres(joints, frames) @ _UP, character, rate, size),
+    )
+
+
+_UP = np.array([0.0, 0, 1])
+
+
+def _slip(corners, rate):
+    # Heel and toe: the middles of the sole's ends.
+    ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 2:].mean(2)], 2)[..., :2]
+    velocity = np.gradient(ends, axis=0) * rate
+    slower = np.argmin(np.linalg.norm(velocity, axis=-1), axis=-1)
+    return np.take_along_axis(velocity, slower[..., None, None], 2)[:, :, 0]
+
+
+def _skates(carries, speeds, rate, size):
+    skates = np.zeros_like(carries)
     for foot in range(2):
-        fast = carries[:, foot] & (slide[:, foot] > SKATE_SPEED)
-        for start, stop in runs(fast):
-            far = slide[start:stop, foot].sum() / rate > SKATE_LENGTH * size
+        for start, stop in runs(carries[:, foot] & (speeds[:, foot] > SKATE_SPEED)):
+            far = speeds[start:stop, foot].sum() / rate > SKATE_LENGTH * size
             skates[start:stop, foot] = far and stop - start > _SHORTEST_SKATE * rate
-    return Ground(in_place, corners, contacts, stance, low, need, slide, floats, skates)
+    return skates
+
+
+def _floats(low, heights, character, rate, size):
+    """(F,) stretches in the air that are no free fall. heights: (F, S) of body centres [m]."""
+    com = heights @ (character.masses / character.mass)
+    floats = np.zeros(len(low), bool)
+    for start, stop in runs(low > AIR_HEIGHT * size):
+        if stop - start < max(3, _SHORTEST * rate):
+            continue
+        time = np.arange(stop - start) / rate
+        falls = -2 * np.polyfit(time - time.mean(), com[start:stop], 2)[0]
+        floats[start:stop] = falls < NEED * GRAVITY
+    return floats
 
 
 def _need(character, trajectory):

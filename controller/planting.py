@@ -86,7 +86,7 @@ def plant(character, trajectory, contacts):
         ankle[:, 2] = character.ground + character.feet[side].depth
         share = weight[:, side, None]
         ankle = joints[:, foot] + share * (ankle - joints[:, foot])
-        _bend_leg(joints, frames, label, ankle)
+        bend_leg(joints, frames, label, ankle)
         frames[:, foot] = _blend(frames[:, foot], heading, share)
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
 
@@ -119,7 +119,7 @@ def _targets(ankles, frames, contact):
     return ankles, heading
 
 
-def _bend_leg(joints, frames, side, ankle):
+def bend_leg(joints, frames, side, ankle):
     """Turn thigh and shin so that the ankle is at (F, 3), the knee in the plane it was in."""
     thigh, shin, foot = (SEGMENT_INDEX[f"{n}_{side}"] for n in ("thigh", "shin", "foot"))
     hip, knee = joints[:, thigh], joints[:, shin]

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The clip check and the cleaning: faults put into captured motion are found where they are, and
+only there, and are gone afterwards."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poise.controller import Character, MotionError, Reference, Settings, SettingsError, Simulation
+from poise.controller.cleaning import CLEANING, clean
+from poise.controller.clip_check import MEASURES, check
+from poise.controller.rotations import exponential, matrix_from_quaternion, multiply, unit
+from poise.controller.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SEGMENTS
+
+bpy = pytest.importorskip("bpy")
+
+BALANCE = ("arm", "bow", "hips_twist", "knee_raises", "single", "squat", "stand", "wave")
+_motions = {}
+
+
+@pytest.fixture
+def clip(clips, request):
+    """clip(name) -> Motion of a captured clip; each is read once."""
+
+    def read(name):
+        if name not in _motions:
+            from poise.addon import reference
+
+            armature = request.getfixturevalue("import_clip")(name)
+            _motions[name] = reference.read(bpy.context.scene, armature).motion
+        return _motions[name]
+
+    return read
+
+
+def checked(motion):
+    return check(Character.from_motion(motion), motion)
+
+
+def cleaned(motion, *names):
+    """(ClipCheck of the cleaned motion, distance [m] of its root from that of `motion`)."""
+    character = Character.from_motion(motion)
+    reference = Reference.build(character, motion, cleaning=names)
+    return check(character, motion, reference), reference
+
+
+def spans(result, *kinds):
+    return [(f.kind, f.subject, f.frames) for f in result.findings if f.kind in kinds]
+
+
+# --- Faults to put into a motion ------------------------------------------------------------------
+
+
+def moved(motion, first, last, by):
+    """The body elsewhere from frame `first` to `last`."""
+    positions = motion.positions.copy()
+    positions[first - 1 : last] += by
+    return replace(motion, positions=positions)
+
+
+def bent(motion, first, last, angle=2.2):
+    """The left elbow turned from frame `first` to `last`."""
+    rotations, positions = motion.rotations.copy(), motion.positions.copy()
+    some = slice(first - 1, last)
+    turn = exponential(np.array([0.0, angle, 0]))
+    forearm = SEGMENT_INDEX["forearm_l"]
+    rotations[some, forearm] = multiply(turn, rotations[some, forearm])
+    elbow = positions[some, LANDMARK_INDEX["elbow_l"]]
+    for name in ("wrist_l", "fingertip_l"):
+        point = LANDMARK_INDEX[name]
+        away = positions[some, point] - elbow
+        positions[some, point] = elbow + away @ matrix_from_quaternion(turn).T
+    return replace(motion, rotations=rotations, positions=positions)
+
+
+def twisted(motion, first, last, angle=3.1):
+    """The left arm turned about itself from frame `first` to `last`, as retargeting does it."""
+    rotations = motion.rotations.copy()
+    wrist, shoulder = (
+        motion.positions[:, LANDMARK_INDEX[name]] for name in ("wrist_l", "shoulder_l")
+    )
+    turns = exponential(unit(wrist - shoulder) * angle)
+    for name in ("upper_arm_l", "forearm_l"):
+        arm = SEGMENT_INDEX[name]
+        turned = multiply(turns, rotations[:, arm])
+        rotations[first - 1 : last, arm] = turned[first - 1 : last]
+    return replace(motion, rotations=rotations)
+
+
+def lifted(motion, first, last, height, ramp):
+    """The body raised from frame `first` to `last`, on smooth ramps before and after."""
+    frames = np.arange(1, len(motion) + 1)
+    share = np.interp(frames, [first - ramp, first, last, last + ramp], [0, 1, 1, 0])
+    rise = height * share * share * (3 - 2 * share)
+    return moved(motion, 1, len(motion), np.stack([0 * rise, 0 * rise, rise], 1)[:, None])
+
+
+def slid(motion, first, last, way):
+    """The whole body pushed along from frame `first` to `last`."""
+    share = np.interp(np.arange(1, len(motion) + 1), [first, last], [0, 1])
+    return moved(motion, 1, len(motion), (share[:, None] * way)[:, None])
+
+
+def mirrored(motion):
+    def swap(names):
+        other = {"l": "r", "r": "l"}
+        return [
+            names.index(n[:-1] + other[n[-1]]) if n.endswith(("_l", "_r")) else i
+            for i, n in enumerate(names)
+        ]
+
+    rotations = motion.rotations[:, swap(SEGMENTS)] * [1, -1, 1, -1]
+    positions = motion.positions[:, swap(LANDMARKS)] * [1, -1, 1]
+    return replace(motion, rotations=rotations, positions=positions)
+
+
+# --- What to do with a clip -----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_every_captured_clip_gets_the_way_that_carries_it(clip, clips):
+    ways = {name: checked(clip(name)).recommend for name in clips}
+    assert ways == {name: "balance" if name in BALANCE else "rectify" for name in clips}
+
+
+@pytest.mark.slow
+def test_no_captured_clip_has_a_fault_and_cleaning_leaves_it_as_it_is(clip, clips):
+    for name in clips:
+        motion = clip(name)
+        character = Character.from_motion(motion)
+        result = check(character, motion)
+        assert not result.faults, name
+        assert not spans(result, "skate", "sink"), name
+        trajectory = character.trajectory(motion)
+        assert clean(character, trajectory, CLEANING) is trajectory, name
+
+
+def test_the_choice_does_not_depend_on_side_heading_place_or_size(clip):
+    turn = exponential(np.array([0, 0, 1.1]))
+    for name in ("bow", "dance", "walk"):
+        motion = clip(name)
+        result = checked(motion)
+        turned = replace(
+            motion,
+            rotations=multiply(turn, motion.rotations),
+            positions=motion.positions @ matrix_from_quaternion(turn).T + [3, -2, 0],
+        )
+        for other in (mirrored(motion), turned):
+            assert checked(other).recommend == result.recommend, name
+    one, two = checked(clip("walk")).measures, checked(mirrored(clip("walk"))).measures
+    for measure in MEASURES:
+        np.testing.assert_allclose(one[measure], two[measure], atol=1e-2, err_msg=measure)
+
+
+def test_a_slower_clip_is_easier_until_it_would_have_to_hang_in_the_air(clip):
+    for name, way in (("hips_twist", "balance"), ("bow", "balance"), ("dance", "tune")):
+        motion = clip(name)
+        assert checked(replace(motion, rate=motion.rate / 2)).recommend == way, name
+    jump = checked(replace(clip("jump"), rate=clip("jump").rate / 2))
+    assert [f.kind for f in jump.faults] == ["float"]
+    assert "floats" in jump.verdict
+
+
+def test_a_faster_clip_is_harder(clip):
+    motion = clip("bow")
+    assert checked(replace(motion, rate=2 * motion.rate)).recommend == "rectify"
+
+
+def test_a_person_who_stands_asks_nothing_of_the_floor_but_to_stand_on(standing):
+    result = checked(standing)
+    assert result.recommend == "balance"
+    assert result.verdict.startswith("Balance alone will do")
+    assert not result.findings
+    assert result.shares["dual"] == 1
+    for name in ("joint_speed", "com_acceleration", "zmp_outside", "friction", "foot_slide"):
+        assert np.abs(result.measures[name]).max() < 1e-6, name
+
+
+# --- Faults ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["walk", "jumping_jacks", "bow"])
+def test_a_root_that_jumps_and_comes_back_is_found_and_mended(clip, name):
+    motion = clip(name)
+    broken = moved(motion, 41, 44, [0.4, 0, 0])
+    result = checked(broken)
+    assert spans(result, "pop", "teleport") == [("teleport", "whole body", (41, 44))]
+    assert result.verdict.startswith("Mend first: frames 41-44: the whole body jumps (")
+    mended, reference = cleaned(broken, "despike")
+    assert not mended.faults
+    assert mended.recommend == checked(motion).recommend
+    whole = Character.from_motion(motion).trajectory(motion).root
+    assert np.abs(reference.cleaned.root - whole).max() < 0.02
+    others = np.r_[0:40, 44 : len(motion)]
+    np.testing.assert_array_equal(reference.cleaned.root[others], whole[others])
+
+
+def test_a_root_that_goes_on_elsewhere_is_brought_back(clip):
+    motion = clip("walk")
+    broken = moved(motion, 61, len(motion), [1.0, 0.5, 0])
+    assert spans(checked(broken), "teleport") == [("teleport", "whole body", (60, 61))]
+    mended, reference = cleaned(broken, "despike")
+    assert not mended.faults
+    whole = Character.from_motion(motion).trajectory(motion).root
+    assert np.abs(reference.cleaned.root - whole).max() < 0.02
+
+
+def test_a_joint_that_flips_is_found_and_mended(clip):
+    motion = clip("hips_twist")
+    broken = bent(motion, 41, 44)
+    result = checked(broken)
+    assert spans(result, "pop", "teleport") == [("pop", "left elbow", (41, 44))]
+    assert result.recommend == "balance"
+    mended, reference = cleaned(broken, "despike")
+    assert not mended.faults
+    character = Character.from_motion(motion)
+    whole = character.pose(character.trajectory(motion))[0]
+    away = np.linalg.norm(character.pose(reference.cleaned)[0] - whole, axis=-1)
+    assert away.max() < 0.02
+
+
+@pytest.mark.parametrize("last", [44, None])
+def test_an_arm_that_flips_about_itself_is_found_whether_it_comes_back_or_not(clip, last):
+    motion = clip("jumping_jacks")
+    broken = twisted(motion, 41, last or len(motion))
+    frames = (41, 44) if last else (40, 41)
+    found = spans(checked(broken), "pop", "teleport")
+    assert ("pop", "left shoulder", frames) in found
+    assert {span for *_, span in found} == {frames}
+    mended, _ = cleaned(broken, "despike")
+    assert not mended.faults
+
+
+def test_pops_in_one_clip_are_told_apart(clip):
+    broken = moved(twisted(clip("walk"), 30, 31), 50, 50, [0, 0.3, 0])
+    found = spans(checked(broken), "pop", "teleport")
+    assert ("pop", "left shoulder", (30, 31)) in found
+    assert ("teleport", "whole body", (50, 50)) in found
+
+
+@pytest.mark.parametrize("name", ["walk", "dance", "hips_twist", "bow"])
+def test_a_body_that_floats_comes_down(clip, name):
+    motion = clip(name)
+    broken = lifted(motion, 50, 90, 0.3, 10)
+    result = checked(broken)
+    ((_, _, (first, last)),) = spans(result, "float")
+    assert 40 < first < 50 < 90 < last < 100
+    assert "the body floats, its feet up to 3" in result.verdict
+    mended, reference = cleaned(broken, "ground")
+    assert not mended.faults
+    whole = Character.from_motion(motion).trajectory(motion).root
+    assert np.abs(reference.cleaned.root - whole).max() < 0.04
+    np.testing.assert_array_equal(reference.cleaned.root[:, :2], whole[:, :2])
+
+
+def test_a_flight_is_no_floating_and_survives_where_the_rest_comes_down(clip):
+    motion = clip("jumping_jacks")
+    assert len(spans(checked(motion), "flight")) > 3
+    broken = lifted(motion, 1, 130, 0.4, 10)
+    mended, reference = cleaned(broken, "ground")
+    assert not mended.faults
+    whole = Character.from_motion(motion).trajectory(motion).root
+    assert np.abs(reference.cleaned.root - whole)[:, 2].max() < 0.06
+    assert np.ptp(reference.cleaned.root[:110, 2]) > 0.8 * np.ptp(whole[:110, 2])
+
+
+def test_a_clip_that_begins_in_the_air_is_checked_and_once_grounded_simulated(clip):
+    broken = lifted(clip("hips_twist"), 1, 50, 0.5, 10)
+    character = Character.from_motion(broken)
+    with pytest.raises(MotionError, match=r"starts in the air, \d+ cm .*, or clean it with 'groun"):
+        Simulation(character, broken)
+    assert spans(check(character, broken), "float")[0][2][0] == 1
+    settings = Settings(cleaning=("ground",))
+    recording = Simulation(character, broken, settings=settings).run()
+    assert recording.success, recording.why()
+
+
+def test_the_bake_goes_from_the_animation_to_the_simulation_of_the_cleaned_motion(clip):
+    motion = clip("stand")
+    broken = moved(motion, 61, 64, [0.4, 0, 0])
+    settings = Settings(cleaning=("despike",))
+    recording = Simulation(Character.from_motion(broken), broken, settings=settings).run()
+    assert recording.success
+    away = np.linalg.norm(recording.root_displacement()[:, :2], axis=1)
+    assert away[60:64].min() > 0.35  # back to where the body is
+    assert np.delete(away, np.s_[60:64]).max() < 0.05
+
+
+def test_a_body_that_slides_along_stands_again(clip):
+    motion = clip("hips_twist")
+    broken = slid(motion, 61, 71, np.array([0.2, 0, 0]))
+    found = spans(checked(broken), "skate")
+    assert {subject for _, subject, _ in found} == {"left foot", "right foot"}
+    assert all(first >= 60 and last <= 72 for _, _, (first, last) in found)
+    mended, reference = cleaned(broken, "unskate")
+    assert not spans(mended, "skate")
+    whole = Character.from_motion(motion).trajectory(motion).root
+    assert np.abs(reference.cleaned.root - whole).max() < 0.05
+
+
+def test_one_foot_that_skates_is_held_where_it_stands(clip):
+    motion = clip("stand")
+    character = Character.from_motion(motion)
+    trajectory = character.trajectory(motion)
+    from poise.controller.planting import bend_leg
+
+    joints, frames = (array.copy() for array in character.pose(trajectory))
+    ankle = joints[:, SEGMENT_INDEX["foot_l"]].copy()
+    ankle[:, 0] += np.interp(np.arange(len(ankle)), [60, 75], [0, 0.15])
+    bend_leg(joints, frames, "l", ankle)
+    broken = character.trajectory_of(trajectory.rate, joints[:, 0], frames)
+    mended = clean(character, broken, ("unskate",))
+    np.testing.assert_allclose(mended.root, broken.root)
+    feet = character.pose(mended)[0][:, SEGMENT_INDEX["foot_l"]]
+    speed = np.linalg.norm(np.diff(feet[:, :2], axis=0), axis=1) * motion.rate
+    assert speed.max() < 0.3
+
+
+def test_joints_that_nobody_has_are_named_by_their_frames(make_motion):
+    def windmill(time):
+        angle = 50.0 * np.clip(time - 0.5, 0, 0.7)
+        zero = np.zeros_like(time)
+        return {"upper_arm_l": np.stack([zero, angle, zero], 1)}
+
+    motion = make_motion(seconds=2.0, rate=120.0, sway=windmill)
+    result = checked(motion)
+    assert result.faults and "50 rad/s" in result.verdict
+    first, last = result.faults[0].frames
+    assert 58 <= first <= 64 and 142 <= last <= 148
+
+
+def test_uneven_ground_says_nothing_of_heights(clip):
+    broken = lifted(clip("walk"), 50, 90, 0.3, 10)
+    result = check(Character.from_motion(broken), broken, uneven=True)
+    assert not spans(result, "float", "sink")
+
+
+def test_cleaning_has_names(standing):
+    with pytest.raises(SettingsError, match="no cleaning 'polish': use despike, ground, unskate"):
+        Settings(cleaning=("polish",))
+
+
+def test_the_result_is_told_as_json(clip):
+    import json
+
+    told = json.loads(json.dumps(checked(bent(clip("bow"), 41, 44)).as_dict()))
+    assert told["findings"][0]["frames"] == [41, 44]
+    assert told["findings"][0]["severity"] == "mend"
+    assert told["measures"]["joint_speed"]["unit"] == "rad/s"
+    assert set(told["measures"]) == set(MEASURES)
