@@ -41,7 +41,7 @@ def choose(shot):
     found = check(
         shot.character,
         simulation.motion,
-        simulation.reference,
+        simulation.settings.cleaning,
         uneven=bool(simulation.scenario.colliders),
     )
     verdict = f"{found.verdict}."

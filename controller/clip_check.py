@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from . import faults
-from .cleaning import despike
+from .cleaning import clean, despike
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .planting import physical
 from .stance import DIRECTIONS, FLIGHT, NAMES, runs, support_reach
@@ -82,7 +82,7 @@ class ClipCheck:
     far it goes [m]; in_place; changes: of stance per second; outside: share of the time in which
     the zero-moment point is outside the feet. findings: tuple of Finding, the heaviest first.
     recommend: "balance", "tune" or "rectify", from what there is besides faults; why: that in
-    words. verdict: one line.
+    words. verdict: one line. cleaning: what was mended before.
     """
 
     clip: str
@@ -98,6 +98,7 @@ class ClipCheck:
     recommend: str
     why: str
     verdict: str
+    cleaning: tuple = ()
 
     @property
     def faults(self):
@@ -110,6 +111,7 @@ class ClipCheck:
             "verdict": self.verdict,
             "recommend": self.recommend,
             "why": self.why,
+            "cleaning": list(self.cleaning),
             "in_place": self.in_place,
             "travel": round(self.travel, 4),
             "stance_changes": round(self.changes, 4),
@@ -127,17 +129,13 @@ class ClipCheck:
         }
 
 
-def check(character, motion, reference=None, uneven=False):
+def check(character, motion, cleaning=(), uneven=False):
     """The ClipCheck of a motion that a character is to perform; never refuses one.
 
-    reference: what `Reference.build` made of it, to judge the motion that it has cleaned; None for
-    the motion as it is. uneven: there is more to stand on than the floor, so that the height of
-    feet says nothing.
+    cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. uneven: there is
+    more to stand on than the floor, so that the height of feet says nothing.
     """
-    if reference is None:
-        trajectory = character.trajectory(motion)
-    else:
-        trajectory = reference.cleaned.start(len(motion))
+    trajectory = clean(character, character.trajectory(motion), cleaning)
     pops = faults.find_pops(character, trajectory)
     sound = despike(character, trajectory, pops)
     meets = faults.meet_ground(character, trajectory, sound)
@@ -163,6 +161,7 @@ def check(character, motion, reference=None, uneven=False):
         recommend=recommend,
         why=why,
         verdict=_verdict(findings, recommend, why),
+        cleaning=tuple(cleaning),
     )
 
 

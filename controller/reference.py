@@ -44,9 +44,8 @@ class Reference:
 
     steps_per_sample: control steps from one sample to the next. start: root position, frame,
     velocity and angular velocity; lowest: sole corner [m] of that pose. raw: Pose as the animation
-    has it (of a looped clip: cleaned). cleaned: Trajectory after cleaning, smooth: Pose of that
-    after the low-pass; everything below also has the feet planted. stance: (F,) states at the
-    samples. Over the K steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3) centre of
+    has it (of a looped clip: cleaned). smooth: Pose after cleaning and the low-pass; everything
+    below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3) centre of
     mass, its velocity, angular momentum about it; wrench (K, 6) force and torque on the body that
     the motion itself takes, weight included; accelerations (K, 6 + dofs) of the pelvis, angular
     and linear in the world, and of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support;
@@ -59,7 +58,6 @@ class Reference:
     start: tuple
     lowest: float
     raw: Pose
-    cleaned: Trajectory
     smooth: Pose
     stance: np.ndarray
     angles: np.ndarray
@@ -188,7 +186,6 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
         start=(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
         lowest=float(character.sole_corners(joints[:1], frames[:1])[..., 2].min()),
         raw=raw,
-        cleaned=cleaned,
         smooth=smooth_pose,
         stance=stance,
         angles=angles,

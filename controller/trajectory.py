@@ -45,10 +45,6 @@ class Trajectory:
         smooth = Trajectory(self.rate, values[:, :3], rotation, values[:, 7:])
         return smooth, slopes[:, :3], angular, slopes[:, 7:]
 
-    def start(self, count):
-        """The first `count` samples."""
-        return Trajectory(self.rate, self.root[:count], self.rotation[:count], self.angles[:count])
-
     def looped(self, duration, travel):
         """Repeat the trajectory until it lasts `duration` [s].
 
@@ -59,7 +55,10 @@ class Trajectory:
         """
         count = round(duration * self.rate) + 1
         if len(self) >= count:
-            return self.start(count), count
+            cut = Trajectory(
+                self.rate, self.root[:count], self.rotation[:count], self.angles[:count]
+            )
+            return cut, count
         bridge = self._bridge(travel)
         period = len(self) + len(bridge)
         rounds = -(-count // period)
