@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from ..controller import BALANCE_MODES
+from ..controller.cleaning import CLEANING
 from . import morphology, presets
 from .shot import ShotOptions
 
@@ -34,6 +35,13 @@ def shot_arguments():
     )
     add("--rate", type=positive, default=300.0, metavar="HZ", help="of the control [Hz] (300)")
     add("--mass", type=positive, metavar="KG", help="of the body [kg] (from its height)")
+    add(
+        "--clean",
+        type=cleaning,
+        default=(),
+        metavar="NAMES",
+        help=f"mend the animation first: {', '.join(CLEANING)}, or some of them (nothing)",
+    )
     morphology.add_arguments(parser)
     add("--report", type=Path, metavar="FILE", help="write a report as JSON")
     add("--overwrite", action="store_true", help="replace files that exist")
@@ -52,6 +60,7 @@ def shot_options(options, gains, **more):
         balance=options.balance,
         rate=options.rate,
         mass=options.mass,
+        cleaning=options.clean,
         morphology=morphology.chosen(options),
         **more,
     )
@@ -107,6 +116,16 @@ def frames(text):
     if not match:
         raise argparse.ArgumentTypeError(f"'{text}' is not a range of frames such as 1:120")
     return tuple(float(value) for value in match.groups() if value is not None)
+
+
+def cleaning(text):
+    """'despike,ground' -> tuple of names of CLEANING, each once, in their order."""
+    names = {name.strip() for name in text.split(",")}
+    for name in sorted(names - set(CLEANING)):
+        raise argparse.ArgumentTypeError(
+            f"'{name}' is no cleaning: name some of {', '.join(CLEANING)}"
+        )
+    return tuple(name for name in CLEANING if name in names)
 
 
 def seconds(text):

@@ -25,6 +25,7 @@ from .command_arguments import (
     shot_options,
     whole,
 )
+from .command_check import add_check_arguments, check_lines, plot_target, write_plot
 from .command_files import (
     check_target,
     is_compressed,
@@ -117,14 +118,18 @@ def _simulate(options):
 def _inspect(options):
     """`poise inspect`: tell what would be simulated; the exit status."""
     source = open_shot(options.file)
-    report_path = report_target(options, source)
+    plot = plot_target(options, source)
+    report_path = report_target(options, source, plot)
     shot = _shot(options)
     follow("reading", shot.read())
-    shot.prepare()
+    shot.embody()
     inspection = {"file": str(source), **shot.inspection()}
+    if plot:
+        write_plot(shot.check(), plot)
     if report_path:
         write_json(report_path, inspection)
-    print("\n".join(_lines_of_inspection(inspection)), flush=True)
+    lines = *_lines_of_inspection(inspection), *check_lines(inspection["check"])
+    print("\n".join(lines), flush=True)
     return DONE
 
 
@@ -155,9 +160,9 @@ def _parser(program):
         ),
         (
             "inspect",
-            _add_simulation_arguments,
+            _add_inspect_arguments,
             _inspect,
-            "tell what would be simulated: rig map, body, stance, ground",
+            "tell what would be simulated: rig map, body, stance, ground, and what the clip asks",
         ),
         (
             "optimize",
@@ -184,6 +189,12 @@ def _add_simulation_arguments(parser):
     add("--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)")
     add("--noise", type=not_negative, default=0.0, metavar="NM", help="of the motors [N m] (0)")
     add("--seed", type=int, default=0, help="of the motor noise (0)")
+
+
+def _add_inspect_arguments(parser):
+    """The arguments of `inspect`."""
+    _add_simulation_arguments(parser)
+    add_check_arguments(parser)
 
 
 def _add_performance_arguments(parser):

@@ -23,7 +23,7 @@ import bpy
 import numpy as np
 
 from .. import controller
-from ..controller import world
+from ..controller import clip_check, world
 from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
@@ -115,6 +115,7 @@ class ShotOptions:
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     recovery_steps: whether the body may set a foot elsewhere to keep its balance.
+    cleaning: names of controller.cleaning.CLEANING, what to mend of the animation before.
     keys: how the result is written.
     """
 
@@ -133,6 +134,7 @@ class ShotOptions:
     weights: WeightOptions | None = None
     pushes: PushOptions | None = None
     recovery_steps: bool = True
+    cleaning: tuple[str, ...] = ()
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
@@ -170,8 +172,9 @@ class Shot:
 
     reading: addon.reference.Reading, after `read`.
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
-    character, simulation: of controller, after `prepare` (which `simulate` calls). reshaping: of
-        controller.morphology, None if the body has the armature's proportions.
+    character, motion: of controller, what performs and what it performs, after `embody`, which
+        `prepare` calls. reshaping: of controller.morphology, None if the body has the armature's
+        proportions. simulation: of controller, after `prepare` (which `simulate` calls).
     choice: addon.method.Choice of how to perform, None if there was nothing to choose.
     rectified: controller.rectification.Rectification while it goes on, then its RectifyOutcome;
         None where balance alone performs. target: Trajectory of the corrected reference, then.
@@ -190,7 +193,7 @@ class Shot:
         self.reading = None
         self.objects = {}
         self._pushes = ()
-        self.character = None
+        self.character = self.motion = None
         self.reshaping = None
         self.gains = None
         self.simulation = None
@@ -241,24 +244,37 @@ class Shot:
         self.objects = yield from objects.collecting(self.scene, self.reading)
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
 
-    def prepare(self):
-        """Build the body and its simulation from what was read. Raises PoiseError."""
+    def embody(self):
+        """Measure the body from what was read. Raises PoiseError."""
         options, motion = self.options, self.reading.motion
-        self.rectified = None
         floor = stands_at(self.objects.get("colliders", ()), motion)
-        self.character = body = controller.Character.from_motion(motion, options.mass, floor)
+        self.character = controller.Character.from_motion(motion, options.mass, floor)
         self.reshaping = None
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
             self.reshaping = Reshaping(self.character, motion, options.morphology)
             self.character, motion = self.reshaping.character, self.reshaping.motion
+        self.motion = motion
         self.gains = self._gains()
+
+    def check(self):
+        """What the clip asks of the body, cleaned as it is to be, after `embody` -> ClipCheck."""
+        uneven = bool(self.objects.get("colliders"))
+        return clip_check.check(self.character, self.motion, self.options.cleaning, uneven)
+
+    def prepare(self):
+        """Build the body and its simulation from what was read. Raises PoiseError."""
+        options = self.options
+        self.rectified = None
+        self.embody()
+        body = self.character.actor or self.character
         settings = controller.Settings(
             rate=options.rate,
             balance=self.gains.balance,
             noise=options.noise,
             seed=options.seed,
             recovery_steps=options.recovery_steps,
+            cleaning=options.cleaning,
         )
         scenario = controller.Scenario(
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
@@ -266,7 +282,7 @@ class Shot:
             weights=weights.collect(self.scene, self.reading, self.character, options.weights),
         )
         self.simulation = controller.Simulation(
-            self.character, motion, self.gains, settings, scenario=scenario
+            self.character, self.motion, self.gains, settings, scenario=scenario
         )
 
     def _gains(self):
@@ -299,6 +315,7 @@ class Shot:
             noise=NOISE,
             duration=duration,
             maxima=dict(maxima or MAXIMA),
+            cleaning=self.options.cleaning,
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
         return Problem(
@@ -366,7 +383,7 @@ class Shot:
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
-        reading, motion, character = self.reading, self.simulation.motion, self.character
+        reading, motion, character = self.reading, self.motion, self.character
         return {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -377,6 +394,7 @@ class Shot:
             "body": self._body(),
             "segment_masses": _plain(character.segment_masses),
             "stance": _plain(character.stance_summary(motion)),
+            "check": _plain(self.check().as_dict()),
             "versions": versions(),
             "units": units("range", "fps", "mass", "height", "ground", "metres_per_unit")
             | {"segment_masses": "kg", "stance": "share"},
@@ -415,6 +433,7 @@ class Shot:
             "balance": self.gains.balance,
             "noise": options.noise,
             "seed": options.seed,
+            "cleaning": list(options.cleaning),
             "keys": asdict(options.keys),
             "versions": versions(),
             "units": UNITS,

@@ -45,11 +45,12 @@ class Reference:
     steps_per_sample: control steps from one sample to the next. start: root position, frame,
     velocity and angular velocity; lowest: sole corner [m] of that pose. raw: Pose as the animation
     has it (of a looped clip: cleaned). smooth: Pose after cleaning and the low-pass; everything
-    below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3) centre of
-    mass, its velocity, angular momentum about it; wrench (K, 6) force and torque on the body that
-    the motion itself takes, weight included; accelerations (K, 6 + dofs) of the pelvis, angular
-    and linear in the world, and of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support;
-    support (K,) stance; load (K, 2) share that each foot may carry, ramped around every step.
+    below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI
+    units: angles, speeds (K, dofs); goals (K, 3, 3) centre of mass, its velocity, angular momentum
+    about it; wrench (K, 6) force and torque on the body that the motion itself takes, weight
+    included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and of the
+    joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2) share
+    that each foot may carry, ramped around every step.
     """
 
     rate: float
