@@ -8,13 +8,18 @@ Messages and progress go to standard error, because PyBullet writes to standard 
 
 import argparse
 import signal
-import time
 from pathlib import Path
 
 import bpy
 
 from ..controller.exceptions import PoiseError
-from . import command_optimize, command_pushes, command_robustness, command_weights
+from . import (
+    command_optimize,
+    command_pushes,
+    command_rectify,
+    command_robustness,
+    command_weights,
+)
 from .bake import BakeOptions
 from .command_arguments import (
     count,
@@ -76,19 +81,21 @@ def _run_in_blender(arguments):
 
 def _bake(options):
     """`poise bake`: simulate, write the .blend and the report; the exit status."""
+    command_rectify.check(options)
     source = open_shot(options.file)
     output = source if options.in_place and source else target(options, source, "_poise.blend")
     if output == source and not options.in_place:
         options.usage_error("--output is the shot itself: say --in-place")
     compressed = source is not None and is_compressed(source)
-    report_path = report_target(options, source, output)
+    checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
+    report_path = report_target(options, source, output, checkpoint)
     check_target(output, options.overwrite or options.in_place)
 
     shot = _shot(options)
     follow("reading", shot.read())
     shot.prepare()
-    _perform(shot)
-    shot.bake()
+    command_rectify.perform(options, shot, checkpoint)
+    shot.bake_target() if options.target_only else shot.bake()
     follow("measuring", shot.measure())
 
     report = {"file": str(output), **shot.report()}
@@ -96,21 +103,24 @@ def _bake(options):
         save(temporary, compressed)
         if report_path:
             write_json(report_path, report)
+    command_rectify.conclude(shot, checkpoint)
     _tell_result(report)
     return DONE if report["success"] else MISSED
 
 
 def _simulate(options):
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
+    command_rectify.check(options)
     source = open_shot(options.file)
     report_path = report_target(options, source)
     shot = _shot(options)
     follow("reading", shot.read())
     shot.prepare()
-    _perform(shot)
+    command_rectify.perform(options, shot, options.checkpoint)
     report = {"file": str(source), **shot.report()}
     if report_path:
         write_json(report_path, report)
+    command_rectify.conclude(shot, options.checkpoint)
     _tell_figures(report)
     return DONE if report["success"] else MISSED
 
@@ -188,7 +198,7 @@ def _add_simulation_arguments(parser):
     add = parser.add_argument
     add("--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)")
     add("--noise", type=not_negative, default=0.0, metavar="NM", help="of the motors [N m] (0)")
-    add("--seed", type=int, default=0, help="of the motor noise (0)")
+    add("--seed", type=int, default=0, help="of all that is random (0)")
 
 
 def _add_inspect_arguments(parser):
@@ -202,6 +212,7 @@ def _add_performance_arguments(parser):
     _add_simulation_arguments(parser)
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
+    command_rectify.add_arguments(parser)
 
 
 def _add_bake_arguments(parser):
@@ -235,6 +246,11 @@ def _add_bake_arguments(parser):
             metavar="N",
             help=f"frames over which the {end} blends with the source (0)",
         )
+    add(
+        "--target-only",
+        action="store_true",
+        help="bake the rectified action without any physics: its kinematic correction only",
+    )
     add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_poise.blend)")
@@ -269,19 +285,6 @@ def _shot(options):
 
 
 # --- What is told -------------------------------------------------------------------------------
-
-
-def _perform(shot):
-    """Simulate with progress and real-time factor."""
-    motion = shot.reading.motion
-    last = len(motion) - 1
-    started = time.perf_counter()
-
-    def factor(share):
-        seconds = time.perf_counter() - started
-        return f", {share * motion.duration / seconds:.1f} times real time" if seconds else ""
-
-    follow("simulating", (sample / last for sample in shot.simulate()), factor)
 
 
 def _tell_result(report):

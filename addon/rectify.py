@@ -16,7 +16,7 @@ from ..controller.rectification import RectifySettings
 from ..controller.rotations import quaternion_from_matrix
 from ..controller.scenario import Scenario
 from ..controller.trial import Problem
-from . import bake, bake_target, checkpoints, compat
+from . import bake_target, checkpoints, compat
 
 #: What a second of motion costs, about [CPU s].
 COSTS = {"draft": 10, "normal": 20, "fine": 40}
@@ -171,11 +171,8 @@ def _first_event(scenario, duration):
 # --- The target as an action of its own ----------------------------------------------------------
 
 
-def bake_target_of(shot, keys):
-    """Bake the corrected animation, without any physics, beside the source -> BakeResult.
-
-    It ends where the rectified motion does. keys: BakeOptions. Raises BakeError.
-    """
+def target_recording(shot):
+    """A Recording of the corrected animation, without any physics, as far as it was rectified."""
     character, simulation = shot.character, shot.simulation
     joints, frames = character.pose(shot.target)
     centres = joints + np.einsum("fsij,sj->fsi", frames, character.centres)
@@ -186,15 +183,7 @@ def bake_target_of(shot, keys):
     idle = np.zeros(character.dofs)
     for sample in range(len(shot.recording)):
         posed.add(sample, centres[sample], turns[sample], nothing, None, 0.0, idle)
-    return bake.bake(
-        shot.scene,
-        shot.reading,
-        posed.rotation_deltas(),
-        posed.root_displacement(),
-        keys,
-        shot.reshaping,
-        kind="target",
-    )
+    return posed
 
 
 # --- In words ------------------------------------------------------------------------------------
@@ -205,7 +194,7 @@ def outcome_words(outcome, duration):
     reached = f"{outcome.reached:.2f} of {duration:.2f} s"
     return {
         "done": f"Rectified: {duration:.2f} s",
-        "budget": f"The budget was over at {reached}",
+        "budget": f"The budget was over at {reached}: give it more time, and resume",
         "stopped": f"Stopped at {reached}",
         "stuck": f"Found no way on at {reached}",
     }[outcome.ended]

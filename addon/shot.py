@@ -24,7 +24,7 @@ import numpy as np
 
 from .. import controller
 from ..controller import clip_check, world
-from ..controller.exceptions import GainsError, MotionError, RigError, SimulationError
+from ..controller.exceptions import BakeError, GainsError, MotionError, RigError, SimulationError
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
 from ..controller.solids import stands_at
@@ -37,6 +37,7 @@ from . import (
     compat,
     objects,
     pushes,
+    rectify,
     reference,
     rig,
     weights,
@@ -52,6 +53,9 @@ MAX_EXTENT = 1e4
 #: Unit of every figure in a report, by its key; shares and ratios have none.
 UNITS = {
     "fell_at": "s",
+    "reached": "s",
+    "cpu": "s",
+    "wall": "s",
     "fell_frame": "frame",
     "frames": "frame",
     "range": "frame",
@@ -347,8 +351,27 @@ class Shot:
                 f"'{self.armature.name}' falls at once, at frame {self.reading.motion.frame(0):g}: "
                 "nothing can be baked; start from a frame in which it stands."
             )
-        started = time.perf_counter()
         planned = bake_objects.plan(self.scene, self.reading, recording)
+        self._write(recording, "simulation")
+        self.baked_objects = bake_objects.bake_things(self.scene, self.reading, planned)
+        return self.baked
+
+    def bake_target(self):
+        """Write the rectified animation without any physics to an action of its own -> BakeResult.
+
+        It ends where the rectified motion does. Raises BakeError.
+        """
+        if self.rectified is None:
+            raise BakeError(
+                f"'{self.armature.name}' was not rectified, so there is no correction to bake: "
+                "rectify it first."
+            )
+        self._write(rectify.target_recording(self), "target")
+        self.baked_objects = []
+        return self.baked
+
+    def _write(self, recording, kind):
+        started = time.perf_counter()
         self.baked = bake.bake(
             self.scene,
             self.reading,
@@ -356,10 +379,10 @@ class Shot:
             recording.root_displacement(),
             self.options.keys,
             self.reshaping,
+            kind,
         )
-        self.baked_objects = bake_objects.bake_things(self.scene, self.reading, planned)
+        self.measures = {}  # until it is read back
         self._seconds["writing"] = time.perf_counter() - started
-        return self.baked
 
     def measure(self):
         """Read the bake back through Blender and compare; yields progress from 0 to 1."""

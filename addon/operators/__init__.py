@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The operators. What they do is elsewhere: here it is started, shown, stopped and reported."""
 
-from .bake import POISE_OT_bake, POISE_OT_discard, POISE_OT_show
+from .bake import POISE_OT_bake, POISE_OT_bake_target, POISE_OT_discard, POISE_OT_show
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .optimize import POISE_OT_keep_best, POISE_OT_optimize, POISE_OT_preview_best
 from .pushes import (
@@ -13,7 +13,6 @@ from .pushes import (
     POISE_OT_remove_push,
 )
 from .rectify import (
-    POISE_OT_bake_target,
     POISE_OT_discard_rectified,
     POISE_OT_forget_rectification,
     POISE_OT_keep_rectified,

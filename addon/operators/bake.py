@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bake the simulation, compare it with its source, discard it."""
+"""Bake the simulation or the corrected animation, compare it with its source, discard it."""
 
 from dataclasses import replace
 
@@ -23,21 +23,29 @@ def poll_simulated(cls, context):
     return True
 
 
-class POISE_OT_bake(JobOperator, bpy.types.Operator):
-    """Write the simulation to keys, and compare them with the source."""
+def poll_rectified(cls, context):
+    """Whether the chosen armature has a rectified result and nothing runs."""
+    if not poll_idle(cls, context):
+        return False
+    armature, _ = chosen_armature(context)
+    shot = session.result_of(context.scene, armature).shot
+    if shot is None or shot.rectified is None:
+        cls.poll_message_set(f"'{armature.name}' has no rectified result: press Rectify first")
+        return False
+    return True
 
-    bl_idname = "poise.bake"
-    bl_label = "Bake"
-    bl_description = (
-        "Write the simulated motion to a new action of the armature, in place of an earlier bake. "
-        "The source action is kept"
-    )
+
+class _BakeOperator(JobOperator):
+    """Write keys, and compare them with the source. Children define `write(shot)`."""
+
     bl_options = {"REGISTER", "UNDO"}
+
+    stopped = "Baked; the comparison with the source was stopped"
 
     @classmethod
     def poll(cls, context):
-        """Needs a simulation, and an armature whose action can be changed."""
-        if not poll_simulated(cls, context):
+        """Needs something to bake, and an armature whose action can be changed."""
+        if not cls.poll_result(cls, context):
             return False
         armature, _ = chosen_armature(context)
         if armature.mode == "EDIT":
@@ -49,7 +57,7 @@ class POISE_OT_bake(JobOperator, bpy.types.Operator):
         """Bake at once, which is quick; the comparison is the job."""
         shot = session.result_of(context.scene, armature).shot
         shot.options = replace(shot.options, keys=bake_options(context.scene.poise))
-        shot.bake()
+        self.write(shot)
         return MeasureJob(shot)
 
     def _stop(self, context):
@@ -57,14 +65,46 @@ class POISE_OT_bake(JobOperator, bpy.types.Operator):
         super()._stop(context)
         return {"FINISHED"}
 
-    stopped = "Baked; the comparison with the source was stopped"
-
     def finished(self):
         """Report the outcome."""
         baked = self._job.shot.baked
         count = len(self._job.shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
         self.report({"INFO"}, f"Baked {baked.keys} keys to '{baked.action}'{also}")
+
+
+class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
+    """Write the simulation to keys, and compare them with the source."""
+
+    bl_idname = "poise.bake"
+    bl_label = "Bake"
+    bl_description = (
+        "Write the simulated motion to a new action of the armature, in place of an earlier bake. "
+        "The source action is kept"
+    )
+
+    poll_result = staticmethod(poll_simulated)
+
+    def write(self, shot):
+        """The simulation."""
+        shot.bake()
+
+
+class POISE_OT_bake_target(_BakeOperator, bpy.types.Operator):
+    """Write the corrected animation to keys, without physics."""
+
+    bl_idname = "poise.bake_target"
+    bl_label = "Kinematic Correction Only"
+    bl_description = (
+        "Write the animation with the changes that were found, but without any physics, to an "
+        "action of its own. The source and a bake of the simulation are kept"
+    )
+
+    poll_result = staticmethod(poll_rectified)
+
+    def write(self, shot):
+        """The corrected animation."""
+        shot.bake_target()
 
 
 class POISE_OT_show(bpy.types.Operator):

@@ -13,7 +13,6 @@ from ...controller.workers import WorkerPool
 from .. import checkpoints, method, rectify, session
 from ..locks import claimed
 from ..properties import (
-    bake_options,
     chosen_armature,
     redraw,
     redraw_sidebars,
@@ -22,6 +21,7 @@ from ..properties import (
 )
 from ..shot import Shot
 from ..tuning import clock
+from .bake import poll_rectified
 from .job import Job, SimulateJob, in_background, reading_stages, simulating
 from .modal import JobOperator, poll_animated, poll_idle
 
@@ -326,43 +326,6 @@ class POISE_OT_push_here(PerformOperator, bpy.types.Operator):
         return RectifyJob(scene, options, workers, earlier=earlier, frame=frame)
 
 
-class POISE_OT_bake_target(bpy.types.Operator):
-    """Bake the corrected animation without physics."""
-
-    bl_idname = "poise.bake_target"
-    bl_label = "Kinematic Correction Only"
-    bl_description = (
-        "Write the animation with the changes that were found, but without any physics, to an "
-        "action of its own. The source and a bake of the simulation are kept"
-    )
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context):
-        """Needs a rectified result, and an armature whose action can be changed."""
-        if not poll_rectified(cls, context):
-            return False
-        armature, _ = chosen_armature(context)
-        if armature.mode == "EDIT":
-            cls.poll_message_set(f"'{armature.name}' is in Edit Mode: leave it first")
-            return False
-        return True
-
-    def execute(self, context):
-        """Bake it, which is quick."""
-        armature, _ = chosen_armature(context)
-        shot = session.result_of(context.scene, armature).shot
-        try:
-            baked = rectify.bake_target_of(shot, bake_options(context.scene.poise))
-        except PoiseError as error:
-            session.complain(context.scene.name, armature.name, str(error))
-            self.report({"ERROR"}, str(error))
-            return {"CANCELLED"}
-        redraw()
-        self.report({"INFO"}, f"Baked {baked.keys} keys to '{baked.action}'")
-        return {"FINISHED"}
-
-
 class POISE_OT_forget_rectification(bpy.types.Operator):
     """Remove what is kept of unfinished searches."""
 
@@ -386,18 +349,6 @@ class POISE_OT_forget_rectification(bpy.types.Operator):
         rectify.forget(context.scene, chosen_armature(context)[0])
         redraw()
         return {"FINISHED"}
-
-
-def poll_rectified(cls, context):
-    """Whether the chosen armature has a rectified result and nothing runs."""
-    if not poll_idle(cls, context):
-        return False
-    armature, _ = chosen_armature(context)
-    shot = session.result_of(context.scene, armature).shot
-    if shot is None or shot.rectified is None:
-        cls.poll_message_set(f"'{armature.name}' has no rectified result: press Rectify first")
-        return False
-    return True
 
 
 class _AtWork:
