@@ -74,9 +74,16 @@ def read(name):
 
 def captured(name):
     """The Motion of a captured clip. Raises ModuleNotFoundError without the bpy module."""
-    import bpy
-
     from ..addon import reference
+
+    scene = load(name)
+    return reference.read(scene, scene.objects[0]).motion
+
+
+def load(name):
+    """An otherwise empty scene with the armature of a captured clip. Raises ModuleNotFoundError
+    without the bpy module."""
+    import bpy
 
     clip = next(clip for clip in _table() if clip.name == name)
     axes = {"axis_up": "Z", "axis_forward": "Y"} if clip.up == "Z" else {}
@@ -85,7 +92,7 @@ def captured(name):
     scene.render.fps = clip.fps
     with contextlib.redirect_stdout(io.StringIO()):  # the importer talks
         bpy.ops.import_anim.bvh(filepath=str(clip.path), global_scale=clip.scale, **axes)
-    return reference.read(scene, bpy.context.object).motion
+    return scene
 
 
 def _table():
