@@ -63,6 +63,8 @@ def unregister():
 
 def _classes():
     from . import (
+        clip_check,
+        clip_check_panel,
         gains,
         gains_panel,
         morphology,
@@ -92,6 +94,7 @@ def _classes():
         *rectify.CLASSES,
         *tuning.CLASSES,
         *robustness.CLASSES,
+        *clip_check.CLASSES,
         *objects.CLASSES,
         *morphology.CLASSES,
         *overlay_settings.CLASSES,
@@ -99,6 +102,7 @@ def _classes():
         *properties.CLASSES,
         *operators.CLASSES,
         *panels.CLASSES,
+        *clip_check_panel.CLASSES,
         *overlay_panel.CLASSES,
         *gains_panel.CLASSES,
         *rectify_panel.CLASSES,

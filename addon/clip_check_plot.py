@@ -5,6 +5,8 @@ A strip for each measure, the part beyond its limit filled; below them, when the
 go through all strips as bands.
 """
 
+import itertools
+
 import numpy as np
 
 from ..controller.clip_check import LIMITS, MEASURES
@@ -12,9 +14,8 @@ from ..controller.stance import LEFT, RIGHT
 from .limit_plot import _ON_PAPER, SIZE, _lines, _paper, _write
 from .tuning_plot import _between, _blend, _icon, colours
 
-#: Strips from the top, and lines of text that each is high in a panel.
+#: Strips from the top.
 STRIPS = tuple(MEASURES)
-ROWS = 2
 _FLOOR = 0.7  # of a strip, for the bars of the feet
 #: A strip ends at this many times its limit, however far beyond the clip goes.
 _TOP = 2.5
@@ -22,10 +23,10 @@ _FRAMES = [f * 10**i for i in range(6) for f in (1, 2, 5)]
 _MARKS = 8  # frame numbers at most
 
 
-def panel_icon(context, found):
-    """The strips alone as an icon for `template_icon(scale=panel_rows())`."""
+def panel_icon(context, found, rows):
+    """The strips alone as an icon for `template_icon(scale=rows)`, in the theme's colours."""
     palette = colours(context)
-    size = max(32, round(panel_rows() * 20 * context.preferences.system.ui_scale))
+    size = max(32, round(rows * 20 * context.preferences.system.ui_scale))
 
     def draw():
         result = _paper(size, palette)
@@ -36,16 +37,11 @@ def panel_icon(context, found):
     return _icon("check", facts, draw)
 
 
-def panel_rows():
-    """Lines of text that the picture in a panel is high."""
-    return round(ROWS * (len(STRIPS) + _FLOOR))
-
-
 def picture(found):
     """(SIZE, SIZE, 4) with title, labels and frame numbers, from the bottom up."""
     palette = _ON_PAPER
     result = _paper(SIZE, palette)
-    left, bottom, width, height = box = (0.055 * SIZE, 0.075 * SIZE, 0.91 * SIZE, 0.80 * SIZE)
+    left, bottom, width, _ = box = (0.055 * SIZE, 0.075 * SIZE, 0.91 * SIZE, 0.80 * SIZE)
     places = strips(result, found, palette, box)
     for name, (low, high) in zip(STRIPS, places, strict=False):
         label, unit = MEASURES[name]
@@ -64,7 +60,9 @@ def picture(found):
         _write(result, f"{frame:g}", (x, bottom - 24), 20, palette.mean, "CENTER")
     _write(result, "frame", (left + width / 2, bottom - 56), 20, palette.mean, "CENTER")
     _write(result, found.clip, (left, SIZE - 58), 40, palette.text, "LEFT")
-    _write(result, _shortened(found.verdict), (left, SIZE - 98), 24, palette.mean, "LEFT")
+    _write(result, _shortened(found.verdict), (left, SIZE - 98), 24, palette.text, "LEFT")
+    legend = "orange: beyond the limit; red: what no body can do"
+    _write(result, legend, (left, SIZE - 132), 18, palette.mean, "LEFT")
     return result
 
 
@@ -77,8 +75,8 @@ def scale_of(found, name):
     limits = np.atleast_1d(LIMITS[name]).astype(float)
     values = found.measures[name]
     values = values[np.isfinite(values)]
-    most = max(1.25 * limits.max(), min(values.max(initial=0.0), _TOP * limits.max()))
-    least = min(0.0, 1.5 * limits.min()) if len(limits) > 1 else 0.0
+    most = max(1.6 * limits.max(), min(values.max(initial=0.0), _TOP * limits.max()))
+    least = min(0.0, 1.3 * limits.min()) if len(limits) > 1 else 0.0
     return least, most
 
 
@@ -162,9 +160,7 @@ def _columns(x, values):
         return x, values
     at = np.linspace(0, len(x), count + 1).astype(int)
     sizes = np.nan_to_num(np.abs(values), nan=-1.0)
-    worst = [
-        start + int(np.argmax(sizes[start:stop])) for start, stop in zip(at, at[1:], strict=False)
-    ]
+    worst = [start + int(np.argmax(sizes[start:stop])) for start, stop in itertools.pairwise(at)]
     return x[worst], values[worst]
 
 

@@ -94,9 +94,12 @@ def png(pixels):
 
 def as_image(outcome):
     """The picture as an Image data-block; one of the same clip is replaced."""
-    name = f"Poise limit {outcome.clip}"
+    return image_of(f"Poise limit {outcome.clip}", picture(outcome))
+
+
+def image_of(name, pixels):
+    """A picture (SIZE, SIZE, 4) as the Image data-block of that name."""
     image = bpy.data.images.get(name) or bpy.data.images.new(name, SIZE, SIZE)
-    pixels = picture(outcome)
     if tuple(image.size) != (SIZE, SIZE):  # somebody has scaled it
         image.scale(SIZE, SIZE)
     image.pixels.foreach_set(pixels.astype(np.float32).ravel())

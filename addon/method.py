@@ -6,7 +6,6 @@ A rectified performance takes minutes, so it is chosen only where nothing quicke
 
 from dataclasses import dataclass, replace
 
-from ..controller.clip_check import check
 from ..controller.exceptions import GainsError
 from . import presets
 
@@ -38,12 +37,7 @@ def choose(shot):
     Nothing of Blender's data is touched. Raises PoiseError.
     """
     simulation = shot.simulation
-    found = check(
-        shot.character,
-        simulation.motion,
-        simulation.settings.cleaning,
-        uneven=bool(simulation.scenario.colliders),
-    )
+    found = shot.check()
     verdict = f"{found.verdict}."
     if found.recommend == "balance":
         return Choice("balance", verdict)

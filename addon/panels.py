@@ -196,7 +196,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         sub.active = settings.noise > 0 or job is not None
         sub.prop(settings, "seed")
         column.prop(settings, "recovery_steps")
-        if job is None or job.tunes or job.finds_limit:
+        if job is None or job.tunes or job.finds_limit or job.checks:
             row = layout.row()
             row.scale_y = 1.5
             row.operator(POISE_OT_simulate.bl_idname, icon="PLAY")

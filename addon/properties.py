@@ -20,6 +20,7 @@ from bpy.props import (
 
 from . import (
     bake,
+    clip_check,
     compat,
     gains,
     morphology,
@@ -225,6 +226,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     pushes: PointerProperty(
         name="Pushes", description="What pushes the character", type=pushes.POISE_PG_pushes
     )
+    clip_check: PointerProperty(
+        name="Clip Check",
+        description="What is mended of the animation before it is simulated",
+        type=clip_check.POISE_PG_clip_check,
+    )
     objects: PointerProperty(
         name="Objects",
         description="How objects and the body meet",
@@ -384,6 +390,7 @@ def shot_options(context, armature):
         noise=settings.noise,
         seed=settings.seed,
         recovery_steps=settings.recovery_steps,
+        cleaning=clip_check.cleaning_of(settings.clip_check),
     )
 
 

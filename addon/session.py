@@ -21,12 +21,14 @@ class Result:
     error: why the last attempt failed, in a sentence; empty if it did not.
     outcome: optimization.Outcome of the last search for gains, None if there was none.
     limit: robustness.Outcome of the last measurement of its limit, None if there was none.
+    check: clip_check.ClipCheck of the last look at its clip, None if there was none.
     """
 
     shot: object = None
     error: str = ""
     outcome: object = None
     limit: object = None
+    check: object = None
 
     @property
     def recording(self):
@@ -61,7 +63,8 @@ def results_in(scene):
 def keep(scene_name, armature_name, shot):
     """Remember a shot as the result of its armature."""
     known = _results.get((scene_name, armature_name)) or Result()
-    _results[scene_name, armature_name] = Result(shot, outcome=known.outcome, limit=known.limit)
+    check = shot.checked or known.check
+    _results[scene_name, armature_name] = Result(shot, "", known.outcome, known.limit, check)
 
 
 def keep_outcome(scene_name, armature_name, outcome):
@@ -74,6 +77,12 @@ def keep_limit(scene_name, armature_name, limit):
     """Remember what was measured of robustness; all else stays."""
     result = _results.setdefault((scene_name, armature_name), Result())
     result.limit, result.error = limit, ""
+
+
+def keep_check(scene_name, armature_name, check):
+    """Remember what a look at the clip came to; all else stays."""
+    result = _results.setdefault((scene_name, armature_name), Result())
+    result.check, result.error = check, ""
 
 
 def complain(scene_name, armature_name, message):

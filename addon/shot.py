@@ -179,6 +179,7 @@ class Shot:
     character, motion: of controller, what performs and what it performs, after `embody`, which
         `prepare` calls. reshaping: of controller.morphology, None if the body has the armature's
         proportions. simulation: of controller, after `prepare` (which `simulate` calls).
+    checked: controller.clip_check.ClipCheck, after `check`.
     choice: addon.method.Choice of how to perform, None if there was nothing to choose.
     rectified: controller.rectification.Rectification while it goes on, then its RectifyOutcome;
         None where balance alone performs. target: Trajectory of the corrected reference, then.
@@ -197,7 +198,7 @@ class Shot:
         self.reading = None
         self.objects = {}
         self._pushes = ()
-        self.character = self.motion = None
+        self.character = self.motion = self.checked = None
         self.reshaping = None
         self.gains = None
         self.simulation = None
@@ -258,13 +259,16 @@ class Shot:
             bake_proportions.check(self.armature, self.reading.rig_map)
             self.reshaping = Reshaping(self.character, motion, options.morphology)
             self.character, motion = self.reshaping.character, self.reshaping.motion
-        self.motion = motion
+        self.motion, self.checked = motion, None
         self.gains = self._gains()
 
     def check(self):
         """What the clip asks of the body, cleaned as it is to be, after `embody` -> ClipCheck."""
-        uneven = bool(self.objects.get("colliders"))
-        return clip_check.check(self.character, self.motion, self.options.cleaning, uneven)
+        if self.checked is None:
+            uneven = bool(self.objects.get("colliders"))
+            cleaning = self.options.cleaning
+            self.checked = clip_check.check(self.character, self.motion, cleaning, uneven)
+        return self.checked
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""

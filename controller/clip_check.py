@@ -139,7 +139,7 @@ def check(character, motion, cleaning=(), uneven=False):
     pops = faults.find_pops(character, trajectory)
     sound = despike(character, trajectory, pops)
     meets = faults.meet_ground(character, trajectory, sound)
-    measures, change, outside = _measures(character, trajectory.rate, sound, meets)
+    measures, change, outside = _measures(character, trajectory, sound, meets)
     words = _Words(motion, pops, meets, measures, faults.size_of(character))
     findings = [*words.pops(), *words.speeds()]
     if not uneven:
@@ -168,8 +168,9 @@ def check(character, motion, cleaning=(), uneven=False):
 # --- Measures ------------------------------------------------------------------------------------
 
 
-def _measures(character, rate, sound, meets):
+def _measures(character, trajectory, sound, meets):
     """{name: (F,)} measures; stance changes in the time T; share of zero-moment points outside."""
+    rate = trajectory.rate
     cutoff = _CUTOFFS[meets.in_place]
     target = physical(character, sound, meets.contacts, cutoff) if meets.in_place else sound
     target, *_ = target.smoothed(cutoff)
@@ -183,7 +184,7 @@ def _measures(character, rate, sound, meets):
     upward = GRAVITY + dynamics.acceleration[:, 2]
     sideways = np.linalg.norm(dynamics.acceleration[:, :2], axis=1)
     loaded = upward > _LOADED * GRAVITY
-    turns = faults.relative_frames(character, character.pose(sound)[1])
+    turns = faults.relative_frames(character, character.pose(trajectory)[1])
     speeds = faults.joint_velocities(turns, rate)
     slide = np.linalg.norm(meets.slip, axis=-1)
     slide = np.where(meets.contacts | meets.skates, slide, np.nan)
@@ -251,10 +252,12 @@ class _Words:
 
     def speeds(self):
         """Joints that are too fast for longer than a pop."""
+        values = self.measures["joint_speed"].copy()
+        for pop in self.found_pops:
+            values[pop.first : pop.last + 2] = 0
+        does = "a joint turns faster than any can"
         limit = LIMITS["joint_speed"]
-        yield from self._beyond(
-            "speed", "joint_speed", limit, "mend", "a joint", "a joint turns faster than any can"
-        )
+        yield from self._beyond("speed", "joint_speed", limit, "mend", "a joint", does, values)
 
     def floats(self):
         """In the air where the body needs the floor."""
@@ -312,9 +315,11 @@ class _Words:
                     "flight", span, "body", seconds, _FLIGHT, "s", "rectify", does, False
                 )
 
-    def _beyond(self, kind, name, limit, severity, subject, does):
-        """Findings where a measure exceeds its limit for a while."""
-        values = np.nan_to_num(self.measures[name], nan=-np.inf)
+    def _beyond(self, kind, name, limit, severity, subject, does, values=None):
+        """Findings where a measure exceeds its limit for a while. values: (F,) of it, None for all
+        that were measured."""
+        values = self.measures[name] if values is None else values
+        values = np.nan_to_num(values, nan=-np.inf)
         for start, stop in _joined(runs(values > limit), round(_LASTING * self.rate)):
             if severity != "mend" and stop - start < _LASTING * self.rate:
                 continue

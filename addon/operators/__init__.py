@@ -2,6 +2,7 @@
 """The operators. What they do is elsewhere: here it is started, shown, stopped and reported."""
 
 from .bake import POISE_OT_bake, POISE_OT_bake_target, POISE_OT_discard, POISE_OT_show
+from .clip_check import POISE_OT_check_clip, POISE_OT_show_check, POISE_OT_show_finding
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .optimize import POISE_OT_keep_best, POISE_OT_optimize, POISE_OT_preview_best
 from .pushes import (
@@ -29,6 +30,7 @@ __all__ = [
     "POISE_OT_bake",
     "POISE_OT_bake_target",
     "POISE_OT_cancel",
+    "POISE_OT_check_clip",
     "POISE_OT_clear_pushes",
     "POISE_OT_discard",
     "POISE_OT_discard_rectified",
@@ -49,6 +51,8 @@ __all__ = [
     "POISE_OT_remove_push",
     "POISE_OT_save_map",
     "POISE_OT_show",
+    "POISE_OT_show_check",
+    "POISE_OT_show_finding",
     "POISE_OT_show_limit",
     "POISE_OT_simulate",
     "POISE_OT_unmark",
@@ -68,6 +72,9 @@ CLASSES = (
     POISE_OT_optimize,
     POISE_OT_keep_best,
     POISE_OT_preview_best,
+    POISE_OT_check_clip,
+    POISE_OT_show_finding,
+    POISE_OT_show_check,
     POISE_OT_find_limit,
     POISE_OT_show_limit,
     POISE_OT_bake,

@@ -38,6 +38,8 @@ class Job:
     tunes = False
     #: It measures robustness, likewise.
     finds_limit = False
+    #: It checks a clip, likewise.
+    checks = False
     #: It rectifies, or may come to do so; what it has reached is kept.
     rectifies = False
 
@@ -196,11 +198,11 @@ class MeasureJob(Job):
 
 def reading_stages(shot):
     """The stages of a Job after which a shot is ready to be simulated."""
-    return (("reading", _read(shot)), ("measuring the body", in_background(shot.prepare)))
+    return (("reading", reading_source(shot)), ("measuring the body", in_background(shot.prepare)))
 
 
-def _read(shot):
-    """Read the source, also while its bake is shown."""
+def reading_source(shot):
+    """The stage that reads the source, also while its bake is shown."""
     scene, armature = shot.scene, shot.armature
     shows_bake = bake_target.mark_of(*compat.assigned(armature)) is not None
     if shows_bake:

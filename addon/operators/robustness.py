@@ -177,16 +177,16 @@ class POISE_OT_show_limit(bpy.types.Operator):
         """Make the image, and find it a place."""
         armature, _ = chosen_armature(context)
         image = limit_plot.as_image(session.result_of(context.scene, armature).limit)
-        area = _image_editor(context)
+        area = image_editor(context)
         if area is not None:
             area.spaces.active.image = image
             # A new window has no size before it is drawn.
-            bpy.app.timers.register(partial(_fit, image.name), first_interval=0.5)
+            bpy.app.timers.register(partial(fit, image.name), first_interval=0.5)
         self.report({"INFO"}, f"The plot is the image '{image.name}'")
         return {"FINISHED"}
 
 
-def _fit(name):
+def fit(name):
     """Show all of an image, wherever it is shown."""
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
@@ -199,7 +199,7 @@ def _fit(name):
                     bpy.ops.image.view_zoom_ratio(ratio=ratio)
 
 
-def _image_editor(context):
+def image_editor(context):
     """An Image Editor that is open, or one in a new window; None without a display."""
     if bpy.app.background:
         return None
