@@ -1,0 +1,612 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rectification in Blender without a window: the job turned by hand, the operator with a stand-in
+for the window, the panels with a stand-in for the layout.
+
+The searches are real, but as small as can be, of half a second of a walk, in this process."""
+
+import json
+import re
+import time
+from concurrent.futures import Executor, Future
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+
+import poise
+from poise.addon import (
+    bake_target,
+    checkpoints,
+    compat,
+    method,
+    panels,
+    properties,
+    rectify_panel,
+    session,
+)
+from poise.addon import rectify as settings_of_rectify
+from poise.addon.operators import modal
+from poise.addon.operators import rectify as operators
+from poise.controller import rectification
+from poise.controller.exceptions import ExecutorError, PoiseError
+
+BUDGET = 0.005
+PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
+FRAMES = 31  # five nodes
+
+
+class Pool(Executor):
+    """Does at once what is submitted, in this process; counts the pools that are open."""
+
+    open = 0
+
+    def __init__(self, _workers):
+        Pool.open += 1
+
+    def submit(self, function, /, *arguments):
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def terminate(self):
+        Pool.open -= 1
+
+
+@pytest.fixture(autouse=True)
+def registered(blender, monkeypatch, tmp_path):
+    """Poise as Blender has it when it is enabled, with a folder of its own and small searches."""
+    monkeypatch.setattr(checkpoints, "folder", lambda: tmp_path)
+    monkeypatch.setattr(operators, "WorkerPool", Pool)
+    monkeypatch.setattr(Pool, "open", 0)
+    small = rectification.Preset(population=6, generations=1)
+    monkeypatch.setitem(rectification.PRESETS, "draft", small)
+    monkeypatch.setattr(settings_of_rectify, "_LOOK_AGAIN", 0.0)
+    poise.register()
+    yield
+    poise.unregister()
+    assert Pool.open == 0, "a pool was left open"
+
+
+@pytest.fixture
+def armature(import_clip):
+    """A walk, the first half second of which is rectified."""
+    return prepared(import_clip("walk"))
+
+
+@pytest.fixture
+def squat(import_clip):
+    """What stands by balance alone."""
+    return prepared(import_clip("squat"))
+
+
+def prepared(armature):
+    bpy.context.scene.frame_set(20)
+    settings = bpy.context.scene.poise
+    settings.frames, settings.first_frame, settings.last_frame = "CUSTOM", 1, FRAMES
+    settings.rectification.preset = "DRAFT"
+    return armature
+
+
+def scene_settings():
+    return bpy.context.scene.poise
+
+
+def new_job(armature, **options):
+    """A rectification that is at work."""
+    shot_options = properties.shot_options(bpy.context, armature)
+    job = operators.RectifyJob(bpy.context.scene, shot_options, 1, **options)
+    job.start()
+    return job
+
+
+def nodes(job):
+    return 0 if job is None or job.search is None else len(job.search.nodes)
+
+
+def step_until(job, condition):
+    """Work in small slices until a condition holds."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if condition():
+            return
+        assert not job.step(BUDGET), "it finished too early"
+    raise AssertionError("it never came to that")
+
+
+def finish(job):
+    while not job.step(BUDGET):
+        pass
+
+
+def result(armature):
+    return session.result_of(bpy.context.scene, armature)
+
+
+def places(recording):
+    return recording.body_positions.copy()
+
+
+def action_names():
+    return sorted(action.name for action in bpy.data.actions)
+
+
+def rectified(armature):
+    """The finished result of a rectification."""
+    assert bpy.ops.poise.rectify() == {"FINISHED"}
+    return result(armature).shot
+
+
+# --- The job and what it leaves ------------------------------------------------------------------
+
+
+def test_rectify_gives_a_result_like_a_simulation(armature, tmp_path):
+    assert not bpy.ops.poise.bake.poll()
+    shot = rectified(armature)
+    assert action_names() == ["walk"]
+    assert bpy.context.scene.frame_current == 20
+    assert shot.rectified.ended == "done" and shot.rectified.reached == pytest.approx(0.5)
+    assert len(result(armature).recording) == FRAMES
+    assert result(armature).recording is shot.rectified.recording
+    assert not list(tmp_path.glob("*.json")), "nothing to resume is left"
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+    report = shot.report()
+    assert report["frames"] == [1, FRAMES] and report["success"] is True and report["why"] == ""
+    assert report["rectification"]["evaluations"] >= 5 * 7
+    assert 0 < report["real_time_factor"] < 100, "of the search, not of a simulation"
+    json.dumps(report, allow_nan=False)
+
+
+def test_the_bake_is_what_was_rectified(armature):
+    shot = rectified(armature)
+    bpy.ops.poise.bake()
+    assert shot.baked.error_mm < 0.02
+    expected = shot.recording.joints()[-1, 0] - shot.simulation.reference.raw.joints[FRAMES - 1, 0]
+    hips = shot.reading.rig_map.bones["pelvis"][-1]
+    heads = []
+    for which in ("source", "baked"):
+        bpy.ops.poise.show(which=which)
+        bpy.context.scene.frame_set(FRAMES)
+        heads.append(np.array((armature.matrix_world @ armature.pose.bones[hips].matrix)[:3])[:, 3])
+    moved = (heads[1] - heads[0]) * shot.reading.metres_per_unit
+    assert moved == pytest.approx(expected, abs=1e-4)
+    assert np.linalg.norm(expected) > 1e-4, "it has moved at all"
+
+
+def test_stopped_is_kept_and_resumed_exactly(armature, tmp_path):
+    whole = places(rectified(armature).recording)
+    bpy.ops.poise.discard()
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 2)
+    job.cancel()
+    assert Pool.open == 0 and session.job() is None
+    shot = result(armature).shot
+    assert shot.rectified.ended == "stopped" and len(shot.recording) == 13
+    assert "Stopped at 0.20 of 0.50 s (frame 13)" in shot.why
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+    assert shot.baked.frames == (1, 13)
+    (path,) = tmp_path.glob("rectify_*.json")
+    job = new_job(armature)
+    step_until(job, lambda: job.search is not None)
+    assert job.resumed_at == pytest.approx(0.2)
+    finish(job)
+    assert np.array_equal(places(result(armature).recording), whole)
+    assert not path.exists()
+
+
+def test_discard_leaves_what_was_there(armature):
+    scene_settings().method = "BALANCE"
+    bpy.ops.poise.simulate()
+    before = result(armature).shot
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 2)
+    assert bpy.ops.poise.discard_rectified() == {"FINISHED"}
+    assert session.job() is None and Pool.open == 0
+    assert result(armature).shot is before and before.rectified is None
+
+
+def test_keep_ends_at_the_next_turn(armature):
+    job = new_job(armature)
+    assert not bpy.ops.poise.keep_rectified.poll(), "it is still reading"
+    step_until(job, lambda: nodes(job) == 2)
+    assert bpy.ops.poise.keep_rectified() == {"FINISHED"}
+    finish(job)
+    assert result(armature).shot.rectified.ended == "stopped"
+    assert not bpy.ops.poise.keep_rectified.poll()
+    assert not bpy.ops.poise.discard_rectified.poll()
+
+
+def test_stopped_before_anything_was_reached_changes_nothing(armature):
+    job = new_job(armature)
+    step_until(job, lambda: job.doing == "measuring the body")
+    job.cancel()
+    assert result(armature).shot is None
+    assert Pool.open == 0
+
+
+def test_budget_ends_it_with_what_it_has(armature, monkeypatch):
+    settings = scene_settings().rectification
+    settings.budget = 1.0
+    assert settings_of_rectify.rectify_settings(settings).budget == 60.0
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 1)
+    monkeypatch.setattr(job.search, "_wall", 61.0)
+    finish(job)
+    shot = result(armature).shot
+    assert shot.rectified.ended == "budget"
+    assert shot.why.startswith("The budget ran out at 0.10 of 0.50 s")
+
+
+def test_budget_that_ends_before_the_first_node_is_told(armature, monkeypatch):
+    scene_settings().rectification.budget = 1.0
+    job = new_job(armature)
+    step_until(job, lambda: job.search is not None)
+    monkeypatch.setattr(job.search, "_wall", 61.0)
+    with pytest.raises(PoiseError, match=r"The budget ran out at 0\.00"):
+        finish(job)
+    assert session.job() is None
+    assert result(armature).recording is None
+
+
+def test_lost_workers_lose_nothing(armature, monkeypatch):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 2)
+
+    def lost(*_):
+        raise ExecutorError("The workers are gone.")
+
+    monkeypatch.setattr(job.search, "poll", lost)
+    with pytest.raises(ExecutorError):
+        finish(job)
+    assert session.job() is None and Pool.open == 0
+    assert len(result(armature).recording) == 13
+
+
+def test_a_damaged_checkpoint_is_no_hindrance(armature, tmp_path):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 1)
+    job.cancel()
+    (path,) = tmp_path.glob("rectify_*.json")
+    path.write_text("{")
+    job = new_job(armature)
+    step_until(job, lambda: job.search is not None)
+    assert "damaged" in job.warning and job.resumed_at is None
+    job.cancel()
+
+
+def test_other_settings_begin_anew(armature, tmp_path):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 2)
+    job.cancel()
+    scene_settings().rectification.seed = 5
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 1)
+    assert job.resumed_at is None
+    job.cancel()
+    assert len(list(tmp_path.glob("rectify_*.json"))) == 2
+    assert bpy.ops.poise.forget_rectification() == {"FINISHED"}
+    assert not list(tmp_path.glob("rectify_*.json"))
+    assert not bpy.ops.poise.forget_rectification.poll()
+
+
+def test_without_a_folder_it_goes_on(armature, monkeypatch):
+    def none():
+        raise checkpoints.CheckpointError("No room.")
+
+    monkeypatch.setattr(checkpoints, "folder", none)
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 1)
+    assert "No room." in job.warning
+    job.cancel()
+
+
+def test_armature_that_goes_away(armature):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 1)
+    bpy.data.objects.remove(armature)
+    with pytest.raises(PoiseError, match="deleted or renamed while Poise was rectifying"):
+        job.step(BUDGET)
+    assert session.job() is None and Pool.open == 0
+
+
+def test_another_file_ends_it(armature):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 1)
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    assert session.job() is None and Pool.open == 0
+
+
+# --- The ghost -----------------------------------------------------------------------------------
+
+
+def test_the_committed_part_plays(armature, monkeypatch):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 2)
+    now, shown = [job._began], []
+    with monkeypatch.context() as patch:
+        patch.setattr(operators.time, "perf_counter", lambda: now[0])
+        for _ in range(60):
+            shot, sample = job.ghost()
+            assert shot is job.shot
+            shown.append(sample)
+            now[0] += 1 / 60 + 1e-6
+    assert shown[:13] == list(range(13)), "in real time"
+    assert set(shown[13:43]) == {12}, "it rests at the end"
+    assert shown[43:50] == list(range(7)), "and begins again"
+    scene_settings().rectification.play = False
+    assert job.ghost() == (job.shot, None), "the current frame"
+    job.cancel()
+
+
+# --- The method ----------------------------------------------------------------------------------
+
+
+def checked(monkeypatch, recommend):
+    """Let the clip check say something else."""
+    found = SimpleNamespace(recommend=recommend, verdict=f"{recommend.capitalize()}: so it says")
+    monkeypatch.setattr(method, "check", lambda *_, **__: found)
+
+
+def test_automatic_lets_a_squat_be_balanced(squat):
+    assert scene_settings().method == "AUTO"
+    assert bpy.ops.poise.simulate() == {"FINISHED"}
+    shot = result(squat).shot
+    assert shot.choice.method == "balance" and "Balance alone will do" in shot.choice.why
+    assert shot.rectified is None and shot.recording.success
+    automatic = places(shot.recording)
+    scene_settings().method = "BALANCE"
+    bpy.ops.poise.simulate()
+    assert result(squat).shot.choice is None
+    assert np.array_equal(places(result(squat).recording), automatic)
+
+
+def test_automatic_rectifies_a_walk(armature):
+    scene_settings().last_frame = 70
+    job = new_job(armature, choosing=True)
+    step_until(job, lambda: nodes(job) == 1)
+    assert job.shot.choice.method == "rectify" and "travels" in job.shot.choice.why
+    job.discard()
+
+
+def test_what_cannot_be_rectified_is_balanced_and_says_why(squat, monkeypatch):
+    checked(monkeypatch, "rectify")
+    scene_settings().balance = "VIRTUAL_FORCES"
+    bpy.ops.poise.simulate()
+    choice = result(squat).shot.choice
+    assert choice.method == "balance" and "only the balance mode Foot Forces" in choice.why
+
+
+def test_the_border_takes_gains_for_such_motion(squat, monkeypatch):
+    checked(monkeypatch, "tune")
+    bpy.ops.poise.simulate()
+    shot = result(squat).shot
+    assert shot.choice.gains and f"'{shot.choice.gains}'" in shot.choice.why
+    assert shot.gains.name == shot.choice.gains
+    assert shot.rectified is None and shot.recording.success
+    assert scene_settings().gains.source == "DEFAULT", "the scene's own stay"
+
+
+def test_the_border_is_rectified_where_gains_fall(squat, monkeypatch):
+    checked(monkeypatch, "tune")
+    push = scene_settings().pushes.items.add()
+    push.name, push.frame, push.strength = "Hard", 5, 20000.0
+    job = new_job(squat, choosing=True)
+    step_until(job, lambda: job.search is not None)
+    assert job.shot.choice.method == "rectify"
+    assert "Tune: so it says." in job.shot.choice.why and "Fell at" in job.shot.choice.why
+    job.discard()
+
+
+def test_method_rectify_is_the_same_button(armature):
+    scene_settings().method = "RECTIFY"
+    bpy.ops.poise.simulate()
+    assert result(armature).shot.rectified.ended == "done"
+
+
+# --- Push here -----------------------------------------------------------------------------------
+
+
+def add_push(frame, strength=60.0):
+    push = scene_settings().pushes.items.add()
+    push.name, push.frame, push.strength = "Push", frame, strength
+
+
+def test_push_here_keeps_the_calm_part(armature):
+    assert not bpy.ops.poise.push_here.poll()
+    calm = rectified(armature)
+    add_push(16)
+    assert bpy.ops.poise.push_here() == {"FINISHED"}
+    pushed = result(armature).shot
+    assert pushed is not calm and pushed.rectified.ended == "done"
+    kept, found = calm.rectified.correction.offsets, pushed.rectified.correction.offsets
+    assert np.array_equal(found[:3], kept[:3])
+    before, after = places(calm.recording), places(pushed.recording)
+    assert np.array_equal(after[:13], before[:13]), "bit for bit up to the last node before it"
+    assert np.abs(after[25:] - before[25:]).max() > 1e-3
+    (push,) = pushed.recording.scenario.pushes
+    assert push.start == pytest.approx(15 / 60)
+
+
+def test_push_here_from_the_current_frame(armature):
+    calm = rectified(armature)
+    scene_settings().rectification.since = "FRAME"
+    scene_settings().rectification.seed = 3
+    assert bpy.context.scene.frame_current == 20
+    bpy.ops.poise.push_here()
+    kept = calm.rectified.correction.offsets
+    found = result(armature).shot.rectified.correction.offsets
+    assert np.array_equal(found[:4], kept[:4]) and not np.array_equal(found[4], kept[4])
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda s: None, "Nothing pushes or hits the character"),
+        (lambda s: setattr(s, "last_frame", 40), "have changed since it was rectified"),
+    ],
+)
+def test_push_here_says_what_it_needs(armature, change, message):
+    before = rectified(armature)
+    change(scene_settings())
+    with pytest.raises(RuntimeError, match=message):
+        bpy.ops.poise.push_here()
+    assert message in result(armature).error
+    assert result(armature).shot is before
+    assert session.job() is None
+
+
+def test_push_here_beyond_what_was_rectified(armature):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 2)
+    job.cancel()
+    add_push(26)
+    with pytest.raises(RuntimeError, match="ends at frame 13, before frame 25"):
+        bpy.ops.poise.push_here()
+
+
+# --- The corrected animation alone ---------------------------------------------------------------
+
+
+def test_the_correction_is_an_action_beside_the_others(armature):
+    assert not bpy.ops.poise.bake_target.poll()
+    shot = rectified(armature)
+    bpy.ops.poise.bake()
+    assert bpy.ops.poise.bake_target() == {"FINISHED"}
+    assert action_names() == ["walk", "walk Poise", "walk Poise Target"]
+    action, slot = compat.assigned(armature)
+    assert action.name == "walk Poise Target"
+    assert bake_target.mark_of(action, slot)["kind"] == "target"
+    assert set(shot.measures) >= {name for name, *_ in panels.BAKE_ROWS}
+    bpy.ops.poise.bake_target()
+    bpy.ops.poise.bake()
+    assert action_names() == ["walk", "walk Poise", "walk Poise Target"], "each in its own place"
+    bpy.ops.poise.show(which="source")
+    assert compat.assigned(armature)[0].name == "walk"
+
+
+def test_the_correction_is_the_reference_and_its_offsets(armature):
+    shot = rectified(armature)
+    target, reference = shot.target, shot.simulation.reference
+    recording = settings_of_rectify.target_recording(shot)
+    joints, _ = shot.character.pose(target)
+    assert recording.joints() == pytest.approx(joints[:FRAMES], abs=1e-9)
+    offsets = shot.rectified.correction.offsets
+    moved = target.root[FRAMES - 1] - reference.trajectory.root[FRAMES - 1]
+    assert moved == pytest.approx(offsets[-1, 15:], abs=1e-9)
+    assert not np.allclose(recording.joints()[:, 0], shot.recording.joints()[:, 0], atol=1e-6)
+
+
+# --- The operator in a window --------------------------------------------------------------------
+
+
+class Rectify(operators.PerformOperator):
+    """The operator, without Blender's own part."""
+
+    make_job = operators.POISE_OT_rectify.make_job
+
+    def __init__(self):
+        self.reports = []
+
+    def report(self, kind, message):
+        self.reports.append((*kind, message))
+
+
+def event(kind):
+    return SimpleNamespace(type=kind, value="PRESS", mouse_x=10, mouse_y=10)
+
+
+def turn_until(window, operator, condition):
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if condition():
+            return
+        assert operator.modal(window, event("TIMER")) == {"PASS_THROUGH"}
+    raise AssertionError("it never came to that")
+
+
+def test_escape_keeps_and_says_so(window, armature):
+    operator = Rectify()
+    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
+    turn_until(window, operator, lambda: nodes(session.job()) == 2)
+    assert operator.modal(window, event("A")) == {"PASS_THROUGH"}
+    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    assert window.timers == []
+    words = "Stopped at 0.20 of 0.50 s: kept as the result, to bake or to resume"
+    assert operator.reports == [("INFO", words)]
+    assert len(result(armature).recording) == 13
+
+
+def test_discard_in_the_window_says_so(window, armature):
+    operator = Rectify()
+    operator.invoke(window, event("LEFTMOUSE"))
+    turn_until(window, operator, lambda: nodes(session.job()) == 1)
+    bpy.ops.poise.discard_rectified()
+    assert operator.modal(window, event("TIMER")) == {"CANCELLED"}
+    assert operator.reports == [("INFO", "Stopped: the scene is as it was")]
+    assert result(armature).shot is None
+
+
+def test_only_reading_owns_the_scene(armature):
+    job = new_job(armature, choosing=True)
+    owned = {}
+    while not job.step(0.0005):
+        owned[job.doing] = job.owns_scene
+    assert owned.pop("reading")
+    assert owned and not any(owned.values())
+
+
+# --- Panels --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def drawn(draw_panels):
+    """drawn(armature) -> all that the panels of rectification show now, as one text."""
+    classes = (panels.POISE_PT_simulate, *rectify_panel.CLASSES)
+    return lambda armature: draw_panels(classes, armature).replace("\n", " ")
+
+
+def test_panel_before_during_and_after(armature, drawn):
+    text = drawn(armature)
+    assert "10 s of a processor for 1 s" in text
+    assert "Budget (min), 0: no limit" in text
+    assert "poise.push_here" not in text
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 2)
+    text = drawn(armature)
+    assert "Rectifying: 0.20 of 0.50 s" in text
+    assert "Nodes 2" in text and "Went back 0 ×" in text and re.search(r"0:0\d left", text)
+    assert "poise.keep_rectified poise.discard_rectified" in text and "keeps" in text
+    job.cancel()
+    text = drawn(armature)
+    assert "Resume" in text and "An unfinished search is kept" in text
+    assert "Stopped at 0.20 of 0.50 s" in text
+    bpy.ops.poise.rectify()
+    text = drawn(armature)
+    assert "Resume" not in text and "Rectified: 0.50 s" in text
+    assert "poise.push_here poise.bake_target" in text
+
+
+def test_panel_shows_the_choice(squat, drawn):
+    bpy.ops.poise.simulate()
+    assert "Balance alone will do: it stays in place" in drawn(squat)
+    scene_settings().method = "BALANCE"
+    assert "Balance alone will do" not in drawn(squat)
+
+
+def test_the_result_tells_why_it_ended(armature, draw_panels):
+    job = new_job(armature)
+    step_until(job, lambda: nodes(job) == 1)
+    job.cancel()
+    text = draw_panels((panels.POISE_PT_result,), armature).replace("\n", " ")
+    assert "Stopped at 0.10 of 0.50 s (frame 7); resume it to go on." in text
+
+
+def test_the_window_stays_responsive_to_escape_of_playback(window, armature):
+    operator = Rectify()
+    operator.invoke(window, event("LEFTMOUSE"))
+    turn_until(window, operator, lambda: nodes(session.job()) == 1)
+    window.screen = SimpleNamespace(is_animation_playing=True)
+    assert operator.modal(window, event("ESC")) == {"PASS_THROUGH"}
+    assert session.job() is not None
+    session.job().discard()
+    assert isinstance(operator, modal.JobOperator)
