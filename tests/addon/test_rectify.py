@@ -19,7 +19,6 @@ from poise.addon import (
     bake_target,
     checkpoints,
     compat,
-    method,
     panels,
     properties,
     rectify_panel,
@@ -28,6 +27,7 @@ from poise.addon import (
 from poise.addon import rectify as settings_of_rectify
 from poise.addon.operators import modal
 from poise.addon.operators import rectify as operators
+from poise.addon.shot import Shot
 from poise.controller import rectification
 from poise.controller.exceptions import ExecutorError, PoiseError
 
@@ -344,7 +344,7 @@ def test_the_committed_part_plays(armature, monkeypatch):
 def checked(monkeypatch, recommend):
     """Let the clip check say something else."""
     found = SimpleNamespace(recommend=recommend, verdict=f"{recommend.capitalize()}: so it says")
-    monkeypatch.setattr(method, "check", lambda *_, **__: found)
+    monkeypatch.setattr(Shot, "check", lambda _: found)
 
 
 def test_automatic_lets_a_squat_be_balanced(squat):

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`poise bake --rectify` and `--method`: what is written and told, how it ends, and how it goes on
+after an end. The searches are real, but as small as can be, of half a second of a walk."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import bpy
+import pytest
+
+from poise.addon import command_line, command_rectify
+from poise.addon.locks import claimed
+from poise.addon.shot import Shot
+from poise.controller import rectification
+from poise.controller.correction import Correction
+
+FRAMES = "--frames=1:31"  # five nodes
+RECTIFY = (FRAMES, "--rectify=draft", "--workers=0")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Searches that are soon over."""
+    preset = rectification.Preset(population=6, generations=1)
+    monkeypatch.setitem(rectification.PRESETS, "draft", preset)
+
+
+@pytest.fixture
+def shot(tmp_path, import_clip):
+    """A saved .blend with the armature 'walk' and its action; nothing else in its folder."""
+    return saved(import_clip, tmp_path, "walk")
+
+
+def saved(import_clip, folder, clip):
+    import_clip(clip)
+    path = folder / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+def poise(*arguments):
+    """Run the command in this process; its exit status."""
+    return command_line.main([str(argument) for argument in arguments])
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def budget_after(monkeypatch, count):
+    """Let the budget be over after so many nodes."""
+    left = rectification.Rectification._left
+    monkeypatch.setattr(
+        rectification.Rectification,
+        "_left",
+        lambda search: 0.0 if len(search.nodes) >= count else left(search),
+    )
+
+
+def test_bake_rectifies_and_reports(shot, capsys):
+    path = shot.parent / "report.json"
+    assert poise("bake", shot, *RECTIFY, "--seed=3", "--report", path) == 0
+    assert names(shot.parent) == {"shot.blend", "shot_poise.blend", "report.json"}
+    told = capsys.readouterr().err
+    assert re.search(r"\nrectified 0\.50 of 0\.50 s: 5 nodes, went back 0 times, \d+ s elap", told)
+    assert "It stood to the end." in told
+    report = json.loads(path.read_text(), parse_constant=lambda word: pytest.fail(word))
+    assert report["success"] is True and report["frames"] == report["range"] == [1, 31]
+    assert report["method"] is None, "nothing was chosen"
+    figures = report["rectification"]
+    assert figures["ended"] == "done" and figures["reached"] == 0.5 and figures["cpu"] > 0
+    assert figures["settings"] == {
+        "preset": "draft",
+        "method": "cma",
+        "seed": 3,
+        "budget": None,
+    }
+    assert len(Correction.from_dict(figures["correction"]).offsets) == 6
+    assert report["units"]["reached"] == report["units"]["cpu"] == "s"
+    assert report["foot_slide"]["after"] is not None
+
+
+def test_each_second_is_told(shot, capsys):
+    assert poise("simulate", shot, "--frames=1:65", *RECTIFY[1:]) in (0, 3)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "rectified" in line]
+    assert [line.split()[1] for line in lines] == ["1.00", "1.07"]
+    assert names(shot.parent) == {"shot.blend"}
+
+
+def test_a_budget_bakes_what_it_reached_and_goes_on(shot, monkeypatch, capsys):
+    whole, parts = shot.with_name("whole.json"), shot.with_name("parts.json")
+    assert poise("simulate", shot, *RECTIFY, "--report", whole) == 0
+    with monkeypatch.context() as patch:
+        budget_after(patch, 2)
+        assert poise("bake", shot, *RECTIFY, "--budget=1h", "--report", parts) == 3
+    told = capsys.readouterr().err
+    assert "The budget ran out at 0.20 of 0.50 s (frame 13)" in told
+    assert "checkpoint' keeps what is done: the same command with more --budget goes on." in told
+    report = json.loads(parts.read_text())
+    assert report["success"] is False and report["frames"] == [1, 13]
+    assert report["why"].startswith("The budget ran out")
+    assert "shot_poise.blend.checkpoint" in names(shot.parent)
+    assert poise("bake", shot, *RECTIFY, "--report", parts, "--overwrite") == 0
+    assert "Going on after 0.20 s." in capsys.readouterr().err
+    assert "shot_poise.blend.checkpoint" not in names(shot.parent)
+    found = [json.loads(path.read_text())["rectification"] for path in (whole, parts)]
+    assert found[0]["correction"] == found[1]["correction"]
+
+
+def test_a_budget_that_reaches_nothing_writes_nothing(shot, monkeypatch, capsys):
+    budget_after(monkeypatch, 0)
+    assert poise("bake", shot, *RECTIFY, "--budget=1h") == 1
+    assert "The budget ran out at 0.00 of 0.50 s" in capsys.readouterr().err
+    assert names(shot.parent) == {"shot.blend"}
+
+
+def test_interrupted_it_keeps_the_checkpoint(shot, monkeypatch, capsys):
+    poll = rectification.Rectification.poll
+
+    def interrupted(search):
+        if len(search.nodes) == 2:
+            raise KeyboardInterrupt
+        return poll(search)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rectification.Rectification, "poll", interrupted)
+        assert poise("bake", shot, *RECTIFY) == 1
+    assert "Stopped. '" in (told := capsys.readouterr().err)
+    assert "keeps what is done: the same command goes on from there." in told
+    assert names(shot.parent) == {"shot.blend", "shot_poise.blend.checkpoint"}
+    assert poise("bake", shot, *RECTIFY) == 0
+    assert "Going on after 0.20 s." in capsys.readouterr().err
+    assert names(shot.parent) == {"shot.blend", "shot_poise.blend"}
+
+
+def test_a_checkpoint_of_another_search_is_refused(shot, monkeypatch, capsys):
+    mine = shot.with_name("mine.json")
+    with monkeypatch.context() as patch:
+        budget_after(patch, 1)
+        poise("simulate", shot, *RECTIFY, "--budget=1h", "--checkpoint", mine)
+    kept = mine.read_bytes()
+    capsys.readouterr()
+    for other in ("--seed=4", "--mass=40", "--frames=2:31", "--push=10,0.2,20,0,0"):
+        assert poise("bake", shot, *RECTIFY, "--checkpoint", mine, other) == 1
+        assert "belongs to another rectification" in capsys.readouterr().err
+    mine.write_text("{")
+    assert poise("bake", shot, *RECTIFY, "--checkpoint", mine) == 1
+    assert "cannot be read" in capsys.readouterr().err
+    mine.write_bytes(kept)
+    assert poise("bake", shot, *RECTIFY, "--checkpoint", mine) == 0
+    assert not mine.exists()
+
+
+def test_two_at_once_are_refused(shot, capsys):
+    checkpoint = shot.with_name("shot_poise.blend.checkpoint")
+    with claimed(checkpoint, "mine"):
+        assert poise("bake", shot, *RECTIFY) == 1
+    assert "Another process works towards" in capsys.readouterr().err
+
+
+def test_the_target_alone_is_an_action_of_its_own(shot):
+    path = shot.with_name("report.json")
+    assert poise("bake", shot, *RECTIFY, "--target-only", "--report", path) == 0
+    assert json.loads(path.read_text())["baked_action"] == "walk Poise Target"
+    bpy.ops.wm.open_mainfile(filepath=str(shot.with_name("shot_poise.blend")))
+    assert [action.name for action in bpy.data.actions] == ["walk", "walk Poise Target"]
+
+
+# --- Choosing ------------------------------------------------------------------------------------
+
+
+def test_auto_balances_what_stands(tmp_path, import_clip, capsys):
+    shot, path = saved(import_clip, tmp_path, "wave"), tmp_path / "report.json"
+    assert poise("simulate", shot, FRAMES, "--method=auto", "--report", path) == 0
+    assert "Balance alone will do" in capsys.readouterr().err
+    report = json.loads(path.read_text())
+    assert report["method"]["method"] == "balance" and report["rectification"] is None
+    assert "Balance alone will do" in report["method"]["why"]
+    assert poise("bake", shot, FRAMES, "--method=auto", "--target-only") == 1
+    assert "was not rectified" in capsys.readouterr().err
+    assert not (tmp_path / "shot_poise.blend").exists()
+
+
+def test_auto_rectifies_what_travels(shot, capsys):
+    path = shot.with_name("report.json")
+    arguments = ("--frames=1:65", *RECTIFY[1:], "--method=auto", "--report", path)
+    assert poise("simulate", shot, *arguments) in (0, 3)
+    assert "it travels" in capsys.readouterr().err
+    report = json.loads(path.read_text())
+    assert report["method"]["method"] == "rectify"
+    assert report["rectification"]["settings"]["preset"] == "draft"
+
+
+def test_auto_rectifies_what_falls_on_the_border(shot, monkeypatch, capsys):
+    found = SimpleNamespace(recommend="tune", verdict="Tune: so it says")
+    monkeypatch.setattr(Shot, "check", lambda _: found)
+    path = shot.with_name("report.json")
+    arguments = ("--frames=1:90", *RECTIFY[1:], "--method=auto", "--report", path)
+    with monkeypatch.context() as patch:
+        budget_after(patch, 1)
+        assert poise("simulate", shot, *arguments, "--budget=1h") == 3
+    report = json.loads(path.read_text())
+    assert report["method"]["method"] == "rectify" and "Fell at" in report["method"]["why"]
+    assert report["rectification"]["reached"] == 0.1
+    assert "Tune: so it says." in capsys.readouterr().err
+
+
+def test_without_a_word_nothing_is_rectified(shot, monkeypatch):
+    monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
+    assert poise("simulate", shot, "--frames=1:100") == 3
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("--rectify", "best"), "invalid choice: 'best' (choose from"),
+        (("--rectify=draft", "--budget=soon"), "'soon' is not a time above 0"),
+        (("--rectify=draft", "--method=balance"), "not allowed with --method balance"),
+        (("--budget=1min",), "--budget needs --rectify"),
+        (("--target-only",), "--target-only needs --rectify"),
+        (("--method=balance", "--workers=2"), "--workers needs --rectify"),
+        (("--rectify=draft", "--seed=-1"), "--seed is below 0"),
+        (("--rectify=draft", "--search=luck"), "invalid choice: 'luck'"),
+        (("--rectify=draft", "--balance=virtual_forces"), None),
+    ],
+)
+def test_wrong_usage(shot, capsys, arguments, message):
+    status = poise("bake", shot, FRAMES, *arguments)
+    told = capsys.readouterr().err
+    if message is None:
+        assert status == 1
+        assert "Rectification needs the balance mode 'foot_forces'" in told
+    else:
+        assert status == 2
+        assert message in told
+    assert names(shot.parent) == {"shot.blend"}
