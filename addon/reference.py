@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..controller.exceptions import MotionError, RigError
+from ..controller.faults import find_flips
 from ..controller.motion import Motion
 from ..controller.rotations import quaternion_from_matrix
 from ..controller.skeleton import LANDMARKS, SEGMENTS, SIDES
@@ -22,8 +23,6 @@ from .pose import nearest_rotation
 KNOWN_UNITS = (1.0, 0.01, 0.0254, 0.056444, 0.1, 0.001, 0.3048, 0.9144, 10.0, 100.0)
 #: Leg lengths (thigh and shin) of bipeds that the scene's own unit may give, and a usual one [m].
 LEG_RANGE, USUAL_LEG = (0.25, 1.35), 0.85
-#: A bone that turns faster and further than this between two samples has popped [rad/s], [rad].
-POP_SPEED, POP_ANGLE = 60.0, math.radians(90)
 #: No key that means anything is larger.
 LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
@@ -105,7 +104,6 @@ def reading(
     _check_bones(rig_map, names, matrices, frames)
     rotations = segment_rotations(rig_map, names, matrices)
     positions = landmark_positions(armature, rig_map, names, matrices)
-    _check_pops(rig_map, rotations, frames, rate)
     scale = metres_per_unit or _metres_per_unit(scene, positions)
     return Reading(
         armature=armature.name,
@@ -458,17 +456,13 @@ def segment_rotations(rig_map, names, matrices):
     return quaternion_from_matrix(nearest_rotation(matrices[:, rows, :3, :3]))
 
 
-def _check_pops(rig_map, rotations, frames, rate):
+def check_pops(reading):
     """Raise MotionError where a segment turns too far within one sample."""
-    cosine = np.abs((rotations[1:] * rotations[:-1]).sum(-1))
-    angle = 2 * np.arccos(np.clip(cosine, 0, 1))
-    pops = (angle > POP_ANGLE) & (angle * rate > POP_SPEED)
-    if pops.any():
-        i, segment = np.argwhere(pops)[0]
+    for sample, segment, angle in find_flips(reading.motion):
         raise MotionError(
-            f"The bone '{carrier(rig_map, SEGMENTS[segment])}' pops: it turns by "
-            f"{math.degrees(angle[i, segment]):.0f}° from frame {frames[i]:g} to "
-            f"{frames[i + 1]:g}: mend the keys there."
+            f"The bone '{carrier(reading.rig_map, SEGMENTS[segment])}' pops: it turns by "
+            f"{math.degrees(angle):.0f}° from frame {reading.frames[sample]:g} to "
+            f"{reading.frames[sample + 1]:g}: mend the keys there, or clean it with 'despike'."
         )
 
 

@@ -274,6 +274,8 @@ class Shot:
         """Build the body and its simulation from what was read. Raises PoiseError."""
         options = self.options
         self.rectified = None
+        if "despike" not in options.cleaning:
+            reference.check_pops(self.reading)
         self.embody()
         body = self.character.actor or self.character
         settings = controller.Settings(

@@ -17,6 +17,8 @@ from . import faults
 from .cleaning import clean, despike
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .planting import physical
+from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
+from .skeleton import SEGMENTS
 from .stance import DIRECTIONS, FLIGHT, NAMES, runs, support_reach
 
 #: What is measured over time: label and unit.
@@ -43,6 +45,7 @@ SEVERITIES = ("mend", "rectify", "note")
 #: Forces are told where the body asks the floor for so much of its weight.
 _LOADED = 0.3
 _LASTING = 0.08  # [s] that a force must be out of reach
+_POP_EDGE = 0.15  # [s] to each side of a pop that a low-pass spreads it over
 _IMPOSSIBLE_ACCELERATION = 60.0  # [m/s^2]
 #: Stances may change so often in the time T = sqrt(height of the centre of mass / g) in which a
 #: body tips by e: above the first, gains have to be found for it; above the second they are not.
@@ -58,9 +61,9 @@ _CUTOFFS = {True: 4.0, False: 6.0}  # [Hz] in place, travelling, as `reference` 
 class Finding:
     """One thing to know about some frames.
 
-    kind: "pop", "teleport", "speed", "float", "sink", "skate", "acceleration", "zmp", "friction",
-    "flight". frames: (first, last) in the motion's own numbers. subject: such as "left elbow".
-    value, limit: in `unit`. severity: of SEVERITIES. sentence: all of it in words.
+    kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
+    "zmp", "friction", "flight". frames: (first, last) in the motion's own numbers. subject: such
+    as "left elbow". value, limit: in `unit`. severity: of SEVERITIES. sentence: all of it in words.
     """
 
     kind: str
@@ -141,9 +144,11 @@ def check(character, motion, cleaning=(), uneven=False):
     meets = faults.meet_ground(character, trajectory, sound)
     measures, change, outside = _measures(character, trajectory, sound, meets)
     words = _Words(motion, pops, meets, measures, faults.size_of(character))
-    findings = [*words.pops(), *words.speeds()]
+    findings = [*words.pops(), *words.speeds(), *words.axes(character, trajectory)]
+    if "despike" not in cleaning:
+        findings += words.flips()
     if not uneven:
-        findings += [*words.floats(), *words.sinks()]
+        findings += [*words.floats(), *words.sinks(), *words.start(character.height)]
     findings += [*words.skates(), *words.forces(), *words.flights()]
     findings = tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.frames)))
     recommend, why = _choose(findings, sound, meets, change, outside)
@@ -250,6 +255,17 @@ class _Words:
                 f"the {subject} {does}",
             )
 
+    def flips(self):
+        """Bones that turn over where the joints of a body do not show it."""
+        for sample, segment, angle in faults.find_flips(self.motion):
+            if any(pop.first - 1 <= sample <= pop.last for pop in self.found_pops):
+                continue
+            subject = _segment_name(SEGMENTS[segment])
+            does = f"the bone of the {subject} turns over by {np.degrees(angle):.0f}°"
+            value, limit = angle * self.rate, faults.FLIP_SPEED
+            span = sample, sample + 1
+            yield self._finding("pop", span, subject, value, limit, "rad/s", "mend", does, False)
+
     def speeds(self):
         """Joints that are too fast for longer than a pop."""
         values = self.measures["joint_speed"].copy()
@@ -258,6 +274,33 @@ class _Words:
         does = "a joint turns faster than any can"
         limit = LIMITS["joint_speed"]
         yield from self._beyond("speed", "joint_speed", limit, "mend", "a joint", does, values)
+
+    def axes(self, character, trajectory):
+        """Single axes of a joint that no simulation follows, beside its pops."""
+        speeds = joint_speeds(trajectory)
+        for pop in self.found_pops:
+            edge = round(_POP_EDGE * self.rate)
+            speeds[max(0, pop.first - edge) : pop.last + edge + 1] = 0
+        for start, stop in runs(speeds.max(1) > MAX_JOINT_SPEED):
+            value = float(speeds[start:stop].max())
+            axis = character.dof_names[int(np.argmax(speeds[start:stop].max(0)))]
+            yield self._finding(
+                "axis",
+                (start, stop - 1),
+                axis,
+                value,
+                MAX_JOINT_SPEED,
+                "rad/s",
+                "mend",
+                f"the axis {axis} spins",
+            )
+
+    def start(self, height):
+        """A clip that begins in a flight: a body can only begin on its feet."""
+        value, limit = float(self.meets.low[0]), START_CLEARANCE * height
+        if value > limit and not self.meets.floats[0]:
+            does = f"it starts in the air, {100 * value:.0f} cm above the floor"
+            yield self._finding("start", (0, 0), "body", value, limit, "m", "mend", does, False)
 
     def floats(self):
         """In the air where the body needs the floor."""
@@ -358,6 +401,15 @@ def frames_words(frames):
     """(first, last) frame in words."""
     first, last = frames
     return f"frame {first:g}" if first == last else f"frames {first:g}-{last:g}"
+
+
+def _segment_name(segment):
+    """A segment in words: "left upper arm" of upper_arm_l."""
+    base, _, side = segment.rpartition("_")
+    sides = {"l": "left", "r": "right"}
+    if side not in sides:
+        return segment
+    return f"{sides[side]} {base.replace('_', ' ')}"
 
 
 def joint_name(segment):

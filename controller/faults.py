@@ -18,6 +18,9 @@ from .stance import ADULT, FLIGHT, is_in_place, reference_contacts, runs, stance
 #: around has popped: as if it had gained that speed in a single sample.
 POP_SPEED = 30.0
 TELEPORT_SPEED = 3.0
+#: What carries a segment has flipped if it turns faster and further than this between two samples
+#: [rad/s], [rad], even where the motion of a body with hinges shows nothing of it.
+FLIP_SPEED, FLIP_ANGLE = 60.0, np.radians(90)
 #: Fastest joint that anybody has in a kick or a throw [rad/s], apart from pops.
 JOINT_SPEED = 40.0
 #: Feet at least this high [m, adult] are in the air, and no foot may be this deep below the floor:
@@ -90,6 +93,15 @@ def find_pops(character, trajectory):
     speeds = _departure(velocity, trajectory.rate)[:, 0]
     apart = _distances(trajectory.root)
     return tuple(found + _pops(None, speeds, TELEPORT_SPEED, apart, trajectory.rate))
+
+
+def find_flips(motion):
+    """[(sample, segment, angle [rad])]: from this sample to the next what carries the segment
+    turns by so much."""
+    turns = rotation_vector(multiply(motion.rotations[1:], motion.rotations[:-1] * [1, -1, -1, -1]))
+    angles = np.linalg.norm(turns, axis=-1)
+    flips = (angles > FLIP_ANGLE) & (angles * motion.rate > FLIP_SPEED)
+    return [(int(i), int(s), float(angles[i, s])) for i, s in np.argwhere(flips)]
 
 
 def around(values, rate, seconds=_AROUND):

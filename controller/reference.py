@@ -21,6 +21,8 @@ from .trajectory import Trajectory, butterworth
 
 #: Fastest joint that a person's motion has [rad/s]: anything above is a fault of the clip.
 MAX_JOINT_SPEED = 60.0
+#: Of its height, how far above the ground a body may start.
+START_CLEARANCE = 0.03
 
 _IN_PLACE_CUTOFF = 4.0  # [Hz]
 _TRAVEL_CUTOFF = 6.0
@@ -122,13 +124,13 @@ class Reference:
 def _check(character, motion, trajectory, corners):
     """Refuse what cannot be tracked, in words."""
     clearance = corners[0, ..., 2].min() - character.ground
-    if clearance > 0.03 * character.height:
+    if clearance > START_CLEARANCE * character.height:
         raise MotionError(
             f"'{motion.name}' starts in the air, {100 * clearance:.0f} cm above the ground: start "
-            "the range at a frame with a foot on the ground, or clean it with 'ground'."
+            "the range at a frame with a foot on the ground, or clean it with 'ground' if it "
+            "floats."
         )
-    _, _, _, speeds = trajectory.smoothed(12.0)
-    fastest = np.abs(speeds)
+    fastest = joint_speeds(trajectory)
     if fastest.max() > MAX_JOINT_SPEED:
         sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
         raise MotionError(
@@ -136,6 +138,12 @@ def _check(character, motion, trajectory, corners):
             f"frame {motion.frame(sample):g}: mend the rotation pop there, or clean it with "
             "'despike'."
         )
+
+
+def joint_speeds(trajectory):
+    """(F, dofs) sizes of the joint velocities [rad/s] that must not exceed MAX_JOINT_SPEED."""
+    _, _, _, speeds = trajectory.smoothed(12.0)
+    return np.abs(speeds)
 
 
 def _travel(ankles, contacts, root):

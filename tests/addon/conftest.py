@@ -206,6 +206,7 @@ class _Layout:
         group, verb = name.split(".")
         getattr(getattr(bpy.ops, group), verb).get_rna_type()
         self.texts.append(text or name)
+        return SimpleNamespace()
 
     def label(self, text="", **_options):
         self.texts.append(text)

@@ -232,6 +232,23 @@ def test_an_arm_that_flips_about_itself_is_found_whether_it_comes_back_or_not(cl
     assert not mended.faults
 
 
+def test_a_bone_that_turns_over_unseen_by_the_joints_is_told_unless_it_is_cleaned(clip):
+    motion = clip("hips_twist")
+    rotations = motion.rotations.copy()
+    arm = SEGMENT_INDEX["forearm_l"]
+    along = unit(
+        motion.positions[:, LANDMARK_INDEX["wrist_l"]]
+        - motion.positions[:, LANDMARK_INDEX["elbow_l"]]
+    )
+    rotations[40:44, arm] = multiply(exponential(3.0 * along), rotations[:, arm])[40:44]
+    broken = replace(motion, rotations=rotations)
+    found = checked(broken).faults
+    assert {f.subject for f in found} == {"left forearm"}
+    assert [f.frames for f in found] == [(40, 41), (44, 45)]
+    assert "the bone of the left forearm turns over by 1" in found[0].sentence
+    assert not cleaned(broken, "despike")[0].faults
+
+
 def test_pops_in_one_clip_are_told_apart(clip):
     broken = moved(twisted(clip("walk"), 30, 31), 50, 50, [0, 0.3, 0])
     found = spans(checked(broken), "pop", "teleport")

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The clip check in Blender: the job, the panel with a stand-in for the layout, the command."""
+
+import json
+
+import bpy
+import numpy as np
+import pytest
+
+import poise
+from poise.addon import clip_check_panel, clip_check_plot, command_line, compat, session
+from poise.addon.shot import Shot, ShotOptions
+
+
+@pytest.fixture
+def extension(blender):
+    poise.register()
+    yield
+    poise.unregister()
+
+
+def pop(armature, bone, first, last):
+    """Turn a bone over from frame `first` to `last`."""
+    curves = compat.curves(*compat.assigned(armature))
+    path = f'pose.bones["{bone}"].rotation_euler'
+    curve = next(c for c in curves if c.data_path == path and c.array_index == 0)
+    for point in curve.keyframe_points:
+        point.co.y += np.radians(150) if first <= point.co.x <= last else 0.0
+    curve.update()
+
+
+@pytest.fixture
+def popping(import_clip):
+    """The armature of hips_twist, whose left elbow flips from frame 41 to 44."""
+    armature = import_clip("hips_twist")
+    pop(armature, "LeftElbow", 41, 44)
+    return armature
+
+
+def test_check_clip_finds_a_pop_in_keys_and_leaves_all_as_it_is(extension, popping):
+    scene = bpy.context.scene
+    scene.frame_set(7)
+    assert bpy.ops.poise.check_clip() == {"FINISHED"}
+    found = session.result_of(scene, popping).check
+    assert [(f.kind, f.subject, f.frames) for f in found.faults] == [
+        ("pop", "left elbow", (41, 44))
+    ]
+    assert scene.frame_current == 7
+    assert len(bpy.data.actions) == 1
+    assert session.job() is None
+
+
+def test_a_finding_leads_to_its_frame(extension, popping):
+    bpy.ops.poise.check_clip()
+    assert bpy.ops.poise.show_finding(index=0) == {"FINISHED"}
+    assert bpy.context.scene.frame_current == 41
+    with pytest.raises(RuntimeError, match=r"There are \d+ findings only"):
+        bpy.ops.poise.show_finding(index=99)
+
+
+def test_what_is_cleaned_is_checked_simulated_and_reported(extension, popping):
+    scene = bpy.context.scene
+    scene.poise.clip_check.despike = True
+    scene.poise.method = "BALANCE"
+    assert bpy.ops.poise.check_clip() == {"FINISHED"}
+    found = session.result_of(scene, popping).check
+    assert found.cleaning == ("despike",)
+    assert not found.faults
+    scene.poise.frames, scene.poise.first_frame, scene.poise.last_frame = "CUSTOM", 30, 60
+    assert bpy.ops.poise.simulate() == {"FINISHED"}
+    shot = session.result_of(scene, popping).shot
+    assert shot.recording.success
+    assert shot.report()["cleaning"] == ["despike"]
+    # Back from the flip: the forearm is turned by as much as it was.
+    turn = shot.recording.rotation_deltas()[:, 4, 0]
+    angle = 2 * np.degrees(np.arccos(np.clip(np.abs(turn), 0, 1)))
+    assert angle[11:15].min() > 60 > 30 > np.delete(angle, np.s_[10:16]).max()
+
+
+def test_panel_before_and_after(extension, popping, draw_panels):
+    settings = bpy.context.scene.poise.clip_check
+    text = draw_panels(clip_check_panel.CLASSES, popping)
+    assert "poise.check_clip" in text and "picture" not in text
+    bpy.ops.poise.check_clip()
+    text = draw_panels(clip_check_panel.CLASSES, popping).replace("\n", " ")
+    assert "Mend first: frames 41-44: the left elbow flips (" in text
+    assert "Clean it above and check again" in text
+    assert "Frames 41-44: the left elbow flips" in text
+    assert "picture of" in text
+    settings.despike = True
+    text = draw_panels(clip_check_panel.CLASSES, popping).replace("\n", " ")
+    assert "Checked with nothing cleaned: check again." in text
+    bpy.ops.poise.check_clip()
+    text = draw_panels(clip_check_panel.CLASSES, popping).replace("\n", " ")
+    assert "Balance alone will do" in text
+    assert "check again" not in text
+
+
+def test_buttons_that_need_a_check_say_so(extension, import_clip):
+    import_clip("stand")
+    for operator in (bpy.ops.poise.show_finding, bpy.ops.poise.show_check):
+        assert not operator.poll()
+    bpy.ops.poise.check_clip()
+    assert bpy.ops.poise.show_check() == {"FINISHED"}
+    (image,) = bpy.data.images
+    assert image.name.startswith("Poise check ")
+    assert tuple(image.size) == (1200, 1200)
+
+
+def test_a_simulation_and_a_check_do_not_forget_each_other(extension, import_clip):
+    armature, scene = import_clip("stand"), bpy.context.scene
+    scene.poise.method = "BALANCE"
+    bpy.ops.poise.simulate()
+    recording = session.result_of(scene, armature).recording
+    bpy.ops.poise.check_clip()
+    assert session.result_of(scene, armature).recording is recording
+    bpy.ops.poise.inspect()
+    assert session.result_of(scene, armature).check is not None
+
+
+def test_a_clip_that_starts_in_the_air_is_checked(airborne):
+    top, last = airborne
+    shot = Shot(bpy.context.scene, ShotOptions(frames=(top, last)))
+    for _ in shot.read():
+        pass
+    shot.embody()
+    (fault,) = shot.check().faults
+    assert (fault.kind, fault.frames) == ("start", (top, top))
+    assert "it starts in the air" in shot.check().verdict
+
+
+def test_picture_marks_faults_and_what_is_beyond(popping):
+    shot = Shot(bpy.context.scene, ShotOptions())
+    for _ in shot.read():
+        pass
+    shot.embody()
+    found, size = shot.check(), 400
+    palette = clip_check_plot._ON_PAPER
+    result = clip_check_plot._paper(size, palette)
+    clip_check_plot.strips(result, found, palette, (0, 0, size, size))
+    red = (result[..., 0] > result[..., 1] + 0.1) & (result[..., 1] == result[..., 2])
+    columns = np.flatnonzero(red.mean(0) > 0.02)
+    frames = 1 + columns / size * (len(found.frames) - 1)
+    assert 38 < frames.min() < 42 < 43 < frames.max() < 47
+
+
+# --- Command line ---------------------------------------------------------------------------------
+
+
+def saved(folder):
+    path = folder / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+def run(*arguments):
+    return command_line.main([str(argument) for argument in arguments])
+
+
+def test_inspect_tells_and_draws_what_it_finds(popping, tmp_path, capsys):
+    shot, report, plot = saved(tmp_path), tmp_path / "r.json", tmp_path / "p.png"
+    assert run("inspect", shot, "--report", report, "--plot", plot) == 0
+    text = capsys.readouterr().out
+    assert "check     Mend first: frames 41-44: the left elbow flips (" in text
+    assert "  ! frames 41-44: the left elbow flips (" in text
+    found = json.loads(report.read_text())["check"]
+    assert found["findings"][0]["subject"] == "left elbow"
+    assert found["recommend"] == "balance"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert run("inspect", shot, "--clean", "despike") == 0
+    text = capsys.readouterr().out
+    assert "check     Balance alone will do" in text
+    assert "cleaned   despike" in text
+    assert "flips" not in text
+
+
+def test_simulate_cleans(popping, tmp_path):
+    shot, report = saved(tmp_path), tmp_path / "r.json"
+    arguments = ("simulate", shot, "--frames=30:60", "--report", report)
+    assert run(*arguments, "--clean", "unskate,despike") == 0
+    assert json.loads(report.read_text())["cleaning"] == ["despike", "unskate"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--clean", "polish"), "'polish' is no cleaning: name some of despike, ground, unskate"),
+        (("--plot", "p.jpg"), "--plot is to be a PNG file"),
+    ],
+)
+def test_odd_arguments(popping, tmp_path, capsys, arguments, message):
+    assert run("inspect", saved(tmp_path), *arguments) == 2
+    assert message in capsys.readouterr().err
