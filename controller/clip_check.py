@@ -150,7 +150,7 @@ def check(character, motion, cleaning=(), uneven=False):
     if not uneven:
         findings += [*words.floats(), *words.sinks(), *words.start(character.height)]
     findings += [*words.skates(), *words.forces(), *words.flights()]
-    findings = tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.frames)))
+    findings = tuple(sorted(findings, key=_weight))
     recommend, why = _choose(findings, sound, meets, change, outside)
     return ClipCheck(
         clip=motion.name,
@@ -456,6 +456,11 @@ def _choose(findings, sound, meets, change, outside):
     if outside > _OUTSIDE_SHARES[0]:
         return "tune", f"the weight is outside the feet {outside:.1%} of the time"
     return "balance", "it stays in place, on its feet, with its weight above them"
+
+
+def _weight(finding):
+    """Findings in this order: the severe ones, by frames, the farthest beyond its limit first."""
+    return SEVERITIES.index(finding.severity), finding.frames, -finding.value / finding.limit
 
 
 def _verdict(findings, recommend, why):
