@@ -34,6 +34,8 @@ import bpy
 EXTENSION = "bl_ext.user_default.poise"
 TICK = 0.002  # [s]
 PATIENCE = 120  # [s] to wait for a condition
+#: Modules with panels that a scenario can open or close.
+_PANELS = ("panels", "tuning_panel", "rectify_panel", "overlay_panel")
 
 
 class Driver:
@@ -164,7 +166,7 @@ class Driver:
         """Enable Poise anew, with some panels closed or open from the start."""
         extension = importlib.import_module(EXTENSION)
         extension.unregister()
-        modules = map(self.module, ("panels", "tuning_panel", "overlay_panel"))
+        modules = map(self.module, _PANELS)
         for cls in (cls for module in modules for cls in module.CLASSES):
             name = cls.__name__.removeprefix("POISE_PT_")
             if name in closed:

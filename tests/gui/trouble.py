@@ -27,6 +27,7 @@ def _simulate(driver, samples=30):
 def _fall(driver):
     yield from driver.open("run_leap")
     driver.look_at((0.0, 2.0, 0.9), 7.0)
+    bpy.context.scene.poise.method = "BALANCE"
     yield from _simulate(driver)
     yield lambda: driver.session.job() is None
     recording = driver.result.recording
