@@ -13,6 +13,7 @@ from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, press
 from .legs import AXES, Legs
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from .stepping import MOMENTUM_SHARE, Stepping
+from .walking import Walking
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
 _INERTIA_PERIOD = 1 / 37.5
@@ -68,9 +69,11 @@ class Controller:
                 1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
             )
         self._grounds = [world.floor, world.floor]  # [m] under either foot
-        #: Recovery steps, where they are wanted.
+        #: Recovery steps, where they are wanted; in an endless walk, where its steps land.
         self.stepping = None
-        if settings.recovery_steps and self.feedforward:
+        if reference.walks and self.feedforward:
+            self.stepping = Walking(character, reference)
+        elif settings.recovery_steps and self.feedforward:
             self.stepping = Stepping(character, reference)
         self._pelvis_arm = character.centres[0]
         self._plan = self._planned = None  # of the legs after a step, and when it was made
@@ -251,8 +254,9 @@ class Controller:
         """Base of support (SCA12, equation 9), by the stance of the reference."""
         support = self.reference.support[step]
         left, right = self.legs.soles
-        if self._swing is not None:
-            return self.stepping.base(self.legs.soles)
+        moved = self.stepping and self.stepping.base(step, self.legs.soles)
+        if moved:
+            return moved
         if support == LEFT:
             return left[:2]
         if support == RIGHT:

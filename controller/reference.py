@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Everything the controller needs of the reference, computed in one pass before the loop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .cleaning import clean
 from .exceptions import MotionError
+from .gait import Endless, walking_target
 from .momentum import GRAVITY, com_dynamics
-from .planting import physical
+from .planting import physical, plant
 from .rotations import (
     continuous,
     matrix_from_quaternion,
@@ -26,6 +27,7 @@ START_CLEARANCE = 0.03
 
 _IN_PLACE_CUTOFF = 4.0  # [Hz]
 _TRAVEL_CUTOFF = 6.0
+_ENDLESS_CUTOFF = 10.0  # of what is smooth already
 _LOAD_RAMP = 0.15  # [s] over which a foot takes its share of the weight, before and after
 _FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
@@ -72,6 +74,7 @@ class Reference:
     base: np.ndarray
     support: np.ndarray
     load: np.ndarray
+    walks: bool = False
 
     def __len__(self):
         return len(self.stance)
@@ -96,6 +99,8 @@ class Reference:
         `cleaning.CLEANING`, what to mend first. Raises MotionError for a clip that starts in the
         air or that no joint can follow.
         """
+        if isinstance(motion, Endless):
+            return _endless(cls, character, motion, rate, cutoff)
         raw_trajectory = character.trajectory(motion)
         cleaned = clean(character, raw_trajectory, cleaning)
         joints, frames = character.pose(cleaned)
@@ -115,10 +120,24 @@ class Reference:
         target = cleaned
         if in_place:
             target = physical(character, cleaned, contacts, cutoff)
+        else:  # its weight is where its speed takes it
+            target = plant(character, cleaned, contacts)
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
         return _sample(cls, character, (raw, cleaned, target), contacts, rate, cutoff)
+
+
+def _endless(cls, character, motion, rate, cutoff):
+    """The Reference of an Endless motion: as long as that is, whatever was asked for."""
+    target, contacts = walking_target(character, motion, cutoff or _TRAVEL_CUTOFF)
+    joints, frames = character.pose(target)
+    _check(character, motion, target, character.sole_corners(joints, frames))
+    joints, frames = character.pose(character.trajectory(motion))
+    raw = Pose(character.body_centres(joints, frames), frames, joints)
+    parts = (raw, target, target)
+    reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF)
+    return replace(reference, walks=True)
 
 
 def _check(character, motion, trajectory, corners):

@@ -12,15 +12,14 @@ clip. The legs are turned by the difference between two solutions of their inver
 and without the offsets: a step of no length changes nothing.
 """
 
-from math import atan2, exp, hypot, sqrt
+from math import exp, hypot, sqrt
 
 import numpy as np
 
 from .balance import nearest
-from .legs import AXES, SEGMENTS_OF_LEG
+from .legs import AXES
 from .momentum import GRAVITY
-from .rotations import angles_yxz, frame_from_up, rotation_about, unit
-from .skeleton import SEGMENT_INDEX, SIDES
+from .reference_legs import SHORTEST, ReferenceLegs
 from .stance import DIRECTIONS, DUAL, support_reach
 
 #: A swinging leg has angular momentum of its own: this share of its weight keeps the rest.
@@ -39,8 +38,6 @@ _LANDED = 0.012  # [m] above the floor
 _REST = 0.04  # [s] on both feet between two steps, at least
 _MISSED_COST = 3.0  # of a metre that the goal is too near, against one that the foot must travel
 _STRAIGHT = 0.995  # of a leg's length, as far as a leg that stands elsewhere is stretched
-_LONGEST_LEG = 0.9999  # of its length: a straight leg has no knee to solve for
-_SHORTEST = 0.3  # [m] from hip to ankle
 
 
 class Stepping:
@@ -60,15 +57,11 @@ class Stepping:
         self._offsets = np.zeros((2, 2))  # of the feet from the reference [m]
         self._started = self._landed = -1.0  # [s]
         self._origin = self._goal = None  # where the swinging ankle left (offset) and lands [m]
-        self._reference, self._character = reference, character
+        self._reference = reference
         self._ground = float(character.ground)
         foot = character.feet[0]
         self._sole = (foot.heel, foot.toe, foot.half_width)
-        joints = {joint.segment: joint for joint in character.joints}
-        legs = [[SEGMENT_INDEX[f"{n}_{side}"] for n in SEGMENTS_OF_LEG] for side in SIDES]
-        self._legs = [[joints[segment] for segment in leg] for leg in legs]
-        self._lengths = [[-float(joint.offset[2]) for joint in leg[1:]] for leg in self._legs]
-        self._track = None
+        self._legs = ReferenceLegs(character, reference)
 
     @property
     def active(self):
@@ -103,9 +96,11 @@ class Stepping:
             if hypot(point[0] - base[0] - own[0], point[1] - base[1] - own[1]) > _UNUSUAL:
                 self._begin(time, point, omega, soles)
 
-    def base(self, soles):
+    def base(self, step, soles):
         """Base of support (x, y) while a foot swings: between the stance ankle and where the other
-        will land."""
+        will land; None while none does."""
+        if self.swing is None:
+            return None
         x, y = soles[1 - self.swing][:2]
         return (x + self._goal[0]) / 2, (y + self._goal[1]) / 2
 
@@ -142,7 +137,7 @@ class Stepping:
             return hypot(goal[0] - soles[foot][0], goal[1] - soles[foot][1]) + _MISSED_COST * missed
 
         foot = min(range(2), key=cost)
-        ankles = self._pose(time)["ankles"]
+        ankles = self._legs.pose(time)["ankles"]
         self._offsets = np.array([sole[:2] for sole in soles]) - ankles[:, :2]
         self._origin = self._offsets[foot].copy()
         self._goal, _ = self._landing(foot, point, omega, _DURATION, soles)
@@ -156,7 +151,7 @@ class Stepping:
             self._goal, _ = self._landing(foot, point, omega, _DURATION - passed, soles)
         low = soles[foot][4] < grounds[foot] + _LANDED
         if (low and passed > _PLANNING * _DURATION) or passed > _DURATION + _LATE:
-            ankle = self._pose(time)["ankles"][foot]
+            ankle = self._legs.pose(time)["ankles"][foot]
             self._offsets[foot] = soles[foot][0] - ankle[0], soles[foot][1] - ankle[1]
             self.swing, self._landed = None, time
 
@@ -180,34 +175,12 @@ class Stepping:
         y = stance_y + ahead * fy + aside * fx
         return (x, y), hypot(x - wanted_x, y - wanted_y)
 
-    # --- Inverse kinematics
-
-    def _pose(self, time):
-        """The reference at a time [s]: pelvis (3,) and its frame, ankles (2, 3), frames of the
-        feet (2, 3, 3) and the axes (2, 3) of the knees."""
-        reference = self._reference
-        if self._track is None:
-            positions, frames = self._character.pose(reference.trajectory)
-            feet, thighs = ([leg[i].segment for leg in self._legs] for i in (2, 0))
-            self._track = {
-                "pelvis": positions[:, 0],
-                "frame": frames[:, 0],
-                "ankles": positions[:, feet],
-                "feet": frames[:, feet],
-                "left": frames[:, thighs][..., 1],
-            }
-        last = len(reference) - 1
-        at = min(time * reference.rate / reference.steps_per_sample, float(last))
-        low = min(int(at), last - 1)
-        return {
-            name: values[low] + (at - low) * (values[low + 1] - values[low])
-            for name, values in self._track.items()
-        }
+    # --- What the legs do
 
     def _turn(self, time, root, frame):
         """(14,) what the legs' angles differ by at a time. The leg that stands brings the pelvis
         over both feet; the one that swings aims from where the pelvis is."""
-        pose = self._pose(time)
+        pose = self._legs.pose(time)
         own, pelvis = pose["ankles"], pose["pelvis"].copy()
         ankles = own.copy()
         ankles[:, :2] += self._offsets
@@ -220,8 +193,8 @@ class Stepping:
         for i in range(2):
             swings = i == self.swing
             placed = (root, frame) if swings else (pelvis, pose["frame"])
-            result[i] = self._leg(i, *placed, ankles[i], pose)
-            result[i] -= self._leg(i, pose["pelvis"], pose["frame"], own[i], pose)
+            result[i] = self._legs.angles(i, *placed, ankles[i], pose)
+            result[i] -= self._legs.angles(i, pose["pelvis"], pose["frame"], own[i], pose)
         return result.ravel()
 
     def _on_the_way(self, time, own):
@@ -239,34 +212,10 @@ class Stepping:
         """How far [m] the pelvis must come down for both legs to reach, no straighter than they
         are in the reference."""
         drop = 0.0
-        for i, leg in enumerate(self._legs):
+        for i, leg in enumerate(self._legs.joints):
             hip = pose["frame"] @ leg[0].offset
             own = pose["pelvis"] + hip - pose["ankles"][i]
-            longest = max((_STRAIGHT * sum(self._lengths[i])) ** 2, own @ own)
+            longest = max((_STRAIGHT * sum(self._legs.lengths[i])) ** 2, own @ own)
             x, y, z = pelvis + hip - ankles[i]
-            drop = max(drop, z - sqrt(max(longest - x * x - y * y, _SHORTEST**2)))
+            drop = max(drop, z - sqrt(max(longest - x * x - y * y, SHORTEST**2)))
         return float(drop)
-
-    def _leg(self, i, pelvis, frame, ankle, pose):
-        """(7,) angles of a leg whose ankle is at (3,) [m], or as near as it reaches."""
-        thigh, shin, foot = self._legs[i]
-        upper, lower = self._lengths[i]
-        hip = pelvis + frame @ thigh.offset
-        gap = ankle - hip
-        length = sqrt(gap @ gap)
-        reach = min(max(length, _SHORTEST), _LONGEST_LEG * (upper + lower))
-        along = gap / length
-        axis = unit(pose["left"][i] - (pose["left"][i] @ along) * along)
-        cosine = (upper**2 + reach**2 - lower**2) / (2 * upper * reach)
-        ahead = np.cross(along, axis)
-        knee = hip + upper * (cosine * along + sqrt(max(1 - cosine**2, 0.0)) * ahead)
-        ankle = hip + reach * along
-        thigh_frame = frame_from_up(hip - knee, axis)
-        shin_frame = frame_from_up(knee - ankle, axis)
-        foot_frame = frame_from_up(pose["feet"][i][:, 2], pose["feet"][i][:, 1])
-        bend = (thigh_frame @ shin.basis).T @ shin_frame
-        bend = atan2(bend[0, 2], bend[2, 2])
-        above = thigh_frame @ shin.basis @ rotation_about(1, bend) @ foot.basis
-        turns = np.stack([(frame @ thigh.basis).T @ thigh_frame, above.T @ foot_frame])
-        hip_angles, ankle_angles = angles_yxz(turns)
-        return np.array([*hip_angles, bend, *ankle_angles])

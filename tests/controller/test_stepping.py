@@ -95,7 +95,7 @@ def test_the_legs_reach_the_offset_feet(stepping, person):
     """Forward kinematics of the turned legs bring each ankle where its offset has it."""
     character, motion = person
     stepping._offsets = np.array([[0.12, 0.05], [-0.06, -0.04]])
-    pose = stepping._pose(1.0)
+    pose = stepping._legs.pose(1.0)
     turn = stepping.plan(1.0, pose["pelvis"], np.zeros(3), pose["frame"], 0.01)[0]
     trajectory = stepping._reference.trajectory
     sample = round(motion.rate)
