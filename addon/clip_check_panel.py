@@ -14,11 +14,12 @@ from .operators import (
     POISE_OT_show_finding,
 )
 from .panels import _Panel, _sentence, _table_row
-from .tuning_panel import _rows
 
 _ICONS = {"mend": "ERROR", "rectify": "MOD_SMOOTH", "note": "INFO"}
 #: Findings that are listed.
 _MOST = 12
+#: Lines of text that the plot may be high.
+_LEAST_ROWS, _MOST_ROWS = 6, 20
 
 
 class POISE_PT_clip_check(_Panel, bpy.types.Panel):
@@ -39,6 +40,7 @@ class POISE_PT_clip_check(_Panel, bpy.types.Panel):
             return
         row = layout.row(align=True)
         row.active = job is None
+        row.use_property_split = False
         for name in ("despike", "ground", "unskate"):
             row.prop(settings, name, toggle=True)
         row = layout.row()
@@ -86,7 +88,8 @@ def _draw_findings(layout, found):
 
 def _draw_plot(layout, context, found):
     """The strips, and what they are from the top down."""
-    rows = _rows(context)
+    width = context.region.width / context.preferences.system.ui_scale
+    rows = min(max(int((width - 45) / 20), _LEAST_ROWS), _MOST_ROWS)
     row = layout.row()
     row.alignment = "CENTER"
     row.template_icon(clip_check_plot.panel_icon(context, found, rows), scale=rows)
@@ -97,7 +100,7 @@ def _draw_plot(layout, context, found):
         most = f"{known.max():.2g}" if len(known) else "–"
         limit = f"{np.max(LIMITS[name]):g} {unit}"
         _table_row(table, label, most, limit, factor=0.5)
-    _table_row(table, "Left, right foot stands", "", "", factor=0.5)
+    _table_row(table, "Left, right foot", "stands", "", factor=0.5)
     row = layout.row()
     row.alignment = "CENTER"
     row.label(text="Beyond the limit", icon_value=tuning_plot.swatch_icon(context, "target"))

@@ -24,11 +24,11 @@ from .stance import DIRECTIONS, FLIGHT, NAMES, runs, support_reach
 #: What is measured over time: label and unit.
 MEASURES = {
     "joint_speed": ("Fastest joint", "rad/s"),
-    "com_acceleration": ("Centre of mass accelerates", "m/s²"),
-    "zmp_outside": ("ZMP outside the feet", "m"),
-    "friction": ("Friction asked for", ""),
-    "foot_slide": ("Standing feet slide", "m/s"),
-    "clearance": ("Feet above the floor", "m"),
+    "com_acceleration": ("COM acceleration", "m/s²"),
+    "zmp_outside": ("ZMP outside feet", "m"),
+    "friction": ("Friction needed", ""),
+    "foot_slide": ("Foot slide", "m/s"),
+    "clearance": ("Feet above floor", "m"),
 }
 #: What each may be; clearance: [deepest, highest where the body needs the floor], of an adult.
 LIMITS = {
