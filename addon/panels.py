@@ -179,7 +179,9 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         job = session.job()
         column = layout.column()
         column.active = job is None
-        column.row().prop(settings, "method", expand=True)
+        row = column.row()
+        row.use_property_split = False
+        row.prop(settings, "method", expand=True)
         column.row().prop(settings, "frames", expand=True)
         if settings.frames == "CUSTOM":
             sub = column.column(align=True)

@@ -78,9 +78,8 @@ def _cost_words(settings, shot):
     """How long the processors have to work."""
     cost = COSTS[settings.preset.lower()]
     if shot is None or shot.reading is None:
-        return f"{cost} s of a processor for 1 s"
-    duration = shot.reading.motion.duration
-    return f"{clock(cost * duration)} of a processor ({duration:.1f} s)"
+        return f"{cost} CPU s a second"
+    return f"{clock(cost * shot.reading.motion.duration)} of CPU time"
 
 
 def _draw_search(layout, context, job):
@@ -109,11 +108,14 @@ def _draw_result(layout, context, settings, shot):
     words = rectify.outcome_words(outcome, shot.reading.motion.duration)
     _sentence(box, context, words, "CHECKMARK" if outcome.success else "INFO")
     column = box.column(align=True)
-    _fact(column, "Computed", f"{clock(outcome.cpu)} on processors, {clock(outcome.wall)} in all")
-    _fact(column, "Tried", f"{outcome.evaluations} short simulations")
+    _fact(column, "CPU time", clock(outcome.cpu))
+    _fact(column, "Elapsed", clock(outcome.wall))
+    _fact(column, "Tried", f"{outcome.evaluations} windows")
     _fact(column, "Went back", f"{outcome.backtracks} ×")
     column = layout.column(align=True)
-    column.row(align=True).prop(settings, "since", expand=True)
+    row = column.row(align=True)
+    row.use_property_split = False
+    row.prop(settings, "since", expand=True)
     column.operator(POISE_OT_push_here.bl_idname, icon="FORCE_WIND")
     layout.operator(POISE_OT_bake_target.bl_idname, icon="ACTION")
 

@@ -25,8 +25,9 @@ from .bake import poll_rectified
 from .job import Job, SimulateJob, in_background, reading_stages, simulating
 from .modal import JobOperator, poll_animated, poll_idle
 
-#: While the ghost plays it is drawn at most so often [Hz], and rests at the end for so long [s].
-_RATE, _REST = 25.0, 0.5
+#: While the ghost plays it is drawn at most so often [Hz], in at most this share of the time; at
+#: the end it rests for so long [s].
+_RATE, _SHARE, _REST = 25.0, 0.25, 0.5
 _TAKEN = (
     "Another Blender rectifies this very clip with the same settings: wait for it, or choose "
     "another seed."
@@ -97,7 +98,8 @@ class RectifyJob(SimulateJob):
             self._began = time.perf_counter()
             if search.nodes:
                 self.resumed_at = search.nodes[-1].sample / shot.reading.motion.rate
-            while not search.poll():
+            # The second look hands out what follows from what the first one has taken.
+            while not (search.poll() or search.poll()):
                 done, count = search.progress
                 yield done / max(1, count)
         if shot.rectified is None:
@@ -227,7 +229,7 @@ class PerformOperator(JobOperator):
     """An operator whose job may rectify: what is committed plays, and is kept."""
 
     _shown = None
-    _ghost = 0.0
+    _drawn = _next = 0.0
 
     @property
     def hint(self):
@@ -253,8 +255,11 @@ class PerformOperator(JobOperator):
             redraw_sidebars()
         self._shown = job.shown
         now = time.perf_counter()
-        if now - self._ghost > 1 / _RATE and context.scene.poise.ghost != "HIDDEN":
-            self._ghost = now
+        if self._drawn:  # in the last turn: without a graphics card that takes long
+            self._next = self._drawn + max(1 / _RATE, (now - self._drawn) / _SHARE)
+            self._drawn = 0.0
+        if now >= self._next and context.scene.poise.ghost != "HIDDEN":
+            self._drawn = now
             redraw_views()
 
     @property

@@ -567,7 +567,7 @@ def drawn(draw_panels):
 
 def test_panel_before_during_and_after(armature, drawn):
     text = drawn(armature)
-    assert "10 s of a processor for 1 s" in text
+    assert "10 CPU s a second" in text
     assert "Budget (min), 0: no limit" in text
     assert "poise.push_here" not in text
     job = new_job(armature)
