@@ -15,7 +15,7 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
-from . import bake_proportions, bake_solver, bake_target, compat, keys, reference
+from . import bake_proportions, bake_solver, bake_target, compat, keys, reference, walks
 from .bake_target import KINDS, marked_slot, restore_values
 from .pose import slerp
 
@@ -130,7 +130,10 @@ def bake(
         state.keep(keyed.bones, keyed.switches)
         tracks = keyed.tracks()
         bake_target.check_channels(armature, keyed.bones, tracks)
-        with bake_target.Target(armature, source, slot, options.action, kind) as target:
+        loop = None
+        if reading.looped is not None:
+            loop = functools.partial(walks.loop_curves, reading=reading)
+        with bake_target.Target(armature, source, slot, options.action, kind, loop) as target:
             error = _write(scene, armature, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})

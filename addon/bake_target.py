@@ -242,10 +242,11 @@ class State:
 class Target:
     """A context in which the new (action, slot) is assigned; left by an error, it is removed."""
 
-    def __init__(self, armature, source, slot, chosen=None, kind=KINDS[0]):
+    def __init__(self, armature, source, slot, chosen=None, kind=KINDS[0], prepare=None):
         """chosen: name of an existing action to add a slot to; None for an action of its own.
-        kind: what is baked, of KINDS."""
-        self._kind = kind
+        kind: what is baked, of KINDS. prepare: called with the channels that hold the copied
+        curves, to change them."""
+        self._kind, self._prepare = kind, prepare
         self._armature, self._source, self._source_slot = armature, source, slot
         self.action = self.slot = self._old = self._old_mark = None
         self.counts = (0, 0)
@@ -262,6 +263,8 @@ class Target:
             self._holder = compat.channels(self.action, self.slot, ensure=True)
             if self._old is not None or self._chosen is not None:
                 self._fill_from_source()
+            if self._prepare is not None:
+                self._prepare(self._holder)
             self._copied = {_key(c): _digest(c) for c in self._holder.fcurves}
             compat.assign(self._armature, self.action, self.slot)
         except BaseException:

@@ -18,6 +18,7 @@ from . import (
     command_pushes,
     command_rectify,
     command_robustness,
+    command_walk,
     command_weights,
 )
 from .bake import BakeOptions
@@ -213,6 +214,7 @@ def _add_performance_arguments(parser):
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
     command_rectify.add_arguments(parser)
+    command_walk.add_arguments(parser)
 
 
 def _add_bake_arguments(parser):
@@ -265,6 +267,7 @@ def _shot(options):
             "weights": command_weights.weight_options(options),
             "pushes": command_pushes.push_options(options),
             "recovery_steps": not options.no_steps,
+            "walk": command_walk.walk_options(options),
         }
     if options.verb == "bake":
         keys = BakeOptions(

@@ -17,7 +17,7 @@ from ..controller.exceptions import GainsError, PoiseError, SettingsError
 from ..controller.measures import MAXIMA
 from ..controller.measures import UNITS as MEASURE_UNITS
 from ..controller.optimization import PARAMETRISATIONS, Search, SearchSettings
-from . import presets
+from . import command_walk, presets
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
 from .command_files import check_target, open_shot, report_target, target, write_json
 from .command_progress import DONE, FAILED, MISSED, LiveLine, follow, say
@@ -43,6 +43,7 @@ _UNITS = {
 
 def add_arguments(parser):
     """The arguments of `optimize` alone."""
+    command_walk.add_arguments(parser)
     default = SearchSettings()
     add = parser.add_argument_group("search").add_argument
     add(
@@ -144,7 +145,8 @@ def _prepared_shot(options):
     """The Shot, read and checked, with the gains to start from."""
     chosen = options.warm_start
     gains = None if chosen in ("default", "auto") else gains_named(chosen)
-    shot = Shot(bpy.context.scene, shot_options(options, gains))
+    walk = command_walk.walk_options(options)
+    shot = Shot(bpy.context.scene, shot_options(options, gains, walk=walk))
     follow("reading", shot.read())
     shot.prepare()
     if chosen == "auto":

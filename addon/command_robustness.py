@@ -12,7 +12,7 @@ import bpy
 
 from ..controller.exceptions import PoiseError, SettingsError
 from ..controller.robustness import STEPS, UNITS, LimitSearch, LimitSettings
-from . import limit_plot
+from . import command_walk, limit_plot
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
 from .command_files import (
     FileError,
@@ -34,6 +34,7 @@ _TURN = 0.01
 
 def add_arguments(parser):
     """The arguments of `robustness` alone."""
+    command_walk.add_arguments(parser)
     default = LimitSettings()
     parser.add_argument(
         "--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)"
@@ -82,7 +83,9 @@ def run(options):
             options.usage_error("--output is to be a PNG file: let its name end with .png")
         check_target(output, options.overwrite)
     report_path = report_target(options, source, output)
-    shot = Shot(bpy.context.scene, shot_options(options, gains_named(options.gains)))
+    walk = command_walk.walk_options(options)
+    gains = gains_named(options.gains)
+    shot = Shot(bpy.context.scene, shot_options(options, gains, walk=walk))
     follow("reading", shot.read())
     shot.prepare()
     outcome = _measure(options, shot, settings)

@@ -7,6 +7,7 @@ A rectified performance takes minutes, so it is chosen only where nothing quicke
 from dataclasses import dataclass, replace
 
 from ..controller.exceptions import GainsError
+from ..controller.gait import Endless
 from . import presets
 
 #: What the scene and the command line offer.
@@ -37,6 +38,8 @@ def choose(shot):
     Nothing of Blender's data is touched. Raises PoiseError.
     """
     simulation = shot.simulation
+    if isinstance(simulation.motion, Endless):
+        return Choice("balance", "An endless walk is kept up by balance, step by step.")
     found = shot.check()
     verdict = f"{found.verdict}."
     if found.recommend == "balance":

@@ -33,6 +33,7 @@ from . import (
     session,
     shot,
     tuning,
+    walks,
 )
 
 #: While a job is at work, animation editors are drawn again after this time [s]: it takes long.
@@ -218,6 +219,9 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     tuning: PointerProperty(
         name="Tuning", description="How gains are searched", type=tuning.POISE_PG_tuning
     )
+    walk: PointerProperty(
+        name="Locomotion", description="How a character walks on", type=walks.POISE_PG_walk
+    )
     robustness: PointerProperty(
         name="Robustness",
         description="How robustness is measured",
@@ -391,6 +395,7 @@ def shot_options(context, armature):
         seed=settings.seed,
         recovery_steps=settings.recovery_steps,
         cleaning=clip_check.cleaning_of(settings.clip_check),
+        walk=walks.walk_options(settings.walk),
     )
 
 

@@ -9,7 +9,8 @@ import bpy
 import numpy as np
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
-from ..controller.exceptions import CheckpointError, MotionError
+from ..controller.exceptions import CheckpointError, MotionError, SettingsError
+from ..controller.gait import Endless
 from ..controller.measures import Measures
 from ..controller.recording import Recording
 from ..controller.rectification import RectifySettings
@@ -100,6 +101,11 @@ def rectify_settings(settings):
 def problem_of(shot):
     """What a prepared shot is to perform, as a Problem."""
     simulation = shot.simulation
+    if isinstance(simulation.motion, Endless):
+        raise SettingsError(
+            "An endless walk is kept up by balance and cannot be rectified: choose the method "
+            "Balance, or switch Locomotion off."
+        )
     return Problem(
         shot.reading.motion,
         shot.options.mass,

@@ -44,6 +44,8 @@ class Reading:
     object_matrices: (F, 4, 4) evaluated world matrices of the armature object.
     object_bases: (F, 4, 4) what the object's own channels say.
     motion: the same in SI units, for the controller.
+    looped: (F,) scene frames that were read, where they are looped into something longer (see
+        `walks`); None where they are `frames`.
     """
 
     armature: str
@@ -60,6 +62,7 @@ class Reading:
     object_matrices: np.ndarray
     object_bases: np.ndarray
     motion: Motion
+    looped: np.ndarray | None = None
 
     def bone_index(self, name):
         """Where a bone stands in the arrays."""

@@ -24,7 +24,15 @@ import numpy as np
 
 from .. import controller
 from ..controller import clip_check, world
-from ..controller.exceptions import BakeError, GainsError, MotionError, RigError, SimulationError
+from ..controller.exceptions import (
+    BakeError,
+    GainsError,
+    MotionError,
+    RigError,
+    SettingsError,
+    SimulationError,
+)
+from ..controller.gait import Endless
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
 from ..controller.solids import stands_at
@@ -40,9 +48,11 @@ from . import (
     rectify,
     reference,
     rig,
+    walks,
     weights,
 )
 from .pushes import PushOptions
+from .walks import WalkOptions
 from .weights import WeightOptions
 
 MANIFEST = Path(__file__).resolve().parent.parent / "blender_manifest.toml"
@@ -120,6 +130,7 @@ class ShotOptions:
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     recovery_steps: whether the body may set a foot elsewhere to keep its balance.
     cleaning: names of controller.cleaning.CLEANING, what to mend of the animation before.
+    walk: WalkOptions, to loop a walk or run for longer than it lasts; None: as it is.
     keys: how the result is written.
     """
 
@@ -139,6 +150,7 @@ class ShotOptions:
     pushes: PushOptions | None = None
     recovery_steps: bool = True
     cleaning: tuple[str, ...] = ()
+    walk: WalkOptions | None = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
@@ -245,6 +257,8 @@ class Shot:
         )
         self._seconds["reading"] = time.perf_counter() - started
         _check_curves(self.reading)
+        if options.walk is not None:
+            self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
         _check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
@@ -253,9 +267,15 @@ class Shot:
         """Measure the body from what was read. Raises PoiseError."""
         options, motion = self.options, self.reading.motion
         floor = stands_at(self.objects.get("colliders", ()), motion)
-        self.character = controller.Character.from_motion(motion, options.mass, floor)
+        clip = motion.source if isinstance(motion, Endless) else motion
+        self.character = controller.Character.from_motion(clip, options.mass, floor)
         self.reshaping = None
         if options.morphology:
+            if clip is not motion:
+                raise SettingsError(
+                    "An endless walk keeps the armature's own proportions: set them back, or "
+                    "simulate the clip as it is."
+                )
             bake_proportions.check(self.armature, self.reading.rig_map)
             self.reshaping = Reshaping(self.character, motion, options.morphology)
             self.character, motion = self.reshaping.character, self.reshaping.motion
@@ -267,7 +287,9 @@ class Shot:
         if self.checked is None:
             uneven = bool(self.objects.get("colliders"))
             cleaning = self.options.cleaning
-            self.checked = clip_check.check(self.character, self.motion, cleaning, uneven)
+            motion = self.motion
+            clip = motion.source if isinstance(motion, Endless) else motion
+            self.checked = clip_check.check(self.character, clip, cleaning, uneven)
         return self.checked
 
     def prepare(self):
@@ -328,8 +350,11 @@ class Shot:
             cleaning=self.options.cleaning,
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
+        motion = self.reading.motion
+        if isinstance(motion, Endless) and duration is not None:
+            motion = replace(motion.walk, seconds=duration).motion(self.character, motion.source)
         return Problem(
-            self.reading.motion,
+            motion,
             self.options.mass,
             settings,
             drawn,

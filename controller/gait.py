@@ -26,6 +26,7 @@ _CUTOFF = 6.0  # [Hz] of the poses that are compared
 _VELOCITY_TIME = 0.1  # [s] by which velocities count beside positions
 #: Mean distance [m] of the joints at both ends above which a clip has no cycle.
 _FARTHEST = 0.12
+_AS_GOOD = 1.3  # times the best error: good enough for a better start
 #: A clip that turns by less than this in a cycle [rad] is meant to go straight.
 _STRAIGHT = np.radians(10)
 _SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded
@@ -120,7 +121,20 @@ def find_cycle(character, motion):
             f"'{motion.name}' has no cycle to walk on, since {why}: choose a clip with two whole "
             "steps of an even walk or run, or set the cycle's first and last frame by hand."
         )
-    return clip.cycle(best[1], best[2])
+    return clip.cycle(*_calmest(clip, best[2] - best[1], best[0]))
+
+
+def _calmest(clip, period, best):
+    """First and last sample of a cycle that is nearly as good as the best and begins far from any
+    change of stance: there a body that starts with the reference's speeds stands well."""
+    first = np.arange(len(clip.contacts) - period)
+    good = clip.errors(first, first + period) <= _AS_GOOD * best
+    good &= (clip.steps()[first + period] - clip.steps()[first] == 1).all(1)
+    changes = np.flatnonzero((np.diff(clip.contacts.astype(int), axis=0) != 0).any(1)) + 0.5
+    away = np.abs(first[:, None] - changes).min(1)
+    single = clip.contacts[first].sum(1) == 1
+    at = int(np.argmax(np.where(good & single, away, np.where(good, 0.0, -1.0))))
+    return at, at + period
 
 
 def _no_steps(best):

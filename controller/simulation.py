@@ -12,7 +12,7 @@ from .controller import Controller
 from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
 from .legs import Legs
-from .measures import MAXIMA, Measures
+from .measures import MAXIMA, WALKING, Measures
 from .physics_weights import Hold, PhysicsWeights, standing_lifts
 from .recording import Recording
 from .reference import Reference
@@ -106,7 +106,10 @@ class Simulation:
             self.settings.cleaning,
         )
         self.rate = self.reference.rate
-        self.measures = Measures(motion.rate, self.settings.maxima)
+        maxima = self.settings.maxima
+        if self.reference.walks:
+            maxima = {name: WALKING.get(name, 1) * value for name, value in maxima.items()}
+        self.measures = Measures(motion.rate, maxima)
         self.scenario = scenario or Scenario()
         self.scenario.check()
         self.weights = PhysicsWeights.build(

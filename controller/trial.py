@@ -19,6 +19,7 @@ from .character import Character
 from .clip_features import clip_features
 from .exceptions import PoiseError, SettingsError, SimulationError
 from .gains import Gains
+from .gait import Endless, Walk
 from .measures import T_MAX
 from .morphology import Morphology, reshape
 from .motion import Motion
@@ -58,7 +59,8 @@ class Problem:
     @cached_property
     def _shaped(self):
         floor = stands_at(self.scenario.colliders, self.motion)
-        character = Character.from_motion(self.motion, self.mass, floor)
+        clip = self.motion.source if isinstance(self.motion, Endless) else self.motion
+        character = Character.from_motion(clip, self.mass, floor)
         return reshape(character, self.motion, self.morphology)
 
     @property
@@ -96,7 +98,9 @@ class Problem:
 
     def to_bytes(self):
         """The problem as bytes, the same for equal problems."""
-        motion = self.motion
+        motion, walk = self.motion, None
+        if isinstance(motion, Endless):
+            motion, walk = motion.source, motion.walk.as_dict()
         header = {
             "name": motion.name,
             "rate": motion.rate,
@@ -107,6 +111,7 @@ class Problem:
             "disturbance": self.disturbance,
             "scenario": self.scenario.as_dict(),
             "morphology": self.morphology.as_dict(),
+            "walk": walk,
         }
         buffer = io.BytesIO()
         np.savez(
@@ -130,6 +135,9 @@ class Problem:
                 header["first_frame"],
                 header["frame_step"],
             )
+        if header["walk"] is not None:
+            character = Character.from_motion(motion, header["mass"])
+            motion = Walk.from_dict(header["walk"]).motion(character, motion)
         return cls(
             motion,
             header["mass"],
