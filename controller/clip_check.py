@@ -324,6 +324,7 @@ class _Words:
         """Feet that carry and slide."""
         for foot, subject in enumerate(("left foot", "right foot")):
             for start, stop in runs(self.meets.skates[:, foot]):
+                alone = _slides(self.meets)[start:stop].mean() > 0.5
                 slip = self.meets.slip[start:stop, foot]
                 value = float(np.linalg.norm(slip, axis=-1).max())
                 yield self._finding(
@@ -333,7 +334,7 @@ class _Words:
                     value,
                     faults.SKATE_SPEED,
                     "m/s",
-                    "note",
+                    "mend" if alone else "note",
                     f"the {subject} skates",
                 )
 
@@ -349,7 +350,7 @@ class _Words:
 
     def flights(self):
         """Phases in the air, as they should be."""
-        flies = (self.meets.stance == FLIGHT) & ~self.meets.floats
+        flies = _flies(self.meets) & ~self.meets.floats
         for start, stop in runs(flies):
             seconds = (stop - start) / self.rate
             if seconds >= _FLIGHT:
@@ -436,9 +437,11 @@ def _choose(findings, sound, meets, change, outside):
     """("balance", "tune" or "rectify", why)."""
     if not meets.in_place:
         return "rectify", f"it travels {_travel(sound):.1f} m"
-    air = float((meets.stance == FLIGHT).mean())
+    air, slides = float(_flies(meets).mean()), float(_slides(meets).mean())
     if air > _FLIGHT_SHARE or any(f.kind == "flight" for f in findings):
         return "rectify", f"it is in the air {air:.0%} of the time"
+    if slides > _FLIGHT_SHARE:
+        return "rectify", f"no foot stands still {slides:.0%} of the time"
     for value, limits, words in (
         (change, _CHANGES, "its feet change too often for gains as they are"),
         (outside, _OUTSIDE_SHARES, f"the weight is outside the feet {outside:.0%} of the time"),
@@ -456,6 +459,16 @@ def _choose(findings, sound, meets, change, outside):
     if outside > _OUTSIDE_SHARES[0]:
         return "tune", f"the weight is outside the feet {outside:.1%} of the time"
     return "balance", "it stays in place, on its feet, with its weight above them"
+
+
+def _flies(meets):
+    """(F,) samples without a foot on the floor."""
+    return (meets.stance == FLIGHT) & ~meets.carries.any(1)
+
+
+def _slides(meets):
+    """(F,) samples in which all feet on the floor are too fast to stand."""
+    return (meets.stance == FLIGHT) & meets.carries.any(1)
 
 
 def _weight(finding):

@@ -37,6 +37,7 @@ _AROUND = 0.07  # [s] to each side that a step is compared with
 _RETURN = 0.4  # [s] in which a pop is over; what takes longer has jumped and stays
 _SHORTEST = 0.1  # [s] of floating, and of having no foot that stands
 _SHORTEST_SKATE = 0.05
+_LEVEL = 0.01  # [m, adult] within which two feet are equally low
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,7 @@ def meet_ground(character, trajectory, sound):
     stance = stance_of(contacts)
     heights = corners[..., 2].min(-1) - character.ground
     low = heights.min(1)
+    lower = heights < low[:, None] + _LEVEL * size
     if trajectory is not sound:
         low = character.sole_corners(*character.pose(trajectory))[..., 2].min((1, 2))
         low = low - character.ground
@@ -205,7 +207,7 @@ def meet_ground(character, trajectory, sound):
     # Both feet may be too fast to be told from feet in the air.
     lost = _lasting((stance == FLIGHT) & (need > NEED), _SHORTEST * rate)
     near = (heights < AIR_HEIGHT * size) & (need > NEED)[:, None]
-    carries = near & (contacts | lost[:, None])
+    carries = near & (contacts | (lost[:, None] & lower))
     return Ground(
         in_place,
         contacts,

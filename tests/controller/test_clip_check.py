@@ -316,6 +316,20 @@ def test_a_body_that_slides_along_stands_again(clip):
     assert np.abs(trajectory.root - whole).max() < 0.05
 
 
+def test_a_walk_on_the_spot_with_sliding_feet_goes_forward_again(clip):
+    motion = clip("walk")
+    way = (motion.positions[-1, 0] - motion.positions[0, 0]) * [1, 1, 0]
+    share = np.linspace(0, 1, len(motion))[:, None]
+    broken = moved(motion, 1, len(motion), -(share * way)[:, None])
+    found = checked(broken)
+    assert found.recommend == "rectify"
+    assert {finding.kind for finding in found.faults} == {"skate"}
+    mended, trajectory = cleaned(broken, "unskate")
+    assert not spans(mended, "skate")
+    far = (trajectory.root[-1] - trajectory.root[0]) @ way / np.linalg.norm(way) ** 2
+    assert 0.8 < far < 1.05
+
+
 def test_one_foot_that_skates_is_held_where_it_stands(clip):
     motion = clip("stand")
     character = Character.from_motion(motion)
