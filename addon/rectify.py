@@ -20,9 +20,11 @@ from ..controller.trial import Problem
 from . import bake_target, checkpoints, compat
 
 #: What a second of motion costs, about [CPU s].
-COSTS = {"draft": 10, "normal": 20, "fine": 40}
+COSTS = {"draft": 10, "normal": 20, "fine": 60}
 #: The folder of checkpoints is looked at again after this long [s]: the panel asks all the time.
 _LOOK_AGAIN = 1.0
+#: How the name of a checkpoint begins, for a search from the start and for one in the middle.
+_KINDS = {False: "rectify", True: "push"}
 
 
 class POISE_PG_rectification(bpy.types.PropertyGroup):
@@ -218,21 +220,22 @@ def clip_name(scene, armature):
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:12]
 
 
-def checkpoint(folder, scene, armature, key):
-    """Path of the checkpoint of a search of that key."""
-    return folder / f"rectify_{clip_name(scene, armature)}_{key}.json"
+def checkpoint(folder, scene, armature, key, pushed):
+    """Path of the checkpoint of a search of that key. pushed: it begins in the middle."""
+    return folder / f"{_KINDS[pushed]}_{clip_name(scene, armature)}_{key}.json"
 
 
 _looked = None, 0.0, None
 
 
-def kept(scene, armature):
-    """Checkpoints of an armature's animation, the newest last."""
+def kept(scene, armature, pushed=None):
+    """Checkpoints of an armature's animation: of searches from its start, of those that begin in
+    the middle (pushed), or of both (None)."""
     global _looked
     name, now = clip_name(scene, armature), time.monotonic()
     if _looked[0] != name or now - _looked[1] > _LOOK_AGAIN:
         _looked = name, now, _look(name)
-    return _looked[2]
+    return [p for p in _looked[2] if pushed is None or p.name.startswith(_KINDS[pushed])]
 
 
 def forget(scene, armature):
@@ -245,7 +248,7 @@ def forget(scene, armature):
 
 def _look(name):
     try:
-        found = checkpoints.folder().glob(f"rectify_{name}_*.json")
-        return sorted(found, key=lambda path: path.stat().st_mtime)
+        folder = checkpoints.folder()
+        return [path for kind in _KINDS.values() for path in folder.glob(f"{kind}_{name}_*.json")]
     except (CheckpointError, OSError):  # none to be had, or one that has just gone
         return []

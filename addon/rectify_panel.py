@@ -39,7 +39,7 @@ class POISE_PT_rectify(_Panel, bpy.types.Panel):
         column.prop(settings, "budget", text=text)
         column.prop(context.scene.poise.tuning, "workers")
         column.prop(settings, "seed")
-        kept = rectify.kept(context.scene, armature) if armature else []
+        kept = rectify.kept(context.scene, armature, pushed=False) if armature else []
         row = layout.row(align=True)
         row.scale_y = 1.5
         row.operator(
@@ -55,7 +55,7 @@ class POISE_PT_rectify(_Panel, bpy.types.Panel):
                 "FILE_REFRESH",
             )
         if shot is not None and shot.rectified is not None:
-            _draw_result(layout, context, settings, shot)
+            _draw_result(layout, context, armature, shot)
 
 
 class POISE_PT_rectify_advanced(_Panel, bpy.types.Panel):
@@ -101,9 +101,9 @@ def _draw_search(layout, context, job):
     layout.prop(context.scene.poise.rectification, "play")
 
 
-def _draw_result(layout, context, settings, shot):
+def _draw_result(layout, context, armature, shot):
     """What came of it, and what can be done with it."""
-    outcome = shot.rectified
+    outcome, settings = shot.rectified, context.scene.poise.rectification
     box = layout.box()
     words = rectify.outcome_words(outcome, shot.reading.motion.duration)
     _sentence(box, context, words, "CHECKMARK" if outcome.success else "INFO")
@@ -116,7 +116,12 @@ def _draw_result(layout, context, settings, shot):
     row = column.row(align=True)
     row.use_property_split = False
     row.prop(settings, "since", expand=True)
-    column.operator(POISE_OT_push_here.bl_idname, icon="FORCE_WIND")
+    kept = rectify.kept(context.scene, armature, pushed=True)
+    column.operator(
+        POISE_OT_push_here.bl_idname,
+        text="Resume Push" if kept else "Push Here",
+        icon="FORCE_WIND",
+    )
     layout.operator(POISE_OT_bake_target.bl_idname, icon="ACTION")
 
 

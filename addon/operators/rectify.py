@@ -117,7 +117,8 @@ class RectifyJob(SimulateJob):
         try:
             folder = checkpoints.folder()
             checkpoints.forget_old(folder)
-            path = rectify.checkpoint(folder, shot.scene, shot.armature, search.key)
+            named = shot.scene, shot.armature, search.key, start is not None
+            path = rectify.checkpoint(folder, *named)
             leave.enter_context(claimed(path, _TAKEN))
         except (CheckpointError, OSError) as error:
             self._warning = f"No checkpoint can be kept ({error}): it cannot be resumed later."
@@ -156,8 +157,10 @@ class RectifyJob(SimulateJob):
     @property
     def note(self):
         """How long it will take."""
-        left = self.search and self.search.time_left()
-        return super().note if left is None else f"{clock(left)} left"
+        if self.search is None:
+            return super().note
+        left = self.search.time_left()
+        return "" if left is None else f"{clock(left)} left"
 
     @property
     def warning(self):

@@ -22,7 +22,7 @@ RECTIFY = (FRAMES, "--rectify=draft", "--workers=0")
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Searches that are soon over."""
-    preset = rectification.Preset(population=6, generations=1)
+    preset = rectification.Preset(population=6, generations=1, free=1, horizon=1)
     monkeypatch.setitem(rectification.PRESETS, "draft", preset)
 
 

@@ -59,7 +59,7 @@ def registered(blender, monkeypatch, tmp_path):
     monkeypatch.setattr(checkpoints, "folder", lambda: tmp_path)
     monkeypatch.setattr(operators, "WorkerPool", Pool)
     monkeypatch.setattr(Pool, "open", 0)
-    small = rectification.Preset(population=6, generations=1)
+    small = rectification.Preset(population=6, generations=1, free=1, horizon=1)
     monkeypatch.setitem(rectification.PRESETS, "draft", small)
     monkeypatch.setattr(settings_of_rectify, "_LOOK_AGAIN", 0.0)
     poise.register()
@@ -135,6 +135,13 @@ def rectified(armature):
     """The finished result of a rectification."""
     assert bpy.ops.poise.rectify() == {"FINISHED"}
     return result(armature).shot
+
+
+@pytest.fixture
+def drawn(draw_panels):
+    """drawn(armature) -> all that the panels of rectification show now, as one text."""
+    classes = (panels.POISE_PT_simulate, *rectify_panel.CLASSES)
+    return lambda armature: draw_panels(classes, armature).replace("\n", " ")
 
 
 # --- The job and what it leaves ------------------------------------------------------------------
@@ -438,6 +445,24 @@ def test_push_here_from_the_current_frame(armature):
     assert np.array_equal(found[:4], kept[:4]) and not np.array_equal(found[4], kept[4])
 
 
+def test_a_push_that_was_stopped_is_resumed_exactly(armature, drawn):
+    calm = rectified(armature)
+    add_push(16)
+    bpy.ops.poise.push_here()
+    whole = places(result(armature).recording)
+    job = new_job(armature, earlier=calm)
+    step_until(job, lambda: nodes(job) == 1)
+    job.cancel()
+    text = drawn(armature)
+    assert "Resume Push" in text and "An unfinished search" not in text
+    job = new_job(armature, earlier=result(armature).shot)
+    step_until(job, lambda: job.search is not None)
+    assert job.resumed_at == pytest.approx(0.3)
+    finish(job)
+    assert np.array_equal(places(result(armature).recording), whole)
+    assert "Push Here" in drawn(armature)
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -558,22 +583,16 @@ def test_only_reading_owns_the_scene(armature):
 # --- Panels --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def drawn(draw_panels):
-    """drawn(armature) -> all that the panels of rectification show now, as one text."""
-    classes = (panels.POISE_PT_simulate, *rectify_panel.CLASSES)
-    return lambda armature: draw_panels(classes, armature).replace("\n", " ")
-
-
 def test_panel_before_during_and_after(armature, drawn):
     text = drawn(armature)
     assert "10 CPU s a second" in text
     assert "Budget (min), 0: no limit" in text
-    assert "poise.push_here" not in text
+    assert "Push Here" not in text
     job = new_job(armature)
     step_until(job, lambda: nodes(job) == 2)
     text = drawn(armature)
     assert "Rectifying: 0.20 of 0.50 s" in text
+    assert "× real time" not in text
     assert "Nodes 2" in text and "Went back 0 ×" in text and re.search(r"0:0\d left", text)
     assert "poise.keep_rectified poise.discard_rectified" in text and "keeps" in text
     job.cancel()
@@ -583,7 +602,7 @@ def test_panel_before_during_and_after(armature, drawn):
     bpy.ops.poise.rectify()
     text = drawn(armature)
     assert "Resume" not in text and "Rectified: 0.50 s" in text
-    assert "poise.push_here poise.bake_target" in text
+    assert "Push Here poise.bake_target" in text
 
 
 def test_panel_shows_the_choice(squat, drawn):
