@@ -5,7 +5,8 @@ python -m poise.experiments.sok --quick
 
 Every clip is performed by joint tracking alone, by balance control, and rectified; the last is
 baked in Blender and read back. Prints a table, and draws the paper's figure 7 for these clips. An
-interrupted run goes on from its report, and from the node that it had reached.
+interrupted run goes on from its report, and from the node that it had reached; so does a clip whose
+budget ran out.
 """
 
 import argparse
@@ -99,7 +100,7 @@ def main(arguments=None):
     try:
         with WorkerPool(options.workers) as pool:
             for number, clip in enumerate(options.clips, 1):
-                if clip not in rows:
+                if rows.get(clip, {"ended": "budget"}).get("ended") == "budget":
                     _say(f"[{number}/{len(options.clips)}] {clip}")
                     rows[clip] = _row(clip, options, pool)
                     _write(options.output, report)
@@ -138,7 +139,7 @@ def _options(arguments):
 
 def _resumed(options):
     """The report of an earlier run with the same settings, else an empty one."""
-    names = ("preset", "method", "seed", "budget")
+    names = ("preset", "method", "seed")
     settings = {name: getattr(options, name) for name in names}
     if options.output.is_file():
         report = json.loads(options.output.read_text(encoding="utf-8"))
@@ -177,7 +178,8 @@ def _row(clip, options, pool):
         return {"error": str(error)}
     for _ in shot.measure():
         pass
-    search.forget()
+    if outcome.ended != "budget":
+        search.forget()
     _say(f"    {outcome.why or 'to the end'}; {outcome.cpu:.0f} s of processor time")
     return {
         "duration": problem.motion.duration,

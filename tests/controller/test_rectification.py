@@ -490,8 +490,7 @@ def test_a_rectified_walk_goes_where_balance_alone_does_not(walk, monkeypatch):
 def test_the_whole_walk_stands_as_a_draft(walk, monkeypatch):
     monkeypatch.setitem(PRESETS, "draft", Preset(16, 4))
     problem = walk(99.0)
-    with WorkerPool() as pool:
-        going = ended(search(problem, pool))
+    going = ended(search(problem))
     recording = going.recording
     assert going.ended == "done" and recording.fell_at is None
     assert recording.summary()["tracking_error_local"] <= 40
