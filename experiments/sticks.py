@@ -34,9 +34,9 @@ _SIDE = (
 )
 _COLOURS = {"l": (0.80, 0.24, 0.16), "r": (0.15, 0.42, 0.78), "trunk": (0.16, 0.17, 0.19)}
 
-_METRE = 62.0  # pixels
+_METRE = 60.0  # pixels
 _APART = 0.62  # [m] from one moment to the next
-_WIDE, _HIGH = (MOMENTS + 0.8) * _APART, 2.35  # [m] of a cell
+_WIDE, _HIGH = (MOMENTS + 1.6) * _APART, 2.55  # [m] of a cell
 _HEADING = 44  # pixels
 _LINE = 1.7
 _HEAD = 0.09  # [m]
@@ -121,7 +121,7 @@ def picture(rows):
             ends = np.array([[left + 8, floor], [left + wide - 8, floor]])
             _cover_segment(covers["floor"], *ends, 0.5)
             for points in np.array(figure[name], float).reshape(-1, len(_POINTS), 2):
-                _figure(covers, points * _METRE + [left + 0.7 * _APART * _METRE, floor])
+                _figure(covers, points * _METRE + [left + 0.9 * _APART * _METRE, floor])
     for name, colour in {"floor": (0.6, 0.6, 0.6), **_COLOURS}.items():
         _blend(paper, covers[name], colour, 1.0)
     for column, name in enumerate(COLUMNS):
