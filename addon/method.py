@@ -63,6 +63,8 @@ def _refused(simulation):
     """Why a simulation cannot be rectified, as a further sentence; empty if it can be."""
     if simulation.weights:
         return " But physics weights below 1 cannot be rectified: balance alone."
+    if simulation.settings.noise:
+        return " But motion with motor noise cannot be rectified: balance alone."
     if simulation.settings.balance != "foot_forces":
         return " But only the balance mode Foot Forces can be rectified: balance alone."
     return ""

@@ -101,12 +101,18 @@ def rectify_settings(settings):
 
 
 def problem_of(shot):
-    """What a prepared shot is to perform, as a Problem."""
+    """What a prepared shot is to perform, as a Problem. Raises SettingsError for what cannot be
+    rectified."""
     simulation = shot.simulation
     if isinstance(simulation.motion, Endless):
         raise SettingsError(
             "An endless walk is kept up by balance and cannot be rectified: choose the method "
             "Balance, or switch Locomotion off."
+        )
+    if simulation.settings.noise:
+        raise SettingsError(
+            "Motion with motor noise cannot be rectified, since it would be another each time: set "
+            "the noise to 0 N m, or choose the method Balance."
         )
     return Problem(
         shot.reading.motion,

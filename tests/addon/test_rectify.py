@@ -375,12 +375,28 @@ def test_automatic_rectifies_a_walk(armature):
     job.discard()
 
 
-def test_what_cannot_be_rectified_is_balanced_and_says_why(squat, monkeypatch):
+@pytest.mark.parametrize(
+    "name, value, message, refusal",
+    [
+        (
+            "balance",
+            "VIRTUAL_FORCES",
+            "only the balance mode Foot Forces",
+            "needs the balance mode",
+        ),
+        ("noise", 2.0, "motor noise cannot be rectified", "motor noise cannot be rectified"),
+    ],
+)
+def test_what_cannot_be_rectified_is_balanced_and_says_why(
+    squat, monkeypatch, name, value, message, refusal
+):
     checked(monkeypatch, "rectify")
-    scene_settings().balance = "VIRTUAL_FORCES"
+    setattr(scene_settings(), name, value)
     bpy.ops.poise.simulate()
     choice = result(squat).shot.choice
-    assert choice.method == "balance" and "only the balance mode Foot Forces" in choice.why
+    assert choice.method == "balance" and message in choice.why
+    with pytest.raises(RuntimeError, match=refusal):
+        bpy.ops.poise.rectify()
 
 
 def test_the_border_takes_gains_for_such_motion(squat, monkeypatch):
