@@ -321,7 +321,9 @@ class Shot:
         """The chosen gains, or the defaults of the balance mode."""
         given, balance = self.options.gains, self.options.balance
         if given is None:
-            return controller.Gains.default(self.character, balance or "foot_forces")
+            walking = isinstance(self.reading.motion, Endless)
+            balance = balance or "foot_forces"
+            return controller.Gains.default(self.character, balance, walking)
         if isinstance(given, dict):
             source = "the chosen set of gains"
             gains = controller.Gains.from_dict(given, self.character, source)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Endless walks of an armature: the reading that goes on, the bake, and what is refused."""
+
+import bpy
+import numpy as np
+import pytest
+
+import poise
+from poise.addon import walks_panel
+from poise.addon.properties import shot_options
+from poise.addon.shot import Shot, ShotOptions
+from poise.addon.walks import WalkOptions
+from poise.controller import MotionError, SettingsError
+
+
+@pytest.fixture
+def walker(import_clip):
+    """An armature that walks, and a curve of 20 m along y."""
+    armature = import_clip("walk")
+    curve = bpy.data.curves.new("Path", "CURVE")
+    curve.dimensions = "3D"
+    spline = curve.splines.new("POLY")
+    spline.points.add(1)
+    spline.points[0].co, spline.points[1].co = (1, 0, 0, 1), (1, 20, 0, 1)
+    bpy.context.scene.collection.objects.link(bpy.data.objects.new("Path", curve))
+    return armature
+
+
+def performed(options):
+    shot = Shot(bpy.context.scene, options)
+    for _ in shot.read():
+        pass
+    for _ in shot.simulate():
+        pass
+    return shot
+
+
+def test_a_walk_is_baked_beyond_the_end_of_its_clip(walker):
+    """The bake is as exact as any, and its last frame is where the simulation ends."""
+    toe = walker.pose.bones["LeftFingerBase"]
+    shot = performed(ShotOptions(walk=WalkOptions(3.6)))
+    assert shot.recording.success
+    assert len(shot.recording) == 217
+    baked = shot.bake()
+    assert baked.error_mm < 0.02
+    first, last = baked.frames
+    assert last - first == 216
+    assert last > 194
+    scene = bpy.context.scene
+    scene.frame_set(int(last))
+    hips = walker.matrix_world @ walker.pose.bones["Hips"].head
+    assert np.linalg.norm(np.array(hips) - shot.recording.joints()[-1, 0]) < 0.15
+    # What is not simulated repeats.
+    period = shot.reading.motion.walk.cycle.period
+    seen = []
+    for frame in (first + 5, first + 5 + period):
+        scene.frame_set(int(frame))
+        seen.append(np.array(toe.matrix_basis))
+    assert np.abs(seen[1] - seen[0]).max() < 1e-5
+
+
+def test_a_walk_follows_a_curve_object(walker):
+    shot = Shot(bpy.context.scene, ShotOptions(walk=WalkOptions(8.0, (100, 167), "Path")))
+    for _ in shot.read():
+        pass
+    motion = shot.reading.motion
+    root = motion.positions[:, 0, :2]
+    assert np.abs(root[:, 0] - 1).max() < 0.1
+    assert root[0, 1] == pytest.approx(0, abs=0.1)
+    assert root[-1, 1] > 9
+    assert shot.reading.frames[0] == 100
+
+
+def test_what_cannot_be_walked_is_refused(walker):
+    scene = bpy.context.scene
+
+    def read(*options):
+        for _ in Shot(scene, ShotOptions(walk=WalkOptions(*options))).read():
+            pass
+
+    with pytest.raises(SettingsError, match="no curve 'Pth' to walk along: choose one of 'Path'"):
+        read(5.0, None, "Pth")
+    with pytest.raises(SettingsError, match="outside of 'walk'"):
+        read(5.0, (100, 300))
+    walker.location = (0, 0, 0)
+    walker.keyframe_insert("location", frame=1)
+    walker.location = (0, 5, 0)
+    walker.keyframe_insert("location", frame=194)
+    with pytest.raises(MotionError, match=r"is moved itself, by .* m in a cycle"):
+        read(5.0)
+
+
+@pytest.fixture
+def registered(blender):
+    """Poise as Blender has it when it is enabled."""
+    poise.register()
+    yield
+    poise.unregister()
+
+
+def test_the_sidebar_finds_the_cycle(registered, walker, draw_panels):
+    scene = bpy.context.scene
+    settings = scene.poise.walk
+    assert shot_options(bpy.context, walker).walk is None
+    assert bpy.ops.poise.find_cycle() == {"FINISHED"}
+    assert settings.use_cycle
+    assert 1.0 < (settings.last - settings.first) / 60 < 1.2
+    shown = draw_panels(walks_panel.CLASSES, walker).replace("\n", " ")
+    assert settings.found in shown
+    settings.enabled, settings.seconds = True, 4.0
+    settings.heading = scene.objects["Path"]
+    chosen = shot_options(bpy.context, walker).walk
+    assert chosen == WalkOptions(4.0, (settings.first, settings.last), "Path")
