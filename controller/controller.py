@@ -80,9 +80,17 @@ class Controller:
         self._legs_share = np.zeros(2 * AXES)
         self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
 
-    def restart(self, step):
-        """Go on from `step` with nothing but what the world holds."""
+    def memory(self):
+        """What it knows besides what the world holds, for `restart`."""
+        steps = None if self.stepping is None else self.stepping.memory()
+        return self._plan, self._planned, steps
+
+    def restart(self, step, memory):
+        """Go on from `step` with nothing but what the world holds, and this memory."""
         self._origin = step
+        self._plan, self._planned, steps = memory
+        if self.stepping is not None:
+            self.stepping.recall(steps)
 
     def torques(self, step):
         """(dofs,) joint torques [N m] for the step that begins now."""
@@ -145,12 +153,15 @@ class Controller:
 
     def _step_aside(self, step, state):
         """Take a recovery step where one is needed, and go on with one that has begun."""
-        stepping = self.stepping
+        stepping, goals = self.stepping, self.goals[step]
+        if self.drift_gain:
+            goals = goals.copy()
+            goals[1, :2] += self._way_back(*(goals[0, :2] - self.com[:2]).tolist())
         stepping.update(
             step,
             self.com.tolist(),
             self._current[1].tolist(),
-            self.goals[step],
+            goals,
             self._base(step),
             self.legs.soles,
             self._standing(),
@@ -220,8 +231,8 @@ class Controller:
         goal_x, goal_y = reference.base[step].tolist()
         z += self._rise(step)
         if self.drift_gain:
-            back = min(self.drift_gain, _MOST_DRIFT / max(hypot(x, y), 1e-9))
-            vx, vy = vx + back * x, vy + back * y
+            back_x, back_y = self._way_back(x, y)
+            vx, vy = vx + back_x, vy + back_y
         position, velocity, trunk, momentum = self.weights[count]
         if self._swing is not None:
             momentum *= MOMENTUM_SHARE
@@ -242,6 +253,11 @@ class Controller:
             trunk * rz + momentum * lz,
         ]
         return force, torque
+
+    def _way_back(self, x, y):
+        """Velocity (x, y) [m/s] with which to go to a place that is (x, y) [m] away."""
+        back = min(self.drift_gain, _MOST_DRIFT / max(hypot(x, y), 1e-9))
+        return back * x, back * y
 
     def _rise(self, step):
         """How much higher [m] than in the reference the floor is under the feet that stand."""

@@ -38,6 +38,9 @@ SIZE = len(UNITS)
 JOINTS = [name for name in UNITS if not name.startswith("com_")]
 #: How fast [1/s] a body that has drifted off goes back.
 DRIFT_GAIN = 0.5
+#: How much of the capture point's error the feet in the air make up for by where they land: what is
+#: left is the search's, which does not upset the pose as much.
+AIMING = 0.4
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,8 @@ def blank(reference):
         speeds=reference.speeds.copy(),
         goals=reference.goals.copy(),
         accelerations=reference.accelerations.copy(),
+        walks=True,
+        aiming=AIMING,
     )
 
 

@@ -58,7 +58,7 @@ class Preset:
     generations: int
     free: int = 2
     horizon: int = 3
-    spread: float = 0.5
+    spread: float = 0.25
 
 
 PRESETS = {"draft": Preset(16, 4), "normal": Preset(16, 8), "fine": Preset(24, 16)}
@@ -356,7 +356,8 @@ class Rectification:
         random = np.random.default_rng([self.settings.seed, node, tries])
         if self.settings.method == "sampling":
             size, generations = size * generations, 1
-        strategy = _Strategy(self._warm_start, self._preset.spread, size, random)
+        spread = self._preset.spread * (1 + tries / 2)
+        strategy = _Strategy(self._warm_start, spread, size, random)
         best = math.inf, None
         for _ in range(generations):
             windows = strategy.ask()

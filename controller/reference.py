@@ -7,6 +7,7 @@ import numpy as np
 
 from .cleaning import clean
 from .exceptions import MotionError
+from .footing import grounded
 from .gait import Endless, walking_target
 from .momentum import GRAVITY, com_dynamics
 from .planting import physical, plant
@@ -54,7 +55,8 @@ class Reference:
     about it; wrench (K, 6) force and torque on the body that the motion itself takes, weight
     included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and of the
     joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2) share
-    that each foot may carry, ramped around every step.
+    that each foot may carry, ramped around every step. walks: whether feet in the air land where
+    the body is going, see `walking`, and aiming: how much of that they do.
     """
 
     rate: float
@@ -75,6 +77,7 @@ class Reference:
     support: np.ndarray
     load: np.ndarray
     walks: bool = False
+    aiming: float = 1.0
 
     def __len__(self):
         return len(self.stance)
@@ -121,7 +124,7 @@ class Reference:
         if in_place:
             target = physical(character, cleaned, contacts, cutoff)
         else:  # its weight is where its speed takes it
-            target = plant(character, cleaned, contacts)
+            target = grounded(character, plant(character, cleaned, contacts), contacts)
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)

@@ -5,12 +5,12 @@ Legs are turned by the difference between two solutions, with and without the of
 no offset changes nothing.
 """
 
-from math import atan2, sqrt
+from math import asin, atan2, sqrt
 
 import numpy as np
 
 from .legs import SEGMENTS_OF_LEG
-from .rotations import angles_yxz, frame_from_up, rotation_about, unit
+from .rotations import frame_from_up, rotation_about
 from .skeleton import SEGMENT_INDEX, SIDES
 
 SHORTEST = 0.3  # [m] from hip to ankle
@@ -30,10 +30,17 @@ class ReferenceLegs:
         self.lengths = [[-float(joint.offset[2]) for joint in leg[1:]] for leg in self.joints]
         self._reference, self._character = reference, character
         self._track = None
+        self._poses = {}  # by time: a search asks for the same moments again and again
 
     def pose(self, time):
         """The reference at a time [s]: pelvis (3,) and its frame, ankles (2, 3), frames of the
-        feet (2, 3, 3) and the axes (2, 3) of the knees."""
+        feet (2, 3, 3), the axes (2, 3) of the knees and the legs' own angles (2, 7)."""
+        pose = self._poses.get(time)
+        if pose is None:
+            pose = self._poses[time] = self._pose(time)
+        return pose
+
+    def _pose(self, time):
         reference = self._reference
         if self._track is None:
             positions, frames = self._character.pose(reference.trajectory)
@@ -48,31 +55,58 @@ class ReferenceLegs:
         last = len(reference) - 1
         at = min(time * reference.rate / reference.steps_per_sample, float(last))
         low = min(int(at), last - 1)
-        return {
+        pose = {
             name: values[low] + (at - low) * (values[low + 1] - values[low])
             for name, values in self._track.items()
         }
+        feet = pose["feet"]
+        pose["soles"] = frame_from_up(feet[:, :, 2], feet[:, :, 1])
+        placed = pose["pelvis"], pose["frame"]
+        pose["own"] = [self.angles(i, *placed, pose["ankles"][i], pose) for i in range(2)]
+        return pose
 
     def angles(self, i, pelvis, frame, ankle, pose):
         """(7,) angles of a leg whose ankle is at (3,) [m], or as near as it reaches."""
         thigh, shin, foot = self.joints[i]
         upper, lower = self.lengths[i]
         hip = pelvis + frame @ thigh.offset
-        gap = ankle - hip
-        length = sqrt(gap @ gap)
+        x, y, z = (ankle - hip).tolist()
+        length = sqrt(x * x + y * y + z * z)
         reach = min(max(length, SHORTEST), _LONGEST_LEG * (upper + lower))
-        along = gap / length
-        axis = unit(pose["left"][i] - (pose["left"][i] @ along) * along)
+        x, y, z = x / length, y / length, z / length  # from hip to ankle
+        a, b, c = pose["left"][i].tolist()
+        along = a * x + b * y + c * z
+        a, b, c = a - along * x, b - along * y, c - along * z
+        length = sqrt(a * a + b * b + c * c)
+        a, b, c = a / length, b / length, c / length  # the knee's axis
         cosine = (upper**2 + reach**2 - lower**2) / (2 * upper * reach)
-        ahead = np.cross(along, axis)
-        knee = hip + upper * (cosine * along + sqrt(max(1 - cosine**2, 0.0)) * ahead)
-        ankle = hip + reach * along
-        thigh_frame = frame_from_up(hip - knee, axis)
-        shin_frame = frame_from_up(knee - ankle, axis)
-        foot_frame = frame_from_up(pose["feet"][i][:, 2], pose["feet"][i][:, 1])
-        bend = (thigh_frame @ shin.basis).T @ shin_frame
+        sine = sqrt(max(1 - cosine**2, 0.0))
+        # Up along the thigh and the shin, in the plane across the axis: in parts of hip to ankle,
+        # and of what is ahead of that.
+        shin_along, shin_ahead = (reach - upper * cosine) / lower, upper * sine / lower
+        ahead = y * c - z * b, z * a - x * c, x * b - y * a
+        up = [-cosine * u - sine * v for u, v in zip((x, y, z), ahead, strict=True)]
+        thigh_frame = _frame((a, b, c), up)
+        up = [-shin_along * u + shin_ahead * v for u, v in zip((x, y, z), ahead, strict=True)]
+        bend = (thigh_frame @ shin.basis).T @ _frame((a, b, c), up)
         bend = atan2(bend[0, 2], bend[2, 2])
         above = thigh_frame @ shin.basis @ rotation_about(1, bend) @ foot.basis
-        turns = np.stack([(frame @ thigh.basis).T @ thigh_frame, above.T @ foot_frame])
-        hip_angles, ankle_angles = angles_yxz(turns)
-        return np.array([*hip_angles, bend, *ankle_angles])
+        return np.array(
+            [
+                *_yxz((frame @ thigh.basis).T @ thigh_frame),
+                bend,
+                *_yxz(above.T @ pose["soles"][i]),
+            ]
+        )
+
+
+def _frame(left, up):
+    """(3, 3) frame from two of its axes, which are at right angles."""
+    (a, b, c), (u, v, w) = left, up
+    return np.array([[b * w - c * v, a, u], [c * u - a * w, b, v], [a * v - b * u, c, w]])
+
+
+def _yxz(matrix):
+    """Angles of a (3, 3) matrix as `rotations.angles_yxz` has them."""
+    (_, _, x), (d, e, f), (_, _, z) = matrix.tolist()
+    return atan2(x, z), asin(min(max(-f, -1.0), 1.0)), atan2(d, e)

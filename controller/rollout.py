@@ -18,7 +18,7 @@ from .exceptions import PoiseError, SettingsError, SimulationError
 from .gains import Gains
 from .rotations import matrix_from_quaternion, multiply, quaternion_from_matrix, rotation_vector
 from .skeleton import SEGMENT_INDEX
-from .stance import SIMULATED_CLEARANCE
+from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from .trial import problem_of
 
 #: What the offsets behind the last free node of a window keep of it, from node to node.
@@ -32,6 +32,9 @@ FALL = 30.0
 # Weights of the costs: of squared errors in SI units.
 _POSE = 100.0  # bodies, relative to the centre of mass in plan
 _FEET = 40.0
+# A foot in the air should land farther out on the side to which the body has strayed, by so much
+# per m/s and per m: only so does it come back.
+_STEP_SPEED, _STEP_DRIFT = 0.25, 0.2
 _PELVIS = 2.0
 _DRIFT = 12.0
 _VELOCITY, _RETURN = 1.5, 1.5  # of the centre of mass, which should come back at 1.5 / s
@@ -135,7 +138,7 @@ class Stage:
         self._first = self._simulation.observe(0)
         #: The state at each node of the way that was taken last.
         self._committed = np.zeros((1, SIZE))
-        self._handles = [self._simulation.settle(0)]
+        self._saved = [self._simulation.settle(0)]
 
     def __len__(self):
         """Samples of the motion."""
@@ -176,7 +179,7 @@ class Stage:
             samples.append(self._simulation.observe(sample))
         if not np.isfinite(samples[-1][0]).all():
             raise SimulationError("The simulation blew up: lower the gains or raise the rate.")
-        self._handles.append(self._simulation.settle(last))
+        self._saved.append(self._simulation.settle(last))
         self._committed = committed.copy()
         return samples
 
@@ -187,16 +190,16 @@ class Stage:
         most = min(len(committed), len(self._committed))
         while shared < most and (committed[shared] == self._committed[shared]).all():
             shared += 1
-        for handle in self._handles[shared:]:
-            self._simulation.world.forget(handle)
-        del self._handles[shared:]
+        for saved in self._saved[shared:]:
+            self._simulation.forget(saved)
+        del self._saved[shared:]
         self._committed = self._committed[:shared]
         node = shared - 1
         while node + 1 < len(committed):
-            self._simulation.rewind(self._handles[node], node * self.spacing)
+            self._simulation.rewind(self._saved[node], node * self.spacing)
             self._go_on(node * self.spacing, committed[: node + 2])
             node += 1
-        self._simulation.rewind(self._handles[node], node * self.spacing)
+        self._simulation.rewind(self._saved[node], node * self.spacing)
         return node * self.spacing
 
     def _write(self, first, last, offsets):
@@ -223,6 +226,8 @@ class _Goal:
         self._com = np.einsum("s,fsi->fi", self._shares, centres)
         self._centres = centres - self._com[:, None] * [1, 1, 0]
         self._feet = (centres - self._com[:, None])[:, _FEET_INDICES]
+        stance = reference.stance[:, None]
+        self._swings = (stance & np.array([LEFT, RIGHT]) == 0).astype(float)
         turns = quaternion_from_matrix(reference.smooth.frames[:, 0])
         self._unturned = turns * [1, -1, -1, -1]
         self._ground = float(character.ground) + SIMULATED_CLEARANCE
@@ -259,14 +264,17 @@ class _Goal:
         flat = com * [1, 1, 0]
         apart = centres - flat[:, None] - self._centres[samples]
         total = _POSE * (np.square(apart).sum(2) @ self._shares)
-        feet = (centres - com[:, None])[:, _FEET_INDICES] - self._feet[samples]
-        total += _FEET * np.square(feet).sum((1, 2))
         turn = rotation_vector(multiply(turns[:, 0], self._unturned[samples]))
         total += _PELVIS * np.square(turn).sum(1)
         drift = com - self._com[samples]
+        velocity = np.diff(drift, axis=0, prepend=drift[:1]) * self._rate
+        feet = (centres - com[:, None])[:, _FEET_INDICES] - self._feet[samples]
+        aside = _STEP_SPEED * velocity[:, :2] + _STEP_DRIFT * drift[:, :2]
+        feet[..., :2] -= self._swings[samples, :, None] * aside[:, None]
+        total += _FEET * np.square(feet).sum((1, 2))
         total += _DRIFT * np.square(drift[:, :2]).sum(1)
         total = total[1:]
-        velocity = np.diff(drift, axis=0) * self._rate
+        velocity = velocity[1:]
         velocity[:, :2] += _RETURN * drift[1:, :2]
         total += _VELOCITY * np.square(velocity).sum(1)
         total += _SPIN * np.square(np.diff(turn, axis=0) * self._rate).sum(1)

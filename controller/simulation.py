@@ -96,7 +96,6 @@ class Simulation:
         self.character = character
         self.motion = motion
         self.settings = settings or Settings()
-        self.gains = gains or Gains.default(character, self.settings.balance)
         self.reference = reference or Reference.build(
             character,
             motion,
@@ -104,6 +103,9 @@ class Simulation:
             self.settings.duration,
             self.settings.cutoff,
             self.settings.cleaning,
+        )
+        self.gains = gains or Gains.default(
+            character, self.settings.balance, walking=self.reference.walks
         )
         self.rate = self.reference.rate
         maxima = self.settings.maxima
@@ -225,15 +227,20 @@ class Simulation:
 
     def settle(self, sample):
         """Begin anew with exactly the state at `sample`, from which others can then go on as often
-        as they like. Returns its handle, for `rewind` and `World.forget`."""
-        handle = self.world.save()
-        self.rewind(handle, sample)
-        return handle
+        as they like. Returns what `rewind` and `forget` take."""
+        saved = self.world.save(), self.controller.memory()
+        self.rewind(saved, sample)
+        return saved
 
-    def rewind(self, handle, sample):
+    def rewind(self, saved, sample):
         """Return to the state at `sample`."""
+        handle, memory = saved
         self.world.restore(handle)
-        self.controller.restart(sample * len(self.efforts))
+        self.controller.restart(sample * len(self.efforts), memory)
+
+    def forget(self, saved):
+        """Free the memory of a state."""
+        self.world.forget(saved[0])
 
     def _run(self):
         self.begin()
@@ -243,7 +250,7 @@ class Simulation:
                 if controller.hold and controller.hold.strays(sample - 1, self.world.state()):
                     self.world.reset(*controller.hold.pose((sample - 1) * steps))
                 if self.correction is not None and (sample - 1) % self.correction.spacing == 0:
-                    self.world.forget(self.settle(sample - 1))
+                    self.forget(self.settle(sample - 1))
                 self.advance(sample)
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, self._helps.mean(0))

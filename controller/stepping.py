@@ -193,8 +193,7 @@ class Stepping:
         for i in range(2):
             swings = i == self.swing
             placed = (root, frame) if swings else (pelvis, pose["frame"])
-            result[i] = self._legs.angles(i, *placed, ankles[i], pose)
-            result[i] -= self._legs.angles(i, pose["pelvis"], pose["frame"], own[i], pose)
+            result[i] = self._legs.angles(i, *placed, ankles[i], pose) - pose["own"][i]
         return result.ravel()
 
     def _on_the_way(self, time, own):

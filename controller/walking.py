@@ -46,7 +46,9 @@ class Walking:
         self.steps = []
         self._reference = reference
         self._legs = ReferenceLegs(character, reference)
-        height = float(np.median(reference.goals[:, 0, 2])) - float(character.ground)
+        # Of the uncorrected reference: a correction moves goals.
+        heights = reference.smooth.centres[..., 2] @ character.masses / character.mass
+        height = float(np.median(heights)) - float(character.ground)
         self._omega = sqrt(GRAVITY / height)
         self._phase, self._left = _swings(reference)
         total = reference.load.sum(1, keepdims=True)
@@ -61,6 +63,17 @@ class Walking:
         self.offsets = np.zeros((2, 2))
         self._origins, self._goals = np.zeros((2, 2)), np.zeros((2, 2))
         self._landed = [False, False]
+
+    def memory(self):
+        """What it knows of the feet, for `recall`."""
+        known = self.offsets, self._origins, self._goals
+        return [values.copy() for values in known], list(self._landed)
+
+    def recall(self, memory):
+        """Go back to what it knew."""
+        known, landed = memory
+        self.offsets, self._origins, self._goals = (values.copy() for values in known)
+        self._landed = list(landed)
 
     def update(self, step, com, velocity, goals, base, soles, standing, grounds, may_begin=True):
         """Learn where the feet stand, and aim those in the air. Arguments as Stepping has them."""
@@ -95,6 +108,7 @@ class Walking:
         if phase < _PLANNING:
             grow = exp(_GROWTH * self._omega * self._left[step, foot])
             fx, fy = self._ahead[step]
+            grow *= self._reference.aiming
             ahead = AHEAD * grow * (error[0] * fx + error[1] * fy)
             aside = ASIDE * grow * (error[1] * fx - error[0] * fy)
             shrink = min(1.0, _FARTHEST / max(hypot(ahead, aside), 1e-9))
@@ -134,14 +148,13 @@ class Walking:
             ankle = pose["ankles"][foot].copy()
             ankle[:2] += self._on_the_way(foot, phase)
             placed = self._placed(pose, root, frame, _eased(phase / _AIMING, 2))
-            result[foot] = self._legs.angles(foot, *placed, ankle, pose)
-            result[foot] -= self._legs.angles(
-                foot, pose["pelvis"], pose["frame"], pose["ankles"][foot], pose
-            )
+            result[foot] = self._legs.angles(foot, *placed, ankle, pose) - pose["own"][foot]
         return result.ravel()
 
     def _placed(self, pose, root, frame, share):
         """Pelvis (3,) and its frame: the reference's above the feet, or by a share the real one."""
+        if share == 1:
+            return root, frame
         pelvis = pose["pelvis"].copy()
         pelvis[:2] += self._weight[self._step] @ self.offsets
         turn = rotation_vector(quaternion_from_matrix(frame @ pose["frame"].T))
