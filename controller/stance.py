@@ -33,7 +33,7 @@ def reference_contacts(character, corners, rate, in_place):
     """(F, 2) contact of the left and right foot of a reference.
 
     corners: (F, 2, 4, 3) sole corners [m]; rate [Hz]. A foot stands when one of its corners is low
-    and slow: 5 cm and 0.6 m/s, in place 3 cm with a majority vote over 0.1 s (ankle height alone,
+    and slow: 5 cm and 0.6 m/s, in place 3 cm, by a majority vote over 0.1 s (ankle height alone,
     as in SCA12, mistakes a sixth of a walk's stance). Heights are those of an adult; a child's are
     smaller. A body with other proportions stands when the actor did.
     """
@@ -43,8 +43,8 @@ def reference_contacts(character, corners, rate, in_place):
     height = (corners[..., 2] - character.ground) / size
     speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate / longer
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
+    contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
     if in_place:
-        contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
         contacts = _without_false_steps(contacts, corners, height.min(-1), size)
     return contacts
 
