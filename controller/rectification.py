@@ -35,6 +35,9 @@ from .workers import Remote
 METHODS = ("cma", "simplex", "sampling")
 NODE = 0.1  # [s] from one node to the next, about
 _BOUND = 4.0  # of the offsets, in units
+#: First spread of a window's candidates, in units: small where the last one goes on well, which
+#: costs less than this, since what the search adds to a motion that stands is also noise.
+_SPREAD, _WIDE, _WELL = 0.15, 0.3, 2.0
 _CHUNK = 4  # candidates in a task
 _TURN = 0.008  # [s] that one poll may hand out tasks
 _MOST_TRIES = 6
@@ -52,16 +55,15 @@ _UNITS = np.array(list(UNITS.values()))
 @dataclass(frozen=True)
 class Preset:
     """How hard to search: candidates in a generation, generations in a window, nodes that are
-    free in a window and that it simulates, and the first spread in units."""
+    free in a window and that it simulates."""
 
     population: int
     generations: int
     free: int = 2
     horizon: int = 3
-    spread: float = 0.25
 
 
-PRESETS = {"draft": Preset(16, 4), "normal": Preset(16, 8), "fine": Preset(24, 16)}
+PRESETS = {"draft": Preset(16, 3), "normal": Preset(16, 7), "fine": Preset(24, 14)}
 
 # Each method may spend as many simulations on a window as CMA does.
 
@@ -354,10 +356,11 @@ class Rectification:
             self.evaluations += result["evaluations"]
             return result["cost"], result["window"]
         random = np.random.default_rng([self.settings.seed, node, tries])
+        (result,) = yield [(costs, (self._committed, self._warm_start[None], horizon))]
+        spread = _SPREAD if result["costs"][0] < _WELL else _WIDE
         if self.settings.method == "sampling":
             size, generations = size * generations, 1
-        spread = self._preset.spread * (1 + tries / 2)
-        strategy = _Strategy(self._warm_start, spread, size, random)
+        strategy = _Strategy(self._warm_start, spread * (1 + tries / 2), size, random)
         best = math.inf, None
         for _ in range(generations):
             windows = strategy.ask()

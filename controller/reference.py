@@ -128,7 +128,8 @@ class Reference:
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
-        return _sample(cls, character, (raw, cleaned, target), contacts, rate, cutoff)
+        parts = (raw, cleaned, target)
+        return replace(_sample(cls, character, parts, contacts, rate, cutoff), walks=not in_place)
 
 
 def _endless(cls, character, motion, rate, cutoff):

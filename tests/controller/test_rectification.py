@@ -23,7 +23,7 @@ from poise.controller.workers import Remote, SerialExecutor, WorkerPool
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """A preset that finds little, in little time."""
-    monkeypatch.setitem(PRESETS, "draft", Preset(4, 1, spread=0.02))
+    monkeypatch.setitem(PRESETS, "draft", Preset(4, 1))
 
 
 def lifts_a_leg(time):
