@@ -11,6 +11,7 @@ from .cleaning import check_names
 from .controller import Controller
 from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
+from .gait import Endless
 from .legs import Legs
 from .measures import MAXIMA, WALKING, Measures
 from .physics_weights import Hold, PhysicsWeights, standing_lifts
@@ -105,7 +106,7 @@ class Simulation:
             self.settings.cleaning,
         )
         self.gains = gains or Gains.default(
-            character, self.settings.balance, walking=self.reference.walks
+            character, self.settings.balance, walking=isinstance(motion, Endless)
         )
         self.rate = self.reference.rate
         maxima = self.settings.maxima
