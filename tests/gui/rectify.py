@@ -16,8 +16,6 @@ LONGEST_STEP = 0.05
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
     driver.rearrange(closed=("character", "bake", "measures"), opened=("rectify",))
-    rectification = driver.controller("rectification")
-    rectification.PRESETS["draft"] = rectification.Preset(population=10, generations=3)
     yield from driver.open("walk")
     driver.look_at((0.0, -0.6, 0.9), 5.0)
     settings = bpy.context.scene.poise
@@ -38,11 +36,23 @@ def nodes(driver):
     return 0 if search is None else len(search.nodes)
 
 
+def _wait(driver, condition):
+    """Wait for a condition as long as the search goes on, however slowly."""
+
+    def tried():
+        search = getattr(driver.session.job(), "search", None)
+        return None if search is None else search.evaluations
+
+    while not condition():
+        before = tried()
+        yield lambda before=before: condition() or tried() != before
+
+
 def _pace(driver):
     """How fast it goes, and what the window does meanwhile."""
     search, driver.longest_gap, turns = driver.session.job().search, 0.0, 0
     began, work, cpu = time.perf_counter(), time.thread_time(), search.outcome().cpu
-    while time.perf_counter() < began + 10.0:
+    while time.perf_counter() < began + 3.0:
         turns += 1
         yield 0.0
     wall = time.perf_counter() - began
@@ -57,7 +67,7 @@ def _stop(driver):
     before = driver.state()
     longest = driver.time_steps()
     yield from driver.click(SIMULATE)
-    yield lambda: nodes(driver) > 2
+    yield from _wait(driver, lambda: nodes(driver) > 2)
     choice = driver.session.job().shot.choice
     driver.check("Automatic rectifies a walk", choice.method == "rectify", choice)
     driver.check("there is a worker", len(driver.workers()) == 1, driver.workers())
@@ -87,12 +97,12 @@ def _stop(driver):
 def _resume(driver):
     reached = len(driver.result.recording)
     yield from driver.click(RECTIFY, across=0.3)
-    yield lambda: nodes(driver) > 0
+    yield from _wait(driver, lambda: nodes(driver) > 0)
     job = driver.session.job()
     driver.check("it is resumed", job.resumed_at and job.resumed_at > 0.29, job.resumed_at)
     yield 0.5
     yield from driver.shot("rectify_4_resumed")
-    yield lambda: driver.session.job() is None
+    yield from _wait(driver, lambda: driver.session.job() is None)
     outcome = driver.result.shot.rectified
     driver.check("it comes to the end", outcome.ended == "done", outcome.why)
     driver.check("it has come farther", len(driver.result.recording) > reached)
@@ -104,15 +114,17 @@ def _push(driver):
     bpy.context.scene.frame_set(30)
     bpy.ops.poise.add_push()
     bpy.context.scene.poise.pushes.items[0].strength = 60.0
+    # So slow that there is time to find the buttons.
+    bpy.context.scene.poise.rectification.preset = "FINE"
     bpy.ops.ed.undo_push(message="Push")
     calm = driver.result.shot
     yield from driver.click(PUSH)
-    yield lambda: nodes(driver) > 0
+    yield from _wait(driver, lambda: nodes(driver) > 0)
     yield from driver.click(DISCARD, across=0.7)
     yield lambda: driver.session.job() is None
     driver.check("Discard leaves the result", driver.result.shot is calm)
     yield from driver.click(PUSH)
-    yield lambda: nodes(driver) > 1
+    yield from _wait(driver, lambda: nodes(driver) > 1)
     yield 0.5
     yield from driver.shot("rectify_6_pushed")
     yield from driver.click(KEEP, across=0.25)
