@@ -80,11 +80,13 @@ _COLUMNS = (
 
 
 class _Tracking(_Unbalanced):
-    """Tracks joint angles without knowing any torque before there is an error."""
+    """Tracks joint angles without knowing any torque before there is an error, nor where feet
+    should land."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.feedforward = False
+        self.stepping = None
 
 
 #: What the paper has: proportional-derivative control of the joints, and nothing else.

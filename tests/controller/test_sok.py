@@ -2,6 +2,7 @@
 """Sok's experiments: what is compared, the table, the picture, and a run that goes on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,20 @@ def test_tracking_alone_falls_where_balance_stands(performed):
     assert 0.2 < sok.fell(recording) < 1.5
     assert recording.measures.fell_at is None  # it went on, for the picture
     assert simulation.Controller is Controller
+
+
+def test_tracking_alone_places_no_feet(make_motion):
+    """Of a clip that travels balance lets feet land elsewhere; tracking does not."""
+    motion = make_motion(1.0)
+    glide = np.linspace(0, 1.5, len(motion))[:, None, None] * [1, 0, 0]
+    motion = replace(motion, positions=motion.positions + glide)
+    problem = Problem(motion, settings=Settings(rate=120.0))
+    simulations = []
+    for component in (sok.BALANCE, sok.TRACKING):
+        with component.left_out():
+            simulations.append(problem.simulation(Gains.default(problem.character), 0))
+            simulations[-1].begin()
+    assert [made.controller.stepping is None for made in simulations] == [False, True]
 
 
 def test_a_recording_that_ends_early_has_fallen_there(performed):
