@@ -21,8 +21,10 @@ from poise.controller.workers import Remote, SerialExecutor, WorkerPool
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """A preset that finds little, in little time."""
+def quick(request, monkeypatch):
+    """A preset that finds little, in little time; not for slow tests."""
+    if request.node.get_closest_marker("slow"):
+        return
     monkeypatch.setitem(PRESETS, "draft", Preset(4, 1))
     for name in ("_SPREAD", "_WIDE"):
         monkeypatch.setattr(module, name, 0.02)
@@ -476,9 +478,7 @@ def test_workers_that_are_gone_are_told(problem):
 
 
 @pytest.mark.slow
-def test_a_rectified_walk_is_closer_to_the_capture_than_with_balance_alone(walk, monkeypatch):
-    monkeypatch.setitem(PRESETS, "draft", Preset(16, 3))
-    monkeypatch.setattr(module, "_SPREAD", 0.15)
+def test_a_rectified_walk_is_closer_to_the_capture_than_with_balance_alone(walk):
     problem = walk(0.7)
     alone = problem.simulation(Gains.default(problem.character), 0).run()
     going = ended(search(problem))
@@ -491,8 +491,7 @@ def test_a_rectified_walk_is_closer_to_the_capture_than_with_balance_alone(walk,
 
 
 @pytest.mark.slow
-def test_the_whole_walk_stands_as_a_draft(walk, monkeypatch):
-    monkeypatch.setitem(PRESETS, "draft", Preset(16, 4))
+def test_the_whole_walk_stands_as_a_draft(walk):
     problem = walk(99.0)
     going = ended(search(problem))
     recording = going.recording
