@@ -10,9 +10,10 @@ from .stance import DUAL, FLIGHT, LEFT, RIGHT
 NAMES = ("pose_error", "stance_error", "slide_error", "torque_error")
 UNITS = {"pose_error": "m", "stance_error": "share", "slide_error": "m/s", "torque_error": "N m"}
 MAXIMA = {"pose_error": 0.1, "stance_error": 0.5, "slide_error": 0.25, "torque_error": 1000.0}
-#: Soles that roll over heel and toes count as sliding, and pushed walkers step elsewhere: factors
-#: on the maxima for an endless walk.
-WALKING = {"slide_error": 4.0, "pose_error": 2.0}
+#: Factors on the maxima. Of clips that travel: soles that roll over heel and toes count as sliding.
+TRAVELLING = {"slide_error": 4.0}
+#: Of endless walks: pushed walkers step elsewhere, too.
+WALKING = TRAVELLING | {"pose_error": 2.0}
 
 WINDOW = 2.0  # [s]
 _SHORTEST_WINDOW = 0.5  # [s]: else one contact-less first step ends the trial

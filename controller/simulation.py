@@ -13,7 +13,7 @@ from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
 from .gait import Endless
 from .legs import Legs
-from .measures import MAXIMA, WALKING, Measures
+from .measures import MAXIMA, TRAVELLING, WALKING, Measures
 from .physics_weights import Hold, PhysicsWeights, standing_lifts
 from .recording import Recording
 from .reference import Reference
@@ -105,13 +105,13 @@ class Simulation:
             self.settings.cutoff,
             self.settings.cleaning,
         )
-        self.gains = gains or Gains.default(
-            character, self.settings.balance, walking=isinstance(motion, Endless)
-        )
+        endless = isinstance(motion, Endless)
+        self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
         self.rate = self.reference.rate
         maxima = self.settings.maxima
         if self.reference.walks:
-            maxima = {name: WALKING.get(name, 1) * value for name, value in maxima.items()}
+            factors = WALKING if endless else TRAVELLING
+            maxima = {name: factors.get(name, 1) * value for name, value in maxima.items()}
         self.measures = Measures(motion.rate, maxima)
         self.scenario = scenario or Scenario()
         self.scenario.check()
