@@ -84,7 +84,7 @@ def test_what_cannot_be_walked_is_refused(walker):
         read(5.0, (100, 300))
     walker.location = (0, 0, 0)
     walker.keyframe_insert("location", frame=1)
-    walker.location = (0, 5, 0)
+    walker.location = (0, 0.5, 0)
     walker.keyframe_insert("location", frame=194)
     with pytest.raises(MotionError, match=r"is moved itself, by .* m in a cycle"):
         read(5.0)
