@@ -171,7 +171,6 @@ def _row(clip, options, pool):
         problem = Problem(shot.reading.motion, settings=Settings())
         tracked = performed(problem, shot.gains, TRACKING)
         balanced = performed(problem, shot.gains, BALANCE)
-        trial = problem.simulation(shot.gains, 0).run()
         search = _rectify(clip, problem, shot.gains, options, pool)
         outcome = shot.rectified = search.outcome()
         shot.bake()
@@ -187,7 +186,7 @@ def _row(clip, options, pool):
         "duration": problem.motion.duration,
         "tracking_until": fell(tracked),
         "balance_until": fell(balanced),
-        "trial_until": trial.fell_at,
+        "trial_until": _trial_until(problem, shot.gains),
         **_told(outcome),
         **{name: shot.measures[name] for name in ("foot_slide", "jitter")},
         "figures": figures(problem, outcome.recording, balanced),
@@ -230,6 +229,16 @@ def fell(recording):
         return float(far[0] / recording.motion.rate)
     ended = len(recording) < len(recording.reference)
     return (len(recording) - 1) / recording.motion.rate if ended else None
+
+
+def _trial_until(problem, gains):
+    """When a trial with balance alone ends [s], by any measure; None if it does not."""
+    trial = problem.simulation(gains, 0)
+    with contextlib.suppress(SimulationError):
+        trial.run()
+    recording = trial.recording
+    ended = len(recording) < len(recording.reference)
+    return (len(recording) - 1) / recording.motion.rate if ended else recording.fell_at
 
 
 def _rectify(clip, problem, gains, options, pool):
