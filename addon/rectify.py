@@ -207,7 +207,7 @@ def outcome_words(outcome, duration):
     """What a rectification came to, in a sentence without an end. duration: of the clip [s]."""
     reached = f"{outcome.reached:.2f} of {duration:.2f} s"
     return {
-        "done": f"Rectified: {duration:.2f} s",
+        "done": outcome.why.removesuffix(".") or f"Rectified: {duration:.2f} s",
         "budget": f"The budget was over at {reached}: give it more time, and resume",
         "stopped": f"Stopped at {reached}",
         "stuck": f"Found no way on at {reached}",

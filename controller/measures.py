@@ -72,7 +72,8 @@ class Measures:
         self.values.append(values)
         for name, value in zip(NAMES, values, strict=True):
             if not value <= self.maxima[name] and name in self.ending:
-                self.fell_at, self.fell_measure = self.duration, name
+                if self.fell_at is None:  # a rectified motion may come back
+                    self.fell_at, self.fell_measure = self.duration, name
                 return False
         return True
 

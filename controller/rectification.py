@@ -125,8 +125,8 @@ class RectifyOutcome:
 
     @property
     def success(self):
-        """Whether the last frame was reached."""
-        return self.ended == "done"
+        """Whether the last frame was reached, and never far from the reference's pose."""
+        return self.ended == "done" and self.recording.fell_at is None
 
     def as_dict(self):
         """The outcome as JSON-able data, without the recording."""
@@ -287,7 +287,7 @@ class Rectification:
     def _why(self, ended):
         motion = self.problem.motion
         if ended == "done":
-            return ""
+            return self._strayed()
         at = max(0, len(self.recording) - 1)
         reasons = {
             "budget": "The budget ran out",
@@ -297,6 +297,16 @@ class Rectification:
         return (
             f"{reasons[ended]} at {at / motion.rate:.2f} of {motion.duration:.2f} s "
             f"(frame {motion.frame(at):g}){_ADVICE[ended]}."
+        )
+
+    def _strayed(self):
+        recording = self.recording
+        if recording.fell_at is None:
+            return ""
+        return (
+            f"It reached the last frame, but was more than "
+            f"{recording.measures.maxima['pose_error']:g} m away from the animation's pose at "
+            f"{recording.fell_at:.2f} s."
         )
 
     def _left(self):

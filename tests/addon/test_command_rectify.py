@@ -192,7 +192,8 @@ def test_auto_rectifies_what_travels(shot, capsys):
     assert report["rectification"]["settings"]["preset"] == "draft"
 
 
-def test_auto_rectifies_what_falls_on_the_border(shot, monkeypatch, capsys):
+def test_auto_rectifies_what_falls_on_the_border(tmp_path, import_clip, monkeypatch, capsys):
+    shot = saved(import_clip, tmp_path, "dance")
     found = SimpleNamespace(recommend="tune", verdict="Tune: so it says")
     monkeypatch.setattr(Shot, "check", lambda _: found)
     path = shot.with_name("report.json")
@@ -206,7 +207,8 @@ def test_auto_rectifies_what_falls_on_the_border(shot, monkeypatch, capsys):
     assert "Tune: so it says." in capsys.readouterr().err
 
 
-def test_without_a_word_nothing_is_rectified(shot, monkeypatch):
+def test_without_a_word_nothing_is_rectified(tmp_path, import_clip, monkeypatch):
+    shot = saved(import_clip, tmp_path, "dance")
     monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
     assert poise("simulate", shot, "--frames=1:100") == 3
 
