@@ -21,7 +21,7 @@ from .scenario import Scenario
 from .skeleton import SEGMENTS
 from .world import World
 
-_FASTEST = 100.0  # [m/s] of any segment: not a motion any more
+_FASTEST = 30.0  # [m/s] of any segment: not a motion any more
 
 
 @dataclass(frozen=True)
