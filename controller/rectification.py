@@ -63,7 +63,7 @@ class Preset:
     horizon: int = 3
 
 
-PRESETS = {"draft": Preset(16, 3), "normal": Preset(16, 7), "fine": Preset(24, 14)}
+PRESETS = {"draft": Preset(16, 3), "normal": Preset(16, 6), "fine": Preset(24, 14)}
 
 # Each method may spend as many simulations on a window as CMA does.
 
