@@ -10,8 +10,8 @@ from importlib.resources import files
 
 import bpy
 import numpy as np
-from figure import build_armature, key_pose
 
+from poise.addon.example.figure import build_armature, key_pose
 from poise.controller.rotations import matrix_from_quaternion, rotation_about
 
 #: From the clip's axes to Blender's: Z up, facing -Y, the left side at +X.

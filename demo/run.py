@@ -19,8 +19,9 @@ import captured
 import handkeyed
 import pictures
 import staging
-from figure import build_body
 
+from poise.addon.example import character
+from poise.addon.example.figure import build_body
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller import PoiseError
 
@@ -47,8 +48,8 @@ def load_captured():
 def load_handkeyed():
     """The hand-keyed character with a body -> (armature, height [m])."""
     armature = handkeyed.load()
-    build_body(armature, handkeyed.HEIGHT)
-    return armature, handkeyed.HEIGHT
+    build_body(armature, character.HEIGHT)
+    return armature, character.HEIGHT
 
 
 SHOTS = {"captured": load_captured, "handkeyed": load_handkeyed}

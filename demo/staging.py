@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import bpy
 import numpy as np
-from figure import footprint, material, posed, sole
+from footprints import footprint, posed, sole
 from mathutils import Vector
 
 from poise.addon import bake, compat
+from poise.addon.example.figure import material
 from poise.controller.skeleton import SIDES
 
 ORIGINAL, BAKED = (0.75, 0.16, 0.03), (0.02, 0.33, 0.50)

@@ -3,6 +3,7 @@
 
 from .bake import POISE_OT_bake, POISE_OT_bake_target, POISE_OT_discard, POISE_OT_show
 from .clip_check import POISE_OT_check_clip, POISE_OT_show_check, POISE_OT_show_finding
+from .example import POISE_OT_example_scene
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .optimize import POISE_OT_keep_best, POISE_OT_optimize, POISE_OT_preview_best
 from .pushes import (
@@ -35,6 +36,7 @@ __all__ = [
     "POISE_OT_discard",
     "POISE_OT_discard_rectified",
     "POISE_OT_duplicate_push",
+    "POISE_OT_example_scene",
     "POISE_OT_find_limit",
     "POISE_OT_forget_rectification",
     "POISE_OT_generate_pushes",
@@ -59,6 +61,7 @@ __all__ = [
 ]
 
 CLASSES = (
+    POISE_OT_example_scene,
     POISE_OT_inspect,
     POISE_OT_save_map,
     POISE_OT_simulate,

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The actions of the example's character: two keyed by hand, careless of physics, one captured."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from ...controller.rotations import exponential, matrix_from_quaternion
+from .. import compat
+from .character import key
+from .figure import key_pose
+
+FPS = 24  # [Hz]
+HELLO = Path(__file__).resolve().parent.parent.parent / "presets" / "example" / "hello.json"
+
+_STILL = ((0, 0, 0), 0)
+_HANGING = (8, 0, 0)
+#: Poses as `key` takes them. The feet slide, as they do where nothing holds them.
+WAVE = (
+    (1, (0, 0, 0), (0, 0, 2, 0), _STILL, _STILL, _HANGING, 12),
+    (
+        14,
+        (0.03, 0, -0.01),
+        (1, 3, 3, -3),
+        ((0.01, 0, 0), 0),
+        ((0.02, -0.01, 0), 0),
+        (14, -10, 0),
+        20,
+    ),
+    (
+        26,
+        (0.04, 0.01, -0.014),
+        (2, 6, 2, 5),
+        ((0.03, -0.01, 0), 0),
+        ((0.05, -0.03, 0), 0),
+        (100, -85, 0),
+        85,
+    ),
+    (
+        34,
+        (0.04, 0.01, -0.014),
+        (2, 5, 2, 6),
+        ((0.03, -0.02, 0), 0),
+        ((0.05, -0.04, 0), 0),
+        (104, -85, 0),
+        45,
+    ),
+    (
+        42,
+        (0.04, 0.01, -0.014),
+        (2, 6, 2, 4),
+        ((0.03, -0.02, 0), 0),
+        ((0.05, -0.04, 0), 0),
+        (100, -85, 0),
+        92,
+    ),
+    (
+        50,
+        (0.04, 0.01, -0.014),
+        (2, 5, 2, 6),
+        ((0.03, -0.02, 0), 0),
+        ((0.05, -0.04, 0), 0),
+        (104, -85, 0),
+        48,
+    ),
+    (64, (0, 0, 0), (1, 0, 3, 0), ((0.01, 0, 0), 0), ((0.02, -0.01, 0), 0), (12, -10, 0), 22),
+    (96, (0, 0, 0), (0, 0, 2, 0), _STILL, _STILL, _HANGING, 12),
+)
+SQUAT = (
+    (1, (0, 0, 0), (0, 0, 2, 0), _STILL, _STILL, _HANGING, 12),
+    (8, (0, 0, 0), (0, 0, 2, 0), _STILL, _STILL, _HANGING, 12),
+    (
+        26,
+        (0, 0.1, -0.22),
+        (24, 0, 18, 0),
+        ((0.03, 0.02, 0), 0),
+        ((-0.02, 0.02, 0), 0),
+        (12, 0, -60),
+        25,
+    ),
+    (
+        34,
+        (0, 0.1, -0.22),
+        (24, 0, 18, 0),
+        ((0.03, 0.02, 0), 0),
+        ((-0.02, 0.02, 0), 0),
+        (12, 0, -60),
+        25,
+    ),
+    (52, (0, 0, 0), (0, 0, 2, 0), _STILL, _STILL, _HANGING, 12),
+    (58, (0, 0, 0), (0, 0, 2, 0), _STILL, _STILL, _HANGING, 12),
+    (
+        76,
+        (0, 0.12, -0.26),
+        (28, 0, 20, 0),
+        ((0.02, 0.03, 0), 0),
+        ((-0.03, 0.01, 0), 0),
+        (12, 0, -65),
+        20,
+    ),
+    (
+        84,
+        (0, 0.12, -0.26),
+        (28, 0, 20, 0),
+        ((0.02, 0.03, 0), 0),
+        ((-0.03, 0.01, 0), 0),
+        (12, 0, -65),
+        20,
+    ),
+    (104, (0, 0, 0), (0, 0, 2, 0), _STILL, _STILL, _HANGING, 12),
+)
+
+
+def add(armature):
+    """Give a character of `character.bones` its actions -> list of (action, slot)."""
+    hello = json.loads(HELLO.read_text(encoding="utf-8"))
+    made = []
+    for name, fill in (
+        ("Wave (keyed)", lambda: _key_all(armature, WAVE)),
+        ("Squat (keyed)", lambda: _key_all(armature, SQUAT)),
+        (hello["name"], lambda: _key_captured(armature, hello)),
+    ):
+        action, slot = compat.new_action(name)
+        action.use_fake_user = True  # kept with the file, whichever is assigned
+        compat.assign(armature, action, slot)
+        fill()
+        made.append((action, slot))
+    return made
+
+
+def _key_all(armature, poses):
+    for pose in poses:
+        key(armature, *pose)
+
+
+def _key_captured(armature, clip):
+    hips = np.array(clip["hips"]) / 1000
+    turns = np.array(clip["turns"]).reshape(len(hips), -1, 3) / 1e4
+    turns = matrix_from_quaternion(exponential(turns))
+    for i, row in enumerate(turns):
+        key_pose(armature, i + 1, dict(zip(clip["bones"], row, strict=True)), hips[i])

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The example scene."""
+
+import bpy
+import mathutils
+
+from .. import session
+from ..example import scene as example
+
+
+class POISE_OT_example_scene(bpy.types.Operator):
+    """Add the example scene and show it."""
+
+    bl_idname = "poise.example_scene"
+    bl_label = "Example Scene"
+    bl_description = (
+        "Add a scene with an animated character, three actions and a push, to try Poise on. The "
+        "scenes of this file stay as they are"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        """Nothing may run."""
+        job = session.job()
+        if job is not None:
+            cls.poll_message_set(f"Poise is {job.doing}: wait, or press Esc to stop it")
+        elif context.mode not in ("OBJECT", "POSE"):
+            cls.poll_message_set("Leave this mode first: the example is for Object Mode")
+        else:
+            return True
+        return False
+
+    def execute(self, context):
+        """Add it, and turn the 3D views to the character."""
+        example.build(context)
+        for area in context.screen.areas if context.screen else ():
+            if area.type == "VIEW_3D":
+                _look_at_character(area.spaces.active)
+        self.report({"INFO"}, "Press Simulate in the tab Poise of the sidebar (N)")
+        return {"FINISHED"}
+
+
+def _look_at_character(space):
+    space.show_region_ui = True
+    view = space.region_3d
+    view.view_perspective = "PERSP"
+    view.view_location, view.view_distance = (0.0, 0.0, 0.95), 4.5
+    view.view_rotation = mathutils.Euler((1.35, 0.0, 0.4)).to_quaternion()
