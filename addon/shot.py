@@ -126,6 +126,7 @@ class ShotOptions:
     morphology: the proportions of the body.
     noise: motor noise [N m], as controller.Settings counts it.
     seed: of the motor noise.
+    style: of controller.styles.STYLES, how firmly the upper body holds on to the animation.
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     recovery_steps: whether the body may set a foot elsewhere to keep its balance.
@@ -146,6 +147,7 @@ class ShotOptions:
     morphology: Morphology = field(default_factory=Morphology)
     noise: float = 0.0
     seed: int = 0
+    style: str = "close"
     weights: WeightOptions | None = None
     pushes: PushOptions | None = None
     recovery_steps: bool = True
@@ -305,6 +307,7 @@ class Shot:
             balance=self.gains.balance,
             noise=options.noise,
             seed=options.seed,
+            style=options.style,
             recovery_steps=options.recovery_steps,
             cleaning=options.cleaning,
         )
@@ -350,6 +353,7 @@ class Shot:
             duration=duration,
             maxima=dict(maxima or MAXIMA),
             cleaning=self.options.cleaning,
+            style=self.options.style,
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
         motion = self.reading.motion
@@ -489,6 +493,7 @@ class Shot:
             "balance": self.gains.balance,
             "noise": options.noise,
             "seed": options.seed,
+            "style": options.style,
             "cleaning": list(options.cleaning),
             "keys": asdict(options.keys),
             "versions": versions(),

@@ -13,6 +13,7 @@ from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, press
 from .legs import AXES, Legs
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from .stepping import MOMENTUM_SHARE, Stepping
+from .styles import of_joints
 from .walking import Walking
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds.
@@ -32,6 +33,12 @@ class Controller:
     def __init__(self, character, reference, gains, settings, world):
         self.reference, self.world = reference, world
         stiffness, damping = gains.per_dof(character)
+        self.feedforward = settings.balance == "foot_forces"
+        #: `ahead` and `support` of styles.Firmness (dofs,), where the style has any to take away.
+        self.firmness = None
+        if self.feedforward and settings.style != "close":
+            softer, calmer, *self.firmness = of_joints(settings.style, character.dof_names)
+            stiffness, damping = stiffness * softer, damping * calmer
         self.step = 1 / reference.rate
         self.tracker = tracking.make(settings.tracking, stiffness, damping, self.step)
         #: physics_weights.Hold, where not all of the body is simulated throughout.
@@ -46,7 +53,6 @@ class Controller:
         self.limit = settings.torque_limit * size
         self.noise = settings.noise * sqrt(NOISE_STEP * reference.rate) * size
         self.random = np.random.default_rng(settings.seed)
-        self.feedforward = settings.balance == "foot_forces"
         self.balance = self._foot_forces if self.feedforward else self._virtual_forces
         # `foot_forces` feed the reference's accelerations forward, by this body's own masses: other
         # goals than its own momenta would contradict them.
@@ -107,6 +113,9 @@ class Controller:
                 wanted[6:][self.legs.dofs] += self._plan[2]
             wanted[:6] = (wanted[:6].reshape(2, 3) @ state.frame).ravel()
             known = self.inertia @ wanted
+            if self.firmness is not None:
+                ahead, support = self.firmness
+                known[6:] = ahead * known[6:] - (1 - support) * bias[6:]
             bias += known
         else:
             known = -bias

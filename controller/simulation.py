@@ -19,6 +19,7 @@ from .recording import Recording
 from .reference import Reference
 from .scenario import Scenario
 from .skeleton import SEGMENTS
+from .styles import STYLES
 from .world import World
 
 _FASTEST = 30.0  # [m/s] of any segment: not a motion any more
@@ -35,7 +36,8 @@ class Settings:
     clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
     errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
     recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance. cleaning:
-    names of `cleaning.CLEANING`, what to mend of the motion first.
+    names of `cleaning.CLEANING`, what to mend of the motion first. style: of `styles.STYLES`, how
+    firmly `foot_forces` hold the upper body to the animation.
     """
 
     rate: float = 300.0
@@ -49,6 +51,7 @@ class Settings:
     maxima: dict = field(default_factory=lambda: dict(MAXIMA))
     recovery_steps: bool = True
     cleaning: tuple = ()
+    style: str = "close"
 
     def __post_init__(self):
         check_names(self.cleaning)
@@ -64,6 +67,10 @@ class Settings:
         demand(
             self.tracking in tracking.MODES,
             f"There is no tracking mode '{self.tracking}': use {', '.join(tracking.MODES)}.",
+        )
+        demand(
+            self.style in STYLES,
+            f"There is no style '{self.style}': use {', '.join(STYLES)}.",
         )
         demand(0 <= self.noise <= 1000, "Motor noise must be from 0 to 1000 N m.")
         demand(self.torque_limit > 0, "The torque limit must be above 0 N m.")
@@ -202,12 +209,17 @@ class Simulation:
             reference.speeds[0],
         )
         if self.weights:
-            stiffness, damping = self.gains.per_dof(self.character)
+            tracker = self.controller.tracker
             lifts = np.full(len(reference), lift)
             if not self.scenario.colliders and world.floor == self.character.ground:
                 lifts = standing_lifts(self.character, reference)
             self.controller.hold = Hold(
-                self.character, reference, self.weights, stiffness, damping, lifts
+                self.character,
+                reference,
+                self.weights,
+                tracker.stiffness,
+                tracker.damping,
+                lifts,
             )
         steps = reference.steps_per_sample
         self.efforts = np.zeros((steps, self.character.dofs))

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Styles of a performance: how firmly the upper body holds on to the animation.
+
+`foot_forces` feed the torques of the animation forward, so that an undisturbed body follows it to a
+few millimetres whatever its gains are. A style takes some of that away: limbs that are not told
+how they will be accelerated lag behind, swing through and settle, and sink if their weight is not
+carried either. Then softness shows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .regions import REGIONS
+
+
+@dataclass(frozen=True)
+class Firmness:
+    """How firmly a region of the body is held.
+
+    frequency, damping: factors on its natural frequency and damping ratio. ahead: share of the
+    torque for the animation's accelerations that is fed forward. support: share of its weight that
+    is carried before it sinks.
+    """
+
+    frequency: float = 1.0
+    damping: float = 1.0
+    ahead: float = 1.0
+    support: float = 1.0
+
+
+#: {style: {region: Firmness}}; other regions are held as firmly as the gains say. Chosen on the
+#: captured clips that balance alone performs, so that all of them stand in every style.
+STYLES = {
+    "close": {},
+    "natural": {
+        "trunk": Firmness(0.6, 1.0, ahead=0.5),
+        "neck": Firmness(0.4, 0.8, ahead=0.0),
+        "arms": Firmness(0.3, 0.7, ahead=0.0),
+    },
+    "relaxed": {
+        "trunk": Firmness(0.5, 1.0, ahead=0.3),
+        "neck": Firmness(0.3, 0.6, ahead=0.0),
+        "arms": Firmness(0.15, 0.6, ahead=0.0),
+    },
+    "heavy": {
+        "trunk": Firmness(0.5, 1.0, ahead=0.3, support=0.6),
+        "neck": Firmness(0.3, 1.0, ahead=0.0, support=0.5),
+        "arms": Firmness(0.2, 1.0, ahead=0.0, support=0.4),
+    },
+}
+
+
+def of_joints(style, names):
+    """(4, dofs) factors on stiffness and on damping, `ahead` and `support` of a style, for the
+    degrees of freedom of these names."""
+    factors = np.ones((4, len(names)))
+    for region, firmness in STYLES[style].items():
+        members = [i for i, name in enumerate(names) if name.split("_")[0] in REGIONS[region]]
+        factors[:, members] = np.array(
+            [
+                [firmness.frequency**2],
+                [firmness.frequency * firmness.damping],
+                [firmness.ahead],
+                [firmness.support],
+            ]
+        )
+    return factors
