@@ -28,11 +28,13 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow demo bench figures table3 table4 ablation morphologies study sok lint clean libraries
+.PHONY: help test slow extension prove-extension demo bench figures table3 table4 ablation morphologies study sok lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
 	@echo "make slow   the proofs that take long"
+	@echo "make extension  build the extension's zips for all platforms in build/extension"
+	@echo "make prove-extension  that they come out the same again, and work"
 	@echo "make demo   simulate and bake two shots; pictures and reports in build/demo"
 	@echo "make bench  measure speed"
 	@echo "make figures  what becomes of the captured clips"
@@ -52,6 +54,15 @@ test: $(ready)
 slow: $(ready)
 	@echo "make slow: running the proofs that take long; a few minutes."
 	$(bin)/python -m pytest -m slow $(PYTEST_ARGS)
+
+# PYTHONS: where to try the wheels
+PYTHONS ?= $(bin)/python
+extension: $(ready)
+	@echo "make extension: downloading wheels once (about 480 MB), then half a minute."
+	$(bin)/python packaging/extension.py
+
+prove-extension: extension
+	$(bin)/python packaging/prove.py $(PYTHONS)
 
 demo: $(ready)
 	@echo "make demo: simulating, baking and rendering two shots into build/demo; about 3 minutes."

@@ -7,7 +7,11 @@ of Blender's, so that the physics library `poise.controller` works without.
 
 
 def register():
-    """Called by Blender when the extension is enabled."""
+    """Called by Blender when the extension is enabled. Raises ImportError if what it needs is
+    not there; Blender shows the message."""
+    from .addon.requirements import check
+
+    check()
     from .addon import register as register_addon
 
     register_addon()

@@ -20,9 +20,14 @@ def _run():
         )
         return 1
     from . import register
+
+    try:
+        register()  # the settings that are in the file are those of the extension
+    except ImportError as error:
+        print(f"poise: {error}", file=sys.stderr)
+        return 1
     from .addon.command_line import main
 
-    register()  # the settings that are in the file are those of the extension
     return main(sys.argv[1:], program="python -m poise")
 
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Poise imports besides NumPy, and clear words when it is not there.
+
+The extension's zips bring it for the Pythons of Blender's official builds. Other Pythons, a
+checkout, or another version in front of ours are met here, before anything is registered.
+"""
+
+import importlib
+import re
+import sys
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+#: The oldest version of each module that will do, and the packages that it may come from.
+NEEDED = {
+    "pybullet": ("3.2.7", ("pybullet-arm64", "pybullet")),
+    "cma": ("4", ("cma",)),
+}
+
+
+def check():
+    """Raise ImportError, in one sentence, unless all that is needed can be imported.
+
+    It imports PyBullet alone, which is imported anyway; cma takes a second, for searches only.
+    """
+    for module, (oldest, packages) in NEEDED.items():
+        place = _place(module)
+        if place is None:
+            raise ImportError(
+                f"Poise cannot find {packages[0]} for Python {_python()}: install the zip of Poise "
+                "that is made for this system, in an official build of Blender 4.2 or later, or "
+                f"install {packages[0]} {oldest} or newer into this Python."
+            )
+        version = _version(place, packages)
+        if version is not None and _numbers(version) < _numbers(oldest):
+            raise ImportError(
+                f"Poise needs {packages[0]} {oldest} or newer, but finds {version} first, in "
+                f"{place}: remove or update it there, then enable Poise again."
+            )
+    try:
+        importlib.import_module("pybullet")
+    except ImportError as error:
+        raise ImportError(
+            f"PyBullet in {_place('pybullet')} does not load into Python {_python()} ({error}): "
+            "remove Poise and install the zip that is made for this system."
+        ) from error
+
+
+def _place(module):
+    """The folder that a module would be imported from; None if there is none."""
+    specification = find_spec(module)
+    if specification is None or specification.origin is None:  # a mere folder of that name
+        return None
+    origin = Path(specification.origin).parent
+    return origin.parent if specification.submodule_search_locations else origin
+
+
+def _version(place, packages):
+    """The version of the first of these packages that is installed in a folder, if it is known."""
+    versions = {
+        re.sub("[-_.]+", "-", distribution.name).lower(): distribution.version
+        for distribution in metadata.distributions(path=[str(place)])
+        if distribution.name
+    }
+    return next((versions[package] for package in packages if package in versions), None)
+
+
+def _numbers(version):
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def _python():
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
