@@ -45,7 +45,7 @@ class POISE_PT_clip_check(_Panel, bpy.types.Panel):
             row.prop(settings, name, toggle=True)
         row = layout.row()
         row.scale_y = 1.5
-        row.operator(POISE_OT_check_clip.bl_idname, icon="VIEWZOOM")
+        row.operator(POISE_OT_check_clip.bl_idname, text="Check Clip", icon="VIEWZOOM")
         found = session.result_of(context.scene, armature).check if armature else None
         if found is not None:
             _draw_verdict(layout, context, found, cleaning_of(settings))
@@ -104,7 +104,7 @@ def _draw_plot(layout, context, found):
     row = layout.row()
     row.alignment = "CENTER"
     row.label(text="Beyond the limit", icon_value=tuning_plot.swatch_icon(context, "target"))
-    layout.operator(POISE_OT_show_check.bl_idname, icon="IMAGE_DATA")
+    layout.operator(POISE_OT_show_check.bl_idname, text="Show Plot", icon="IMAGE_DATA")
 
 
 CLASSES = (POISE_PT_clip_check,)

@@ -52,7 +52,7 @@ class POISE_OT_gains_choose(_GainsOperator, bpy.types.Operator):
     """Use a preset of gains."""
 
     bl_idname = "poise.gains_choose"
-    bl_label = "Use Gains"
+    bl_label = "Use Gains Preset"
     bl_description = "Control the body with the gains of this preset"
     name: bpy.props.StringProperty(name="Name", description="Preset; empty: the defaults")
 
@@ -180,7 +180,7 @@ class POISE_OT_gains_suggest(_GainsOperator, bpy.types.Operator):
     """Choose the preset that was tuned on the most similar clip."""
 
     bl_idname = "poise.gains_suggest"
-    bl_label = "Suggest"
+    bl_label = "Suggest Gains Preset"
     bl_description = "Choose the preset that was tuned on motion most like this"
 
     @classmethod
@@ -300,7 +300,7 @@ def _draw_menu(layout, settings):
     row.operator(POISE_OT_gains_add.bl_idname, text="", icon="ADD")
     row.operator(POISE_OT_gains_remove.bl_idname, text="", icon="REMOVE")
     row = layout.row(align=True)
-    row.operator(POISE_OT_gains_suggest.bl_idname, icon="VIEWZOOM")
+    row.operator(POISE_OT_gains_suggest.bl_idname, text="Suggest", icon="VIEWZOOM")
     row.operator(POISE_OT_gains_reset.bl_idname, text="Reset", icon="LOOP_BACK")
 
 

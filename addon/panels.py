@@ -143,7 +143,7 @@ def _draw_body(layout, result):
         own = np.isclose(scale, shot.scene.unit_settings.scale_length)
         guessed = "" if own else " (guessed)"
         _fact(column, "Scale", f"1 unit = {scale:.4g} m{guessed}")
-    layout.operator(POISE_OT_inspect.bl_idname, icon="DRIVER_DISTANCE")
+    layout.operator(POISE_OT_inspect.bl_idname, text="Measure Body", icon="DRIVER_DISTANCE")
 
 
 class POISE_PT_bones(_Panel, bpy.types.Panel):
@@ -165,7 +165,7 @@ class POISE_PT_bones(_Panel, bpy.types.Panel):
         column = layout.column(align=True)
         for slot, bones in rig_map.bones.items():
             _fact(column, rig.label(slot).capitalize(), ", ".join(bones))
-        layout.operator(POISE_OT_save_map.bl_idname, icon="EXPORT")
+        layout.operator(POISE_OT_save_map.bl_idname, text="Save Map", icon="EXPORT")
 
 
 class POISE_PT_simulate(_Panel, bpy.types.Panel):
@@ -201,7 +201,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         if job is None or job.tunes or job.finds_limit or job.checks:
             row = layout.row()
             row.scale_y = 1.5
-            row.operator(POISE_OT_simulate.bl_idname, icon="PLAY")
+            row.operator(POISE_OT_simulate.bl_idname, text="Simulate", icon="PLAY")
         else:
             _draw_job(layout, job)
         shot = job.shot if job else armature and session.result_of(context.scene, armature).shot
@@ -218,8 +218,8 @@ def _draw_job(layout, job):
     keeps = job.rectifies and job.search is not None
     if keeps:
         row = layout.row(align=True)
-        row.operator(POISE_OT_keep_rectified.bl_idname, icon="CHECKMARK")
-        row.operator(POISE_OT_discard_rectified.bl_idname, icon="TRASH")
+        row.operator(POISE_OT_keep_rectified.bl_idname, text="Keep", icon="CHECKMARK")
+        row.operator(POISE_OT_discard_rectified.bl_idname, text="Discard", icon="TRASH")
     else:
         row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
     row = layout.row()
@@ -351,7 +351,7 @@ class POISE_PT_bake(_Panel, bpy.types.Panel):
         sub.prop(settings, "blend_out")
         row = layout.row(align=True)
         row.scale_y = 1.5
-        row.operator(POISE_OT_bake.bl_idname, icon="ACTION")
+        row.operator(POISE_OT_bake.bl_idname, text="Bake", icon="ACTION")
         row.operator(POISE_OT_discard.bl_idname, text="", icon="TRASH")
         if armature is not None:
             _draw_switch(layout, context, armature)

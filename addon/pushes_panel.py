@@ -56,7 +56,9 @@ class POISE_PT_pushes(_Panel, bpy.types.Panel):
                 move = buttons.operator(POISE_OT_move_push.bl_idname, text="", icon=icon)
                 move.direction = direction
         buttons.operator(POISE_OT_clear_pushes.bl_idname, text="", icon="TRASH")
-        layout.operator(POISE_OT_generate_pushes.bl_idname, icon="MOD_NOISE")
+        layout.operator(
+            POISE_OT_generate_pushes.bl_idname, text="Generate Pushes", icon="MOD_NOISE"
+        )
         push = pushes.active(context.scene)
         if push is not None:
             column = layout.column()

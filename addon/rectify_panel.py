@@ -122,7 +122,7 @@ def _draw_result(layout, context, armature, shot):
         text="Resume Push" if kept else "Push Here",
         icon="FORCE_WIND",
     )
-    layout.operator(POISE_OT_bake_target.bl_idname, icon="ACTION")
+    layout.operator(POISE_OT_bake_target.bl_idname, text="Kinematic Correction Only", icon="ACTION")
 
 
 CLASSES = (POISE_PT_rectify, POISE_PT_rectify_advanced)

@@ -36,7 +36,7 @@ class POISE_PT_robustness(_Panel, bpy.types.Panel):
         column.prop(context.scene.poise.tuning, "workers")
         row = layout.row()
         row.scale_y = 1.5
-        row.operator(POISE_OT_find_limit.bl_idname, icon="MOD_PHYSICS")
+        row.operator(POISE_OT_find_limit.bl_idname, text="Find Limit", icon="MOD_PHYSICS")
         outcome = session.result_of(context.scene, armature).limit if armature else None
         if outcome is not None:
             _draw_outcome(layout, context, outcome)
@@ -130,7 +130,7 @@ def _draw_plot(layout, context, outcome):
     phases = len(outcome.single)
     plural = "s" if phases > 1 else ""
     centred().label(text=f"{count} rings: {reach}; worst of {phases} phase{plural}")
-    layout.operator(POISE_OT_show_limit.bl_idname, icon="IMAGE_DATA")
+    layout.operator(POISE_OT_show_limit.bl_idname, text="Show Plot", icon="IMAGE_DATA")
 
 
 CLASSES = (POISE_PT_robustness, POISE_PT_robustness_advanced)

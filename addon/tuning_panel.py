@@ -52,7 +52,7 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
             )
         row = layout.row()
         row.scale_y = 1.5
-        row.operator(POISE_OT_optimize.bl_idname, icon="GRAPH")
+        row.operator(POISE_OT_optimize.bl_idname, text="Optimize", icon="GRAPH")
         outcome = session.result_of(context.scene, armature).outcome if armature else None
         if outcome is not None:
             _draw_outcome(layout, context, outcome)
@@ -102,7 +102,7 @@ def _draw_search(layout, context, job):
         _sentence(layout, context, job.warning, "ERROR")
     _draw_curves(layout, context, search.generations, search.settings.target)
     row = layout.row(align=True)
-    row.operator(POISE_OT_preview_best.bl_idname, icon="GHOST_ENABLED")
+    row.operator(POISE_OT_preview_best.bl_idname, text="Preview Best", icon="GHOST_ENABLED")
     row.prop(context.scene.poise.tuning, "follow", text="", icon="TRACKING_FORWARDS")
     words = job.preview_words()
     if words:

@@ -223,7 +223,7 @@ class POISE_OT_find_cycle(bpy.types.Operator):
     """Find the cycle of a walk."""
 
     bl_idname = "poise.find_cycle"
-    bl_label = "Find Cycle"
+    bl_label = "Find Cycle of Walk"
     bl_description = (
         "Look for the stretch of the animation that loops best, from a step to the next one of "
         "the same foot, and take its frames as the cycle"

@@ -27,7 +27,7 @@ class POISE_PT_walk(_Panel, bpy.types.Panel):
         layout.active = settings.enabled and session.job() is None
         layout.prop(settings, "seconds")
         layout.prop(settings, "heading", icon="CURVE_DATA")
-        layout.operator(POISE_OT_find_cycle.bl_idname, icon="FILE_REFRESH")
+        layout.operator(POISE_OT_find_cycle.bl_idname, text="Find Cycle", icon="FILE_REFRESH")
         if settings.found:
             _sentence(layout, context, f"{settings.found}.", "INFO")
         row = layout.row(heading="Cycle")

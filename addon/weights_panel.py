@@ -14,7 +14,7 @@ class POISE_OT_weights_own(bpy.types.Operator):
     """Give a linked character weights of its own."""
 
     bl_idname = "poise.weights_own"
-    bl_label = "Make Weights Editable"
+    bl_label = "Make Physics Weights Editable"
     bl_description = (
         "Make a library override of the linked armature data: an override of the character does "
         "not include it"
@@ -76,7 +76,11 @@ def _draw_owner(layout, context, armature):
     if data.library is not None:
         words = f"The armature data '{data.name}' is linked, and its weights with it."
         _sentence(layout, context, words, "LIBRARY_DATA_DIRECT")
-        layout.operator(POISE_OT_weights_own.bl_idname, icon="LIBRARY_DATA_OVERRIDE")
+        layout.operator(
+            POISE_OT_weights_own.bl_idname,
+            text="Make Weights Editable",
+            icon="LIBRARY_DATA_OVERRIDE",
+        )
     elif data.users > 1:
         words = f"'{data.name}' has {data.users} users: these weights are those of all of them."
         _sentence(layout, context, words, "INFO")

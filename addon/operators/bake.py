@@ -77,7 +77,7 @@ class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
     """Write the simulation to keys, and compare them with the source."""
 
     bl_idname = "poise.bake"
-    bl_label = "Bake"
+    bl_label = "Bake Physics"
     bl_description = (
         "Write the simulated motion to a new action of the armature, in place of an earlier bake. "
         "The source action is kept"
@@ -94,7 +94,7 @@ class POISE_OT_bake_target(_BakeOperator, bpy.types.Operator):
     """Write the corrected animation to keys, without physics."""
 
     bl_idname = "poise.bake_target"
-    bl_label = "Kinematic Correction Only"
+    bl_label = "Bake Rectified Motion without Physics"
     bl_description = (
         "Write the animation with the changes that were found, but without any physics, to an "
         "action of its own. The source and a bake of the simulation are kept"
@@ -111,7 +111,7 @@ class POISE_OT_show(bpy.types.Operator):
     """Switch between source and bake."""
 
     bl_idname = "poise.show"
-    bl_label = "Show"
+    bl_label = "Show Source or Bake"
     bl_description = "Animate the armature with the source action or with the baked one"
     bl_options = {"UNDO"}  # no panel to redo it: there are two buttons
 
@@ -154,7 +154,7 @@ class POISE_OT_discard(bpy.types.Operator):
     """Forget the result of the armature."""
 
     bl_idname = "poise.discard"
-    bl_label = "Discard"
+    bl_label = "Discard Simulation"
     bl_description = "Forget the simulation and its ghost. What is baked stays"
     bl_options = {"REGISTER"}
 

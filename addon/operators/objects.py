@@ -49,7 +49,7 @@ class POISE_OT_make_thing(_MarkOperator, bpy.types.Operator):
     """Make the selected meshes things."""
 
     bl_idname = "poise.make_thing"
-    bl_label = "Make Thing"
+    bl_label = "Mark as Physics Thing"
     bl_description = (
         "Let the selected mesh objects be thrown or fall in the simulation, from the current frame "
         "on. A bake gives them keys"
@@ -67,7 +67,7 @@ class POISE_OT_make_collider(_MarkOperator, bpy.types.Operator):
     """Make the selected meshes colliders."""
 
     bl_idname = "poise.make_collider"
-    bl_label = "Make Collider"
+    bl_label = "Mark as Physics Collider"
     bl_description = (
         "Let the selected mesh objects stand in the way in the simulation, or move as they are "
         "animated. Feet meet them always, the rest of the body with Whole-Body Contact"
@@ -79,7 +79,7 @@ class POISE_OT_unmark(_MarkOperator, bpy.types.Operator):
     """Unmark the selected meshes."""
 
     bl_idname = "poise.unmark"
-    bl_label = "Unmark"
+    bl_label = "Unmark Physics Objects"
     bl_description = "Let the selected mesh objects take no part in the simulation"
     missing = "Select a thing or a collider first"
 

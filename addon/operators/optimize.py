@@ -263,7 +263,7 @@ class POISE_OT_optimize(JobOperator, bpy.types.Operator):
     """Search gains for an armature's animation."""
 
     bl_idname = "poise.optimize"
-    bl_label = "Optimize"
+    bl_label = "Optimize Physics Gains"
     bl_description = (
         "Look for gains with which the body performs this animation, beginning with those in use. "
         "Blender stays free meanwhile, but Poise itself does nothing else. Esc discards"
@@ -334,7 +334,7 @@ class POISE_OT_keep_best(_SearchOperator, bpy.types.Operator):
     """End the search with the best gains so far."""
 
     bl_idname = "poise.keep_best"
-    bl_label = "Stop"
+    bl_label = "Stop and Keep Gains"
     bl_description = "Stop, and use the best gains that were found so far"
 
     def execute(self, _context):
@@ -347,7 +347,7 @@ class POISE_OT_preview_best(_SearchOperator, bpy.types.Operator):
     """Show the best candidate so far."""
 
     bl_idname = "poise.preview_best"
-    bl_label = "Preview Best"
+    bl_label = "Preview Best Gains"
     bl_description = "Simulate the best candidate so far and show it as the ghost"
 
     def execute(self, _context):

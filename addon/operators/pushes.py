@@ -94,6 +94,7 @@ class POISE_OT_move_push(_PushOperator, bpy.types.Operator):
     bl_idname = "poise.move_push"
     bl_label = "Move Push"
     bl_description = "Move the chosen push up or down in the list; the order changes nothing else"
+    bl_options = {"REGISTER", "UNDO", "INTERNAL"}
 
     direction: EnumProperty(
         name="Direction",
@@ -113,7 +114,7 @@ class POISE_OT_clear_pushes(_PushOperator, bpy.types.Operator):
     """Remove all pushes."""
 
     bl_idname = "poise.clear_pushes"
-    bl_label = "Clear Pushes"
+    bl_label = "Remove All Pushes"
     bl_description = "Remove all pushes of this scene"
 
     def change(self, _context, chosen):
@@ -125,7 +126,7 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
     """Fill the list with random pushes."""
 
     bl_idname = "poise.generate_pushes"
-    bl_label = "Generate Pushes"
+    bl_label = "Generate Random Pushes"
     bl_description = (
         "Push the trunk once every second for 0.2 s, horizontally, in random directions, over the "
         "frames to simulate. Replaces what was generated before, and nothing else"

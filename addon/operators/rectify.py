@@ -291,7 +291,7 @@ class POISE_OT_rectify(PerformOperator, bpy.types.Operator):
     """Rectify an armature's animation."""
 
     bl_idname = "poise.rectify"
-    bl_label = "Rectify"
+    bl_label = "Rectify Motion for Physics"
     bl_description = (
         "Search small changes of the animation with which a simulated body performs it to the "
         "end. Blender stays free; what is finished plays as the ghost. Esc stops, and keeps that"
@@ -313,7 +313,7 @@ class POISE_OT_push_here(PerformOperator, bpy.types.Operator):
     """Search anew from a disturbance on."""
 
     bl_idname = "poise.push_here"
-    bl_label = "Push Here"
+    bl_label = "Rectify from Push On"
     bl_description = (
         "Keep the rectified motion up to the first push or thing (or up to the current frame), and "
         "search anew from that state on: the body stumbles, steps and returns to the animation"
@@ -338,7 +338,7 @@ class POISE_OT_forget_rectification(bpy.types.Operator):
     """Remove what is kept of unfinished searches."""
 
     bl_idname = "poise.forget_rectification"
-    bl_label = "Begin Anew"
+    bl_label = "Forget Unfinished Rectification"
     bl_description = "Forget the unfinished search of this animation, so that the next begins anew"
     bl_options = {"INTERNAL"}
 
@@ -378,7 +378,7 @@ class POISE_OT_keep_rectified(_AtWork, bpy.types.Operator):
     """End the rectification with what there is."""
 
     bl_idname = "poise.keep_rectified"
-    bl_label = "Keep"
+    bl_label = "Stop and Keep Rectified"
     bl_description = (
         "Stop, and keep what is rectified as the result. It can be baked, and resumed later"
     )
@@ -393,7 +393,7 @@ class POISE_OT_discard_rectified(_AtWork, bpy.types.Operator):
     """End the rectification with nothing."""
 
     bl_idname = "poise.discard_rectified"
-    bl_label = "Discard"
+    bl_label = "Stop and Discard Rectified"
     bl_description = "Stop, and leave the result as it was before; Rectify can still resume it"
 
     def execute(self, _context):

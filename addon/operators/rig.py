@@ -14,7 +14,7 @@ class POISE_OT_save_map(ExportHelper, bpy.types.Operator):
     """Write the rig map of the armature to a file."""
 
     bl_idname = "poise.save_map"
-    bl_label = "Save Map"
+    bl_label = "Save Rig Map"
     bl_description = (
         "Save which bones carry which part of the body to a .json file, which can be edited and "
         "then be chosen as rig map"

@@ -76,7 +76,7 @@ class LimitJob(Job):
             return super().text if self.doing == "reading" else f"{self.doing.capitalize()}…"
         doing = self.search.doing
         done, count = self.search.progress
-        return f"{doing[:1].upper()}{doing[1:]}: {done} of {count}"
+        return f"{doing[:1].upper() + doing[1:]}: {done} of {count}"
 
     @property
     def shown(self):
@@ -102,7 +102,7 @@ class POISE_OT_find_limit(JobOperator, bpy.types.Operator):
     """Measure how hard a character can be hit."""
 
     bl_idname = "poise.find_limit"
-    bl_label = "Find Limit"
+    bl_label = "Find Limit of Robustness"
     bl_description = (
         "Measure how hard this character can be hit with the gains in use: sequences of pushes or "
         "spheres of rising magnitude, then single ones from all round. Blender stays free. "
@@ -153,7 +153,7 @@ class POISE_OT_show_limit(bpy.types.Operator):
     """Show the plot of what is withstood, as an image."""
 
     bl_idname = "poise.show_limit"
-    bl_label = "Show Plot"
+    bl_label = "Show Plot of Robustness"
     bl_description = (
         "Make an image of what is withstood in each direction, and show it in an Image Editor, "
         "from which it can be saved"

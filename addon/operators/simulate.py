@@ -14,7 +14,7 @@ class POISE_OT_inspect(JobOperator, bpy.types.Operator):
     """Read an armature's animation, without a simulation."""
 
     bl_idname = "poise.inspect"
-    bl_label = "Measure Body"
+    bl_label = "Measure Character"
     bl_description = (
         "Read the animation and measure the body: height, mass, ground and scale. "
         "Nothing in the scene changes"
@@ -40,7 +40,7 @@ class POISE_OT_simulate(PerformOperator, bpy.types.Operator):
     """Simulate an armature's animation."""
 
     bl_idname = "poise.simulate"
-    bl_label = "Simulate"
+    bl_label = "Simulate Physics"
     bl_description = (
         "Let a physically simulated body perform the animation, by the method above; it appears as "
         "a ghost. Nothing in the scene changes before the result is baked. Esc stops"
@@ -65,7 +65,7 @@ class POISE_OT_cancel(bpy.types.Operator):
     """Stop the job at work."""
 
     bl_idname = "poise.cancel"
-    bl_label = "Stop"
+    bl_label = "Stop Simulating"
     bl_description = "Stop what Poise is doing; the scene is as it was before"
     bl_options = {"INTERNAL"}
 

@@ -79,7 +79,7 @@ def test_what_is_cleaned_is_checked_simulated_and_reported(extension, popping):
 def test_panel_before_and_after(extension, popping, draw_panels):
     settings = bpy.context.scene.poise.clip_check
     text = draw_panels(clip_check_panel.CLASSES, popping)
-    assert "poise.check_clip" in text and "picture" not in text
+    assert "Check Clip" in text and "picture" not in text
     bpy.ops.poise.check_clip()
     text = draw_panels(clip_check_panel.CLASSES, popping).replace("\n", " ")
     assert "Mend first: frames 41-44: the left elbow flips (" in text

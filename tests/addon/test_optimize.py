@@ -743,7 +743,7 @@ def drawn(draw_panels):
 def test_panel_before_during_and_after(quick, armature, drawn):
     text = drawn(armature)
     assert "0: no limit" in text
-    assert "poise.optimize" in text
+    assert "Optimize" in text
     job = new_job(armature)
     step_until(job, lambda: generations(job) > 2)
     text = drawn(armature)
@@ -753,7 +753,7 @@ def test_panel_before_during_and_after(quick, armature, drawn):
     assert "Elapsed\n0:0" in text
     assert "picture of 9 lines" in text
     assert "Stop and Keep" in text
-    assert "poise.optimize" not in text
+    assert "Optimize" not in text
     finish(job)
     gains.keep(bpy.context.scene, job.outcome.gains)
     text = drawn(armature).replace("\n", " ")

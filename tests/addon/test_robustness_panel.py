@@ -275,12 +275,12 @@ def drawn(draw_panels):
 
 def test_panels_before_during_and_after(armature, drawn):
     text = drawn(armature)
-    assert "poise.find_limit" in text and "Budget (s), 0: no limit" in text
+    assert "Find Limit" in text and "Budget (s), 0: no limit" in text
     assert "push_step" in text and "sphere_step" not in text
     job = new_job(armature)
     step_until(job, lambda: rates(job) == 3)
     text = drawn(armature)
-    assert "Stop and Keep" in text and "poise.find_limit" not in text
+    assert "Stop and Keep" in text and "Find Limit" not in text
     assert "Time left\nabout 0:0" in text
     assert "40 N\n0.1" in text and "2 of 2" in text
     while not job.step(0.01):
@@ -288,7 +288,7 @@ def test_panels_before_during_and_after(armature, drawn):
     text = drawn(armature)
     assert "80 N\n0.2" in text and "0 of 2" in text
     assert "Push limit 60 N" in text.replace("\n", " ")
-    assert "Front" in text and "picture of 9 lines" in text and "poise.show_limit" in text
+    assert "Front" in text and "picture of 9 lines" in text and "Show Plot" in text
     assert "5 rings: 25 to 125 N; worst of 1 phase" in text
 
 
