@@ -7,8 +7,8 @@ of Blender's, so that the physics library `poise.controller` works without.
 
 
 def register():
-    """Called by Blender when the extension is enabled. Raises ImportError if what it needs is
-    not there; Blender shows the message."""
+    """Called by Blender when the extension is enabled. Raises RequirementError if what it
+    needs is not there; Blender shows the message."""
     from .addon.requirements import check
 
     check()

@@ -20,10 +20,11 @@ def _run():
         )
         return 1
     from . import register
+    from .addon.requirements import RequirementError
 
     try:
         register()  # the settings that are in the file are those of the extension
-    except ImportError as error:
+    except RequirementError as error:
         print(f"poise: {error}", file=sys.stderr)
         return 1
     from .addon.command_line import main

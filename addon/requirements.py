@@ -19,29 +19,33 @@ NEEDED = {
 }
 
 
+class RequirementError(ImportError):
+    """Something that Poise imports is missing, too old or does not load."""
+
+
 def check():
-    """Raise ImportError, in one sentence, unless all that is needed can be imported.
+    """Raise RequirementError, in one sentence, unless all that is needed can be imported.
 
     It imports PyBullet alone, which is imported anyway; cma takes a second, for searches only.
     """
     for module, (oldest, packages) in NEEDED.items():
         place = _place(module)
         if place is None:
-            raise ImportError(
+            raise RequirementError(
                 f"Poise cannot find {packages[0]} for Python {_python()}: install the zip of Poise "
                 "that is made for this system, in an official build of Blender 4.2 or later, or "
                 f"install {packages[0]} {oldest} or newer into this Python."
             )
         version = _version(place, packages)
         if version is not None and _numbers(version) < _numbers(oldest):
-            raise ImportError(
+            raise RequirementError(
                 f"Poise needs {packages[0]} {oldest} or newer, but finds {version} first, in "
                 f"{place}: remove or update it there, then enable Poise again."
             )
     try:
         importlib.import_module("pybullet")
     except ImportError as error:
-        raise ImportError(
+        raise RequirementError(
             f"PyBullet in {_place('pybullet')} does not load into Python {_python()} ({error}): "
             "remove Poise and install the zip that is made for this system."
         ) from error

@@ -267,7 +267,7 @@ def test_what_is_needed_is_here():
 @pytest.mark.parametrize("module", ["pybullet", "cma"])
 def test_a_missing_module_is_named_with_the_python_and_what_to_do(monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError) as caught:
+    with pytest.raises(requirements.RequirementError) as caught:
         requirements.check()
     message = str(caught.value)
     assert module in message
@@ -286,7 +286,7 @@ def test_a_missing_module_is_named_with_the_python_and_what_to_do(monkeypatch, m
 )
 def test_an_old_version_in_front_is_named_with_its_place(modules, package, version, module):
     install(modules, package, version, module)
-    with pytest.raises(ImportError) as caught:
+    with pytest.raises(requirements.RequirementError) as caught:
         requirements.check()
     message = str(caught.value)
     assert f"finds {version} first, in {modules}" in message
@@ -302,13 +302,15 @@ def test_a_new_version_in_front_will_do(modules):
 def test_a_folder_of_that_name_is_not_taken_for_the_module(modules, monkeypatch):
     (modules / "pybullet").mkdir()
     monkeypatch.setattr(sys, "path", [str(modules)])
-    with pytest.raises(ImportError, match="cannot find pybullet-arm64"):
+    with pytest.raises(requirements.RequirementError, match="cannot find pybullet-arm64"):
         requirements.check()
 
 
 def test_a_library_that_does_not_load_is_named(modules):
     (modules / "pybullet.py").write_text("raise ImportError('wrong ELF class')")
-    with pytest.raises(ImportError, match=r"does not load into Python .*wrong ELF class"):
+    with pytest.raises(
+        requirements.RequirementError, match=r"does not load into Python .*wrong ELF class"
+    ):
         requirements.check()
 
 
