@@ -101,11 +101,14 @@ def place(context, push):
 
 
 class POISE_OT_drag_push(bpy.types.Operator):
-    """Drag the arrow of the active push. Ctrl: in steps; Shift: only the strength; Esc: as it
-    was"""
+    """Drag the arrow of the active push."""
 
     bl_idname = "poise.drag_push"
     bl_label = "Drag Push"
+    bl_description = (
+        "Drag the arrow of the active push. Ctrl: in steps; Shift: only the strength; Esc: as it "
+        "was"
+    )
     bl_options = {"UNDO", "INTERNAL", "BLOCKING"}
 
     handle: EnumProperty(

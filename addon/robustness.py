@@ -162,9 +162,10 @@ def outcome_words(outcome):
 def _words_of_fall(outcome):
     rate = outcome.rates[0]
     words = f"The limit is 0: undisturbed, {rate.passed} of {rate.count} sequences stand"
-    if outcome.fell_at is not None:
-        words += f", and it falls at {outcome.fell_at:.1f} s ({FELL_WORDS[outcome.fell_measure]})"
-    return f"{words}; tune it first"
+    if outcome.fell_at is None:
+        return f"{words}; tune it first"
+    why = FELL_WORDS[outcome.fell_measure]
+    return f"{words}, and it falls at {outcome.fell_at:.1f} s ({why}); tune it first"
 
 
 CLASSES = (POISE_PG_robustness,)

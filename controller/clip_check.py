@@ -243,7 +243,7 @@ class _Words:
         for pop in self.found_pops:
             place = pop.channel is None
             subject = "whole body" if pop.channel in (None, 0) else joint_name(pop.name)
-            does = "jumps" if place else ("flips round" if pop.channel == 0 else "flips")
+            does = f"the {subject} jumps" if place else f"the {subject} flips"
             yield self._finding(
                 "teleport" if place else "pop",
                 (pop.first, pop.last),
@@ -252,7 +252,7 @@ class _Words:
                 faults.TELEPORT_SPEED if place else faults.POP_SPEED,
                 "m/s" if place else "rad/s",
                 "mend",
-                f"the {subject} {does}",
+                does if pop.channel != 0 else "the whole body flips round",
             )
 
     def flips(self):
@@ -480,8 +480,8 @@ def _verdict(findings, recommend, why):
     """One line: what to mend first, else what will do."""
     mend = [finding for finding in findings if finding.severity == "mend"]
     if mend:
-        more = f", and {len(mend) - 1} more" if len(mend) > 1 else ""
-        return f"Mend first: {mend[0].sentence}{more}"
+        first = f"Mend first: {mend[0].sentence}"
+        return f"{first}, and {len(mend) - 1} more" if len(mend) > 1 else first
     if recommend == "balance":
         return f"Balance alone will do: {why}"
     return f"{recommend.capitalize()}: {why}"

@@ -12,19 +12,27 @@ def tuning_words(gains):
     clip = text_of(tuned, "clip")
     if not clip:
         return ""
-    how = "Tuned on" if number_of(tuned, "optimiser", "generations") else "Not tuned, tried on"
-    pushes = number_of(tuned, "disturbance", "pushes")
-    under = f" under pushes of {pushes:.0f} N" if pushes else ""
-    mass, height = (number_of(tuned, "body", key) for key in ("mass", "height"))
-    body = f" for {height:.2f} m, {mass:.0f} kg" if mass and height else ""
     count, mean, least = (
         number_of(tuned, "figures", f"unseen_{key}") for key in ("count", "mean", "min")
     )
     figures = ""
     if None not in (count, mean, least):
         figures = f": reward {mean:.2f} on {count:.0f} unseen seeds, {least:.2f} at least"
-    sentences = [f"{how} '{clip}'{under}{body}{figures}.", _limit_words(tuned), _reuse_words(tuned)]
-    return " ".join(filter(None, sentences))
+    first = f"Tuned on '{clip}'{_body_words(tuned)}{figures}."
+    if not number_of(tuned, "optimiser", "generations"):
+        first = f"Not tuned, tried on '{clip}'{_body_words(tuned)}{figures}."
+    return " ".join(filter(None, (first, _limit_words(tuned), _reuse_words(tuned))))
+
+
+def _body_words(tuned):
+    """Which body, and under what; in one piece, as a translation needs it."""
+    pushes = number_of(tuned, "disturbance", "pushes")
+    mass, height = (number_of(tuned, "body", key) for key in ("mass", "height"))
+    if pushes and mass and height:
+        return f" under pushes of {pushes:.0f} N for {height:.2f} m, {mass:.0f} kg"
+    if mass and height:
+        return f" for {height:.2f} m, {mass:.0f} kg"
+    return f" under pushes of {pushes:.0f} N" if pushes else ""
 
 
 def _limit_words(tuned):
@@ -45,8 +53,8 @@ def _reuse_words(tuned):
     if not fell:
         return f"It also carries all {count} other clips that were tried."
     named = ", ".join(f"'{name}'" for name in fell[:_NAMED])
-    more = f" and {len(fell) - _NAMED} more" if len(fell) > _NAMED else ""
-    return f"It also carries {len(carried)} of {count} other clips, not {named}{more}."
+    words = f"It also carries {len(carried)} of {count} other clips, not {named}"
+    return f"{words} and {len(fell) - _NAMED} more." if len(fell) > _NAMED else f"{words}."
 
 
 def _names(data, key):

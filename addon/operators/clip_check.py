@@ -9,6 +9,7 @@ from bpy.props import IntProperty
 from .. import clip_check_plot, limit_plot, session
 from ..properties import chosen_armature, shot_options
 from ..shot import Shot
+from ..translations import tr
 from .job import Job, in_background, reading_source
 from .modal import JobOperator, poll_animated
 from .robustness import fit, image_editor
@@ -38,7 +39,7 @@ class POISE_OT_check_clip(JobOperator, bpy.types.Operator):
     """Check what a clip asks of a body."""
 
     bl_idname = "poise.check_clip"
-    bl_label = "Check Clip"
+    bl_label = "Check Clip for Physics"
     bl_description = (
         "Look at the animation as a body would: what no body can do, what balance alone carries, "
         "what has to be rectified. Nothing in the scene changes. Esc stops"
@@ -95,7 +96,7 @@ class POISE_OT_show_finding(bpy.types.Operator):
         if found is None or properties.index >= len(found.findings):
             return cls.bl_description
         sentence = found.findings[properties.index].sentence
-        return f"{sentence[0].upper()}{sentence[1:]}.\nGo to the first of these frames"
+        return tr(f"{sentence[0].upper() + sentence[1:]}.") + "\n" + tr(cls.bl_description)
 
     def execute(self, context):
         """Go there."""
@@ -113,7 +114,7 @@ class POISE_OT_show_check(bpy.types.Operator):
     """Show the plot of a check as an image."""
 
     bl_idname = "poise.show_check"
-    bl_label = "Show Plot"
+    bl_label = "Show Plot of Clip Check"
     bl_description = (
         "Make an image of what the clip asks over time, and show it in an Image Editor, from which "
         "it can be saved"
