@@ -17,6 +17,7 @@ def register():
         properties,
         pushes,
         session,
+        translations,
         weights,
     )
 
@@ -29,6 +30,7 @@ def register():
     session.register()
     overlay_marks.register()
     overlay_bar.register()
+    translations.register()
     command_line.register()
 
 
@@ -44,11 +46,13 @@ def unregister():
         properties,
         pushes,
         session,
+        translations,
         tuning_plot,
         weights,
     )
 
     command_line.unregister()
+    translations.unregister()
     overlay_bar.unregister()
     overlay_marks.unregister()
     session.unregister()
