@@ -13,11 +13,22 @@ from .shot import ShotOptions
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 
 
+def file_argument():
+    """A parser of the file that a command is about."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="shot.blend",
+        help="the file, or a .bvh, .fbx, .glb or .gltf to import; without it, what is open",
+    )
+    return parser
+
+
 def shot_arguments():
-    """A parser of what every command has: which shot, and how it is read."""
+    """A parser of what every command has: how a shot is read, and the report."""
     parser = argparse.ArgumentParser(add_help=False)
     add = parser.add_argument
-    add("file", nargs="?", metavar="shot.blend", help="the file; without it, the one that is open")
     add("--armature", metavar="NAME", help="the armature object (the only, or only animated one)")
     add("--action", metavar="NAME", help="the action to read (what animates the armature now)")
     add(
@@ -27,6 +38,8 @@ def shot_arguments():
         help="the frames to simulate (all that are animated); --frames=-5:20 if A is negative",
     )
     add("--fps", type=positive, help="frame rate of the animation [Hz] (the scene's)")
+    add("--up", choices=("Y", "Z"), type=str.upper, help="axis that is up in a .bvh file (guessed)")
+    add("--unit", type=positive, metavar="M", help="length of a .bvh file's unit [m] (guessed)")
     add("--rig", metavar="NAME|FILE", help="a rig map (found by names, else by the skeleton)")
     add(
         "--balance",

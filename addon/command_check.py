@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from . import clip_check_plot, limit_plot
-from .command_files import check_target, written
+from .files import check_target, written
 
 #: How findings are marked, by their severity.
 _MARKS = {"mend": "!", "rectify": "-", "note": " "}

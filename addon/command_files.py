@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of the command line: opened safely, and written whole or not at all."""
+"""The files that the command line opens and saves."""
 
-import json
-import os
-from contextlib import contextmanager
 from pathlib import Path
 
 import bpy
 
-from ..controller.exceptions import PoiseError
+from .command_import import FORMATS, import_shot
+from .files import FileError, check_target
 
 #: First bytes of a .blend file: plain, or compressed with gzip or Zstandard.
 SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 
-class FileError(PoiseError):
-    """A file cannot be read, or may not be written."""
+def open_shot(name, up=None, unit=None):
+    """Open a .blend file, import one of another format, or take what is open; its path, None if it
+    was never saved.
 
-
-def open_shot(name):
-    """Open a .blend file, or take the one that is open; its path, None if it was never saved."""
+    up, unit: of a .bvh file, as `command_import.import_shot` has them.
+    """
+    if (up or unit) and (name is None or Path(name).suffix.lower() != ".bvh"):
+        raise FileError(
+            "Only .bvh files do not say which way is up and how long their unit is: "
+            "leave out --up and --unit."
+        )
     if name is None:
         return Path(bpy.data.filepath) if bpy.data.filepath else None
     path = Path(name).absolute()
@@ -27,8 +30,14 @@ def open_shot(name):
         raise FileError(f"There is no file '{path}': check its name.")
     if path.is_dir():
         raise FileError(f"'{path}' is a folder: name a .blend file in it.")
+    if path.suffix.lower() in FORMATS:
+        import_shot(path, up, unit)
+        return path
     if not any(_starts_with(path, signature) for signature in SIGNATURES):
-        raise FileError(f"'{path}' is not a .blend file: name a file that Blender saved.")
+        raise FileError(
+            f"'{path}' is not a .blend file: name a file that Blender saved, or one with the "
+            f"ending {', '.join(FORMATS)}."
+        )
     try:
         bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
     except RuntimeError as error:
@@ -41,8 +50,8 @@ def open_shot(name):
 
 
 def is_compressed(path):
-    """Whether a .blend file is."""
-    return not _starts_with(path, b"BLENDER")
+    """Whether it is a compressed .blend file."""
+    return any(_starts_with(path, signature) for signature in SIGNATURES[1:])
 
 
 def _starts_with(path, signature):
@@ -73,42 +82,6 @@ def report_target(options, *others):
     return path
 
 
-def check_target(path, overwrite):
-    """Raise FileError unless a file can be written there; called before any work is done."""
-    if path.is_dir():
-        raise FileError(f"'{path}' is a folder: name a file in it.")
-    if path.exists() and not overwrite:
-        raise FileError(f"'{path}' exists: name another file, or say --overwrite.")
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder '{path.parent}': make it, or name another one.")
-    probe = _temporary(path)
-    try:
-        probe.touch(exist_ok=False)
-        probe.unlink()
-    except OSError as error:
-        raise FileError(
-            f"Nothing can be written in '{path.parent}' ({error.strerror}): name another folder."
-        ) from None
-
-
-def _temporary(path):
-    """A name beside a file, under which it is written before it takes the file's place."""
-    return path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
-
-
-@contextmanager
-def written(path):
-    """Give a temporary name to write to; it becomes the file only if all goes well."""
-    temporary = _temporary(path)
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        raise FileError(f"'{path}' cannot be written ({error.strerror}).") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def save(path, compressed):
     """Save a copy of what is open."""
     try:
@@ -117,10 +90,3 @@ def save(path, compressed):
         )
     except RuntimeError as error:
         raise FileError(f"'{path.parent}' cannot take the result ({str(error).strip()}).") from None
-
-
-def write_json(path, content):
-    """Write plain data, all numbers of which must be finite."""
-    text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
-    with written(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The command line: `poise bake shot.blend …`, and the same with `simulate`, `inspect`, `optimize`
-and `robustness`.
+and `robustness`; `poise batch shots/ …` bakes many.
 
 `blender --background shot.blend --command poise …` and `python -m poise …` both end up in `main`.
 Messages and progress go to standard error, because PyBullet writes to standard output.
@@ -14,16 +14,21 @@ import bpy
 
 from ..controller.exceptions import PoiseError
 from . import (
+    batch_strip,
+    command_batch,
     command_optimize,
     command_pushes,
     command_rectify,
     command_robustness,
+    command_tune,
     command_walk,
     command_weights,
 )
 from .bake import BakeOptions
+from .batch_shot import end_with_parent
 from .command_arguments import (
     count,
+    file_argument,
     gains_named,
     not_negative,
     positive,
@@ -32,17 +37,11 @@ from .command_arguments import (
     whole,
 )
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
-from .command_files import (
-    check_target,
-    is_compressed,
-    open_shot,
-    report_target,
-    save,
-    target,
-    write_json,
-    written,
-)
+from .command_files import is_compressed, open_shot, report_target, save, target
+from .command_import import FORMATS, import_note
+from .command_libraries import libraries_blamed, warn_of_libraries
 from .command_progress import DONE, FAILED, MISSED, follow, say
+from .files import check_target, write_json, write_text, written
 from .shot import Shot, versions
 
 
@@ -83,7 +82,11 @@ def _run_in_blender(arguments):
 def _bake(options):
     """`poise bake`: simulate, write the .blend and the report; the exit status."""
     command_rectify.check(options)
-    source = open_shot(options.file)
+    if options.leash:
+        end_with_parent()
+    source = open_shot(options.file, options.up, options.unit)
+    if options.in_place and source and source.suffix.lower() in FORMATS:
+        options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
     output = source if options.in_place and source else target(options, source, "_poise.blend")
     if output == source and not options.in_place:
         options.usage_error("--output is the shot itself: say --in-place")
@@ -91,20 +94,31 @@ def _bake(options):
     checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
     report_path = report_target(options, source, output, checkpoint)
     check_target(output, options.overwrite or options.in_place)
+    if options.strip:
+        check_target(options.strip.absolute(), options.overwrite)
 
-    shot = _shot(options)
-    follow("reading", shot.read())
+    warnings = warn_of_libraries()
+    shot = _read_shot(options)
     shot.prepare()
+    tuning, tuned = output.with_name(f"{output.name}.tuning"), None
+    if options.optimize:
+        tuned = command_tune.tune(options, shot, tuning)
+        if tuned is None:
+            return FAILED
     command_rectify.perform(options, shot, checkpoint)
     shot.bake_target() if options.target_only else shot.bake()
     follow("measuring", shot.measure())
 
-    report = {"file": str(output), **shot.report()}
+    report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
+    report["import"] = import_note(shot.scene)
     with written(output) as temporary:
         save(temporary, compressed)
+        if options.strip:
+            write_text(options.strip.absolute(), batch_strip.strip(shot.recording))
         if report_path:
             write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
+    tuning.unlink(missing_ok=True)
     _tell_result(report)
     return DONE if report["success"] else MISSED
 
@@ -112,10 +126,9 @@ def _bake(options):
 def _simulate(options):
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
     command_rectify.check(options)
-    source = open_shot(options.file)
+    source = open_shot(options.file, options.up, options.unit)
     report_path = report_target(options, source)
-    shot = _shot(options)
-    follow("reading", shot.read())
+    shot = _read_shot(options)
     shot.prepare()
     command_rectify.perform(options, shot, options.checkpoint)
     report = {"file": str(source), **shot.report()}
@@ -128,11 +141,10 @@ def _simulate(options):
 
 def _inspect(options):
     """`poise inspect`: tell what would be simulated; the exit status."""
-    source = open_shot(options.file)
+    source = open_shot(options.file, options.up, options.unit)
     plot = plot_target(options, source)
     report_path = report_target(options, source, plot)
-    shot = _shot(options)
-    follow("reading", shot.read())
+    shot = _read_shot(options)
     shot.embody()
     inspection = {"file": str(source), **shot.inspection()}
     if plot:
@@ -158,9 +170,11 @@ def _parser(program):
     )
     parser.add_argument("--version", action="version", version=f"poise {versions()['poise']}")
     verbs = parser.add_subparsers(
-        dest="verb", required=True, metavar="bake | simulate | inspect | optimize | robustness"
+        dest="verb",
+        required=True,
+        metavar="bake | batch | simulate | inspect | optimize | robustness",
     )
-    common = shot_arguments()
+    common = file_argument(), shot_arguments()
     for name, add_arguments, run, purpose in (
         ("bake", _add_bake_arguments, _bake, "simulate, and write the .blend with the new action"),
         (
@@ -188,9 +202,10 @@ def _parser(program):
             "measure how hard the body can be hit, as a table, a plot and a report",
         ),
     ):
-        verb = verbs.add_parser(name, parents=[common], allow_abbrev=False, help=purpose)
+        verb = verbs.add_parser(name, parents=common, allow_abbrev=False, help=purpose)
         add_arguments(verb)
         verb.set_defaults(run=run, usage_error=verb.error)
+    command_batch.add_parser(verbs, parser, _add_keys_arguments)
     return parser
 
 
@@ -217,9 +232,10 @@ def _add_performance_arguments(parser):
     command_walk.add_arguments(parser)
 
 
-def _add_bake_arguments(parser):
-    """The arguments of `bake`: of the simulation, which keys are written, and where."""
+def _add_keys_arguments(parser):
+    """The arguments of `bake`, and of `batch`: of the simulation, and which keys are written."""
     _add_performance_arguments(parser)
+    command_tune.add_arguments(parser)
     default = BakeOptions()
     add = parser.add_argument_group("keys").add_argument
     thinning = parser.add_mutually_exclusive_group().add_argument
@@ -254,9 +270,30 @@ def _add_bake_arguments(parser):
         help="bake the rectified action without any physics: its kinematic correction only",
     )
     add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
+
+
+def _add_bake_arguments(parser):
+    """The arguments of `bake`: what `batch` has too, and where it is written."""
+    _add_keys_arguments(parser)
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_poise.blend)")
     where("--in-place", action="store_true", help="write back to the file itself")
+    parser.add_argument(
+        "--strip",
+        type=Path,
+        metavar="FILE",
+        help="draw the animation and the result as stick figures, as an SVG",
+    )
+    # For `batch`: end when the process that started this one does, however that ends.
+    parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
+
+
+def _read_shot(options):
+    """The Shot that the arguments describe, read with progress."""
+    with libraries_blamed():
+        shot = _shot(options)
+        follow("reading", shot.read())
+    return shot
 
 
 def _shot(options):

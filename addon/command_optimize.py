@@ -19,9 +19,10 @@ from ..controller.measures import UNITS as MEASURE_UNITS
 from ..controller.optimization import PARAMETRISATIONS, Search, SearchSettings
 from . import command_walk, presets
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
-from .command_files import check_target, open_shot, report_target, target, write_json
+from .command_files import open_shot, report_target, target
 from .command_progress import DONE, FAILED, MISSED, LiveLine, follow, say
 from .command_workers import executor_of, interrupts, worker_arguments
+from .files import check_target, write_json
 from .locks import claimed
 from .shot import Shot, units
 
@@ -111,7 +112,7 @@ def add_arguments(parser):
 def run(options):
     """Search, write the gains and the report; the exit status."""
     settings = _settings(options)
-    source = open_shot(options.file)
+    source = open_shot(options.file, options.up, options.unit)
     output = target(options, source, "_gains.json")
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     if output == source:
@@ -173,14 +174,20 @@ def _take_suggestion(shot):
 
 def _outcome(options, shot, settings, checkpoint):
     """The Outcome of the search; None if it was interrupted."""
-    if find_spec("cma") is None:
-        raise PoiseError("The optimiser 'cma' is not installed: install it beside PyBullet.")
     problem = shot.problem(
         {name: getattr(options, option) for option, name in _LIMITS.items()},
         disturbance={name: getattr(options, name) or 0.0 for name in ("pushes", "spheres")},
     )
+    return search_gains(options, problem, shot.gains, settings, checkpoint)
+
+
+def search_gains(options, problem, start, settings, checkpoint):
+    """The Outcome of a search on the processes that the options name; None if it was interrupted,
+    which has been told then."""
+    if find_spec("cma") is None:
+        raise PoiseError("The optimiser 'cma' is not installed: install it beside PyBullet.")
     with executor_of(options) as executor, interrupts() as caught:
-        search = Search(problem, shot.gains, settings, executor, checkpoint)
+        search = Search(problem, start, settings, executor, checkpoint)
         try:
             _follow(search, checkpoint, caught)
         except (PoiseError, KeyboardInterrupt) as error:

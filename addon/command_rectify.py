@@ -67,6 +67,8 @@ def check(options):
         for name in ("search", "budget", "checkpoint", "workers", "scheduler", "target_only")
         if getattr(options, name, None) not in (None, False)
     ]
+    if getattr(options, "optimize", None):  # that search takes workers too
+        given = [name for name in given if name not in ("workers", "scheduler")]
     if given and options.method == "balance":
         name = given[0].replace("_", "-")
         options.usage_error(f"--{name} needs --rectify, or --method rectify or auto")

@@ -14,17 +14,10 @@ from ..controller.exceptions import PoiseError, SettingsError
 from ..controller.robustness import STEPS, UNITS, LimitSearch, LimitSettings
 from . import command_walk, limit_plot
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
-from .command_files import (
-    FileError,
-    check_target,
-    open_shot,
-    report_target,
-    target,
-    write_json,
-    written,
-)
+from .command_files import open_shot, report_target, target
 from .command_progress import DONE, MISSED, LiveLine, follow, say
 from .command_workers import executor_of, interrupts, worker_arguments
+from .files import FileError, check_target, write_json, written
 from .robustness import outcome_words
 from .shot import Shot
 
@@ -74,7 +67,7 @@ def add_arguments(parser):
 def run(options):
     """Measure, tell the table, write the plot and the report; the exit status."""
     settings = _settings(options)
-    source = open_shot(options.file)
+    source = open_shot(options.file, options.up, options.unit)
     output = target(options, source, "_limit.png") if settings.phases or options.output else None
     if output is not None:
         if output == source:

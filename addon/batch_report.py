@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What became of a batch: a summary as plain data, and as one page of HTML that needs nothing else.
+
+Needs nothing of Blender's.
+"""
+
+import os
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from .batch_shot import FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
+
+#: First what somebody has to look at.
+ORDER = (FAILED, HUNG, FELL, STOOD)
+
+#: Figures of a shot that are shown, by their names in measures.md.
+FIGURES = ("reward", "fell_at", "foot_slide", "jitter", "tracking_error_local")
+
+
+def summary(folder, records, left=0):
+    """What became of the shots of an output folder, as a dict for JSON.
+
+    records: of `batch_shot.perform`. left: number of shots that were not tried.
+    """
+    shots = [_shot(folder, record) for record in records]
+    shots.sort(key=lambda shot: (ORDER.index(shot["state"]), shot["shot"]))
+    units = {}
+    for record in records:
+        units |= (record["report"] or {}).get("units", {})
+    return {
+        "made_by": "Poise batch",
+        "versions": sorted({record["version"] for record in records}),
+        "folder": str(folder),
+        "totals": {state: sum(s["state"] == state for s in shots) for state in reversed(ORDER)}
+        | {"left": left},
+        "units": {name: units[name] for name in FIGURES if name in units} | {"seconds": "s"},
+        "shots": shots,
+    }
+
+
+def _shot(folder, record):
+    report = record["report"] or {}
+    name = record["shot"]
+    paths = {"result": result_name(name), "record": name + RECORD, "log": name + LOG}
+    return {
+        "shot": name,
+        "source": record["source"],
+        "state": record["state"],
+        "why": record["why"],
+        "seconds": record["seconds"],
+        **{figure: report.get(figure) for figure in FIGURES},
+        "warnings": report.get("warnings", []),
+        **{key: path if Path(folder, path).exists() else None for key, path in paths.items()},
+    }
+
+
+# --- The page -----------------------------------------------------------------------------------
+
+_STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #1d1f22; --soft: #666c74; --line: #dcdfe3;
+  --card: #f6f7f8; --stood: #1a7f45; --fell: #c0392b; --failed: #8a4b00; }
+@media (prefers-color-scheme: dark) { :root { --paper: #17181a; --ink: #e4e6e8; --soft: #9aa1a9;
+  --line: #35383c; --card: #1f2123; --stood: #4cc27f; --fell: #ff7a6b; --failed: #e8a948; } }
+body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; background: var(--paper);
+  color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.05rem; margin: 0; overflow-wrap: anywhere; }
+.soft { color: var(--soft); } a { color: inherit; }
+.totals { display: flex; flex-wrap: wrap; gap: .5rem 2rem; margin: 1rem 0 1.5rem; padding: 0; }
+.totals li { list-style: none; } .totals b { font-size: 1.5rem; margin-right: .3rem; }
+article { border: 1px solid var(--line); border-left: 5px solid var(--tone); border-radius: 6px;
+  background: var(--card); padding: .8rem 1rem; margin: 0 0 1rem; }
+article p { margin: .4rem 0 0; } .state, .totals b { color: var(--tone); font-weight: 600; }
+.stood { --tone: var(--stood); } .fell { --tone: var(--fell); }
+.failed, .hung, .left { --tone: var(--failed); }
+header { display: flex; justify-content: space-between; gap: 1rem; }
+.strip { overflow-x: auto; margin-top: .6rem; } .strip svg { max-width: 100%; height: auto; }
+dl { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .6rem 0 0; }
+dl div { display: flex; gap: .4rem; } dt { color: var(--soft); }
+dd { margin: 0; font-variant-numeric: tabular-nums; }
+"""
+
+
+def html(total, strips, place):
+    """The page, as text.
+
+    total: of `summary`. strips: {shot: text of an SVG}. place: folder that the page will be in,
+    from which it links to results, records and logs.
+    """
+    articles = [_article(shot, total, strips, place) for shot in total["shots"]]
+    totals = "".join(
+        f'<li class="{state}"><b>{number}</b>{state}</li>'
+        for state, number in total["totals"].items()
+        if number
+    )
+    name = escape(Path(total["folder"]).name)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="generator" content="Poise batch">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{name}: Poise batch</title><style>{_STYLE}</style></head>\n<body>"
+        f'<h1>{name}</h1><p class="soft">Poise {escape(", ".join(total["versions"]))}, '
+        f"{escape(total['folder'])}. Above in each picture the animation, below the result, "
+        f'red from where it fell.</p><ul class="totals">{totals}</ul>\n'
+        + "\n".join(articles)
+        + "</body></html>\n"
+    )
+
+
+def _article(shot, total, strips, place):
+    links = [
+        f'<a href="{escape(_link(Path(total["folder"], shot[key]), place))}">{label}</a>'
+        for key, label in (("result", ".blend"), ("record", "report"), ("log", "log"))
+        if shot[key]
+    ]
+    notes = [shot["why"], *shot["warnings"]]
+    lines = "".join(f"<p>{escape(note)}</p>" for note in notes if note)
+    strip = strips.get(shot["shot"])
+    figures = "".join(
+        f"<div><dt>{name}</dt><dd>{text}</dd></div>" for name, text in _figures(shot, total)
+    )
+    return (
+        f'<article class="{shot["state"]}"><header><h2>{escape(shot["shot"])} '
+        f'<span class="state">{shot["state"]}</span></h2><nav>{" · ".join(links)}</nav></header>'
+        f"{lines}"
+        + (f'<div class="strip">{strip}</div>' if strip else "")
+        + f"<dl>{figures}</dl></article>"
+    )
+
+
+def _figures(shot, total):
+    """(name, text with its unit) of each figure that the shot has."""
+    for name in (*FIGURES, "seconds"):
+        value, unit = shot[name], total["units"].get(name, "")
+        if value is None:
+            continue
+        unit = "" if unit == "1" else f" {unit.replace('^3', '³')}"
+        if isinstance(value, dict):
+            text = f"{_number(value['before'])} → {_number(value['after'])}"
+        else:
+            text = _number(value)
+        yield {"seconds": "time"}.get(name, name), text + unit
+
+
+def _number(value):
+    return "none" if value is None else f"{value:.3g}"
+
+
+def _link(path, place):
+    """A relative link, or an absolute one to another drive."""
+    try:
+        return quote(Path(os.path.relpath(path, place)).as_posix())
+    except ValueError:
+        return path.as_uri()

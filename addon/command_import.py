@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shots that are no .blend files: BVH, FBX and glTF, imported into an empty scene.
+
+What was concluded about the file is told, and stays with the scene as its property `poise_import`,
+from which the report has it.
+"""
+
+import contextlib
+import io
+
+import addon_utils
+import bpy
+import numpy as np
+
+from ..controller.skeleton import LANDMARK_INDEX
+from . import compat, reference
+from .command_progress import say
+from .files import FileError
+from .shot import find_armature
+
+#: Ending -> the add-on of Blender's that reads it, and how such a file begins (None: as text may).
+FORMATS = {
+    ".bvh": ("io_anim_bvh", None),
+    ".fbx": ("io_scene_fbx", b"Kaydara FBX Binary"),
+    ".glb": ("io_scene_gltf2", b"glTF"),
+    ".gltf": ("io_scene_gltf2", None),
+}
+
+#: Axes for Blender's importer, by the axis that is up in a BVH file.
+_AXES = {
+    "Y": {"axis_up": "Y", "axis_forward": "-Z"},
+    "Z": {"axis_up": "Z", "axis_forward": "Y"},
+}
+
+#: The scene's property that says what was imported, and how.
+NOTE = "poise_import"
+
+#: A rate this close to a whole number [Hz] is that number: files write 0.0166667 s for 1/60 s.
+_ROUNDING = 0.01
+
+#: So many frames tell which axis is up.
+_LOOKS = 8
+
+
+def import_shot(path, up=None, unit=None):
+    """Import a BVH, FBX or glTF file into a new, empty file: frame rate and range are the file's.
+
+    up: "Y" or "Z", unit: length of the file's unit [m], both of a BVH file; None to guess them.
+    Raises FileError if it is no such file, or has no animated armature.
+    """
+    ending = path.suffix.lower()
+    note = _import_bvh(path, up, unit) if ending == ".bvh" else _import_other(path, ending)
+    scene = bpy.context.scene
+    armature = find_armature(scene)
+    action, slot = compat.assigned(armature)
+    first, last = reference.animated_range(armature, action, slot)
+    scene.frame_start, scene.frame_end = round(first), round(last)
+    scene.frame_set(scene.frame_start)
+    note["fps"] = scene.render.fps / scene.render.fps_base
+    scene[NOTE] = {"file": str(path), **note}
+    say(_told(path, note))
+
+
+def import_note(scene):
+    """What `import_shot` concluded, as a dict for JSON; None for a scene that was not imported."""
+    return scene[NOTE].to_dict() if NOTE in scene else None
+
+
+def _told(path, note):
+    how = {True: "guessed", False: "as told"}
+    parts = [f"'{path.name}' is imported: {note['fps']:g} frames a second"]
+    if "up" in note:
+        parts.append(f"{note['up']} is up ({how[note['up_guessed']]})")
+        parts.append(f"its unit is {note['unit']:g} m ({how[note['unit_guessed']]})")
+    return ", ".join(parts) + "."
+
+
+# --- BVH ----------------------------------------------------------------------------------------
+
+
+def _import_bvh(path, up, unit):
+    """Import it upright and in metres; what was concluded."""
+    seen = {}
+    for axis in (up,) if up else ("Y", "Z"):
+        _load_bvh(path, axis, 1.0)
+        seen[axis] = _look()
+        if seen[axis][0] > 0.5:  # upright enough
+            break
+    axis = max(seen, key=lambda axis: seen[axis][0])
+    size = unit or seen[axis][1]
+    _load_bvh(path, axis, size)
+    return {"up": axis, "up_guessed": not up, "unit": size, "unit_guessed": not unit}
+
+
+def _load_bvh(path, up, scale):
+    _empty()
+    _call(
+        path,
+        "io_anim_bvh",
+        lambda: bpy.ops.import_anim.bvh(
+            filepath=str(path), global_scale=scale, update_scene_fps=True, **_AXES[up]
+        ),
+    )
+    _round_rate(bpy.context.scene)
+
+
+def _look():
+    """(how upright the body is, from -1 to 1; metres per scene unit) over a clip's frames."""
+    scene = bpy.context.scene
+    armature = find_armature(scene)
+    first, last = reference.animated_range(armature, *compat.assigned(armature))
+    step = max(1.0, (last - first) / _LOOKS)
+    read = reference.read(scene, armature, frames=(first, last, step))
+    at = {name: read.motion.positions[:, i] for name, i in LANDMARK_INDEX.items()}
+    spine = at["neck"] - (at["ankle_l"] + at["ankle_r"]) / 2
+    upright = spine[:, 2] / np.linalg.norm(spine, axis=1)
+    return float(np.median(upright)), read.metres_per_unit
+
+
+# --- FBX and glTF -------------------------------------------------------------------------------
+
+
+def _import_other(path, ending):
+    addon, beginning = FORMATS[ending]
+    with path.open("rb") as file:
+        if beginning and file.read(len(beginning)) != beginning:
+            kind = "a binary FBX" if ending == ".fbx" else "a glTF"
+            raise FileError(f"'{path}' is not {kind} file: export it again.")
+    _empty()
+    if ending == ".fbx":
+        _call(path, addon, lambda: bpy.ops.import_scene.fbx(filepath=str(path)))
+        _round_rate(bpy.context.scene)
+        return {}
+    _call(path, addon, lambda: bpy.ops.import_scene.gltf(filepath=str(path)))
+    rate = _rate_of_keys(bpy.context.scene)
+    if rate != bpy.context.scene.render.fps:
+        _empty(rate)
+        _call(path, addon, lambda: bpy.ops.import_scene.gltf(filepath=str(path)))
+    return {}
+
+
+def _rate_of_keys(scene):
+    """Whole frame rate [Hz] at which keys lie on frames; the scene's if there is none. glTF knows
+    seconds alone."""
+    fps = scene.render.fps
+    action, slot = compat.assigned(find_armature(scene))
+    curves = compat.curves(action, slot) if action else []
+    points = max((curve.keyframe_points for curve in curves), key=len, default=())
+    if len(points) < 3:
+        return fps
+    frames = np.empty(2 * len(points))
+    points.foreach_get("co", frames)
+    rate = fps / np.median(np.diff(frames[::2]))
+    return round(rate) if rate >= 1 and abs(rate - round(rate)) < _ROUNDING * rate else fps
+
+
+# --- What all share -----------------------------------------------------------------------------
+
+
+def _empty(fps=None):
+    """A new file without anything in it."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
+    if fps is not None:
+        bpy.context.scene.render.fps = fps
+
+
+def _call(path, addon, operator):
+    """Let one of Blender's importers do its work. Raises FileError if it fails."""
+    if not addon_utils.check(addon)[1]:
+        addon_utils.enable(addon)
+    told = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(told):  # tells how far it is
+            operator()
+    except (RuntimeError, OSError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[-1].removeprefix("Error: ").rstrip(".") if lines else "no reason given"
+        raise FileError(
+            f"'{path}' cannot be imported ({reason}): see whether it is whole, or export it again."
+        ) from None
+    if not any(thing.type == "ARMATURE" for thing in bpy.context.scene.objects):
+        raise FileError(f"'{path}' holds no armature: export the character's skeleton.")
+
+
+def _round_rate(scene):
+    rate = scene.render.fps / scene.render.fps_base
+    if abs(rate - round(rate)) < _ROUNDING:
+        scene.render.fps, scene.render.fps_base = round(rate), 1.0
