@@ -14,6 +14,7 @@ from .operators import (
     POISE_OT_show_finding,
 )
 from .panels import _Panel, _sentence, _table_row
+from .translations import tr
 
 _ICONS = {"mend": "ERROR", "rectify": "MOD_SMOOTH", "note": "INFO"}
 #: Findings that are listed.
@@ -35,7 +36,7 @@ class POISE_PT_clip_check(_Panel, bpy.types.Panel):
         if job is not None and job.checks:
             row = layout.row(align=True)
             row.scale_y = 1.5
-            row.progress(factor=job.progress, text=job.text)
+            row.progress(factor=job.progress, text=tr(job.text))
             row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
             return
         row = layout.row(align=True)

@@ -13,6 +13,7 @@ from ..controller.regions import REGIONS
 from . import gains, presets, session
 from .panels import _fact, _Panel, _sentence
 from .properties import chosen_armature, redraw
+from .translations import tr
 
 # --- Operators -----------------------------------------------------------------------------------
 
@@ -29,7 +30,7 @@ class _GainsOperator:
         if job is not None and not why:
             why = f"Poise is {job.doing}: wait, or press Esc to stop it"
         if why:
-            cls.poll_message_set(why)
+            cls.poll_message_set(tr(why))
         return not why
 
     @classmethod
@@ -42,7 +43,7 @@ class _GainsOperator:
         try:
             self.act(context)
         except PoiseError as error:
-            self.report({"ERROR"}, str(error))
+            self.report({"ERROR"}, tr(str(error)))
             return {"CANCELLED"}
         redraw()
         return {"FINISHED"}
@@ -60,13 +61,13 @@ class POISE_OT_gains_choose(_GainsOperator, bpy.types.Operator):
     def description(cls, _context, properties):
         """What the preset is for and what it was tuned on, or what is wrong with it."""
         if not properties.name:
-            return "Gains of the balance mode that nobody tuned, scaled to the body"
+            return tr("Gains of the balance mode that nobody tuned, scaled to the body")
         try:
             used = presets.find(properties.name).gains
         except GainsError as error:
             return str(error).rstrip(".")
         words = (used.description, tuning_words(used))
-        return " ".join(filter(None, words)).rstrip(".") or "A preset of your own"
+        return tr(" ".join(filter(None, words)).rstrip(".") or "A preset of your own")
 
     def act(self, context):
         """Choose it."""
@@ -154,7 +155,7 @@ class POISE_OT_gains_export(_GainsOperator, ExportHelper, bpy.types.Operator):
     def act(self, context):
         """Write it."""
         gains.view(context.scene).gains.save(Path(self.filepath))
-        self.report({"INFO"}, f"Saved '{self.filepath}'")
+        self.report({"INFO"}, tr(f"Saved '{self.filepath}'"))
 
 
 class POISE_OT_gains_reset(_GainsOperator, bpy.types.Operator):

@@ -8,6 +8,7 @@ from ..controller.morphology import GROUPS, KINDS, Morphology
 from . import bake_proportions, morphology, session
 from .operators.modal import poll_idle
 from .panels import _known_map, _Panel, _sentence
+from .translations import tr
 
 
 class POISE_OT_set_morphology(bpy.types.Operator):
@@ -28,8 +29,8 @@ class POISE_OT_set_morphology(bpy.types.Operator):
     def description(cls, _context, properties):
         """What the body is like."""
         if not properties.name:
-            return "The proportions that the armature has"
-        return morphology.known()[properties.name].description
+            return tr("The proportions that the armature has")
+        return tr(morphology.known()[properties.name].description)
 
     @classmethod
     def poll(cls, context):

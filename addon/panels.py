@@ -24,6 +24,7 @@ from .operators import (
     POISE_OT_simulate,
 )
 from .properties import chosen_armature
+from .translations import tr
 
 #: Errors of a simulation as they are shown: key of the report, label, format with the unit.
 ERROR_ROWS = (
@@ -214,7 +215,7 @@ def _draw_job(layout, job):
     """Progress of the job at work, and the button that stops it."""
     row = layout.row(align=True)
     row.scale_y = 1.5
-    row.progress(factor=job.progress, text=job.text)
+    row.progress(factor=job.progress, text=tr(job.text))
     keeps = job.rectifies and job.search is not None
     if keeps:
         row = layout.row(align=True)

@@ -17,6 +17,7 @@ from mathutils import Matrix, Vector
 from . import pushes, session
 from .panels import _known_map
 from .properties import chosen_armature
+from .translations import tr
 
 #: Force that an arrow of a metre stands for [N].
 NEWTONS_PER_METRE = 200.0
@@ -125,7 +126,7 @@ class POISE_OT_drag_push(bpy.types.Operator):
         """Needs an arrow in a 3D view."""
         space = context.space_data
         if space is None or space.type != "VIEW_3D" or shown(context) is None:
-            cls.poll_message_set("There is no arrow: add a push of kind Arrow")
+            cls.poll_message_set(tr("There is no arrow: add a push of kind Arrow"))
             return False
         return True
 
@@ -134,7 +135,9 @@ class POISE_OT_drag_push(bpy.types.Operator):
         push = shown(context)
         stands = place(context, push)
         if stands is None or context.region_data is None:
-            self.report({"ERROR"}, "There is no arrow: the bones of the pushed part are not known.")
+            self.report(
+                {"ERROR"}, tr("There is no arrow: the bones of the pushed part are not known.")
+            )
             return {"CANCELLED"}
         self._base, self._scale = stands
         self._before = _force(push)
@@ -219,8 +222,10 @@ def _set(push, force):
 def _tell(context, force):
     strength, azimuth, elevation = force
     context.area.header_text_set(
-        f"Push: {strength:.0f} N, direction {np.degrees(azimuth):.0f}°, "
-        f"upwards {np.degrees(elevation):.0f}°   |   Ctrl: steps, Shift: strength only, Esc: cancel"
+        tr(
+            f"Push: {strength:.0f} N, direction {np.degrees(azimuth):.0f}°, "
+            f"upwards {np.degrees(elevation):.0f}°   |   Ctrl: steps, Shift: strength only, Esc: cancel"
+        )
     )
 
 

@@ -7,6 +7,7 @@ from . import limit_plot, session, tuning_plot
 from .operators import POISE_OT_cancel, POISE_OT_find_limit, POISE_OT_show_limit
 from .panels import _fact, _Panel, _sentence, _table_row
 from .robustness import outcome_words
+from .translations import tr
 from .tuning import clock
 from .tuning_panel import _rows
 
@@ -68,7 +69,7 @@ def _draw_measurement(layout, context, job):
     """Progress, the button that stops it, and the rates so far."""
     row = layout.row()
     row.scale_y = 1.5
-    row.progress(factor=job.progress, text=job.text)
+    row.progress(factor=job.progress, text=tr(job.text))
     row = layout.row()
     row.scale_y = 1.2
     row.operator(POISE_OT_cancel.bl_idname, text="Stop and Keep", icon="EVENT_ESC")

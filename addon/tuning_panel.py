@@ -14,6 +14,7 @@ from .operators import (
     POISE_OT_simulate,
 )
 from .panels import _fact, _Panel, _sentence
+from .translations import tr
 from .tuning import clock, outcome_words
 
 #: Lines of text that the curves are high, at least and at most, and width of the numbers.
@@ -87,7 +88,7 @@ def _draw_search(layout, context, job):
     """Progress, figures, curves, and the buttons."""
     row = layout.row()
     row.scale_y = 1.5
-    row.progress(factor=job.progress, text=job.text)
+    row.progress(factor=job.progress, text=tr(job.text))
     row = layout.row(align=True)
     row.scale_y = 1.2
     row.operator(POISE_OT_keep_best.bl_idname, text="Stop and Keep", icon="CHECKMARK")

@@ -14,6 +14,7 @@ from bpy.props import BoolProperty, FloatProperty, PointerProperty, StringProper
 from ..controller import Character
 from ..controller.exceptions import MotionError, SettingsError
 from ..controller.gait import Walk, cycle_between, find_cycle
+from .translations import tr
 
 #: An armature object that moves farther than this [m] in its cycle is animated itself.
 _STILL = 0.01
@@ -255,12 +256,12 @@ class POISE_OT_find_cycle(bpy.types.Operator):
             )
             _, cycle = cycle_of(reading, settings.mass if settings.use_mass else None)
         except PoiseError as error:
-            self.report({"ERROR"}, str(error))
+            self.report({"ERROR"}, tr(str(error)))
             return {"CANCELLED"}
         walk = settings.walk
         walk.first, walk.last = (float(reading.frames[i]) for i in (cycle.first, cycle.last))
         walk.found, walk.use_cycle = describe(reading, cycle), True
-        self.report({"INFO"}, walk.found)
+        self.report({"INFO"}, tr(walk.found))
         return {"FINISHED"}
 
 

@@ -7,6 +7,7 @@ from ..controller.physics_weights import NAMES
 from . import session
 from .panels import _Panel, _sentence
 from .properties import chosen_armature
+from .translations import tr
 from .weights import PROPERTY
 
 
@@ -33,14 +34,16 @@ class POISE_OT_weights_own(bpy.types.Operator):
             problem = "They are: the armature data is not linked"
         else:
             return True
-        cls.poll_message_set(problem)
+        cls.poll_message_set(tr(problem))
         return False
 
     def execute(self, context):
         """Override the data."""
         armature, _ = chosen_armature(context)
         if armature.data.override_create(remap_local_usages=True) is None:
-            self.report({"ERROR"}, f"Blender cannot override '{armature.data.name}': make it local")
+            self.report(
+                {"ERROR"}, tr(f"Blender cannot override '{armature.data.name}': make it local")
+            )
             return {"CANCELLED"}
         return {"FINISHED"}
 

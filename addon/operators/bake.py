@@ -8,6 +8,7 @@ import bpy
 from ...controller.exceptions import PoiseError
 from .. import bake, bake_objects, session
 from ..properties import bake_options, chosen_armature, redraw
+from ..translations import tr
 from .job import MeasureJob
 from .modal import JobOperator, poll_idle
 
@@ -18,7 +19,9 @@ def poll_simulated(cls, context):
         return False
     armature, _ = chosen_armature(context)
     if session.result_of(context.scene, armature).recording is None:
-        cls.poll_message_set(f"There is no simulation of '{armature.name}': press Simulate first")
+        cls.poll_message_set(
+            tr(f"There is no simulation of '{armature.name}': press Simulate first")
+        )
         return False
     return True
 
@@ -30,7 +33,7 @@ def poll_rectified(cls, context):
     armature, _ = chosen_armature(context)
     shot = session.result_of(context.scene, armature).shot
     if shot is None or shot.rectified is None:
-        cls.poll_message_set(f"'{armature.name}' has no rectified result: press Rectify first")
+        cls.poll_message_set(tr(f"'{armature.name}' has no rectified result: press Rectify first"))
         return False
     return True
 
@@ -49,7 +52,7 @@ class _BakeOperator(JobOperator):
             return False
         armature, _ = chosen_armature(context)
         if armature.mode == "EDIT":
-            cls.poll_message_set(f"'{armature.name}' is in Edit Mode: leave it first")
+            cls.poll_message_set(tr(f"'{armature.name}' is in Edit Mode: leave it first"))
             return False
         return True
 
@@ -70,7 +73,7 @@ class _BakeOperator(JobOperator):
         baked = self._job.shot.baked
         count = len(self._job.shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
-        self.report({"INFO"}, f"Baked {baked.keys} keys to '{baked.action}'{also}")
+        self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}"))
 
 
 class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
@@ -127,10 +130,12 @@ class POISE_OT_show(bpy.types.Operator):
     @classmethod
     def description(cls, _context, properties):
         """A tooltip for each of the two buttons."""
-        return {
-            "source": "Animate the armature with the original action",
-            "baked": "Animate the armature with the action that Poise baked",
-        }[properties.which]
+        return tr(
+            {
+                "source": "Animate the armature with the original action",
+                "baked": "Animate the armature with the action that Poise baked",
+            }[properties.which]
+        )
 
     @classmethod
     def poll(cls, context):
@@ -145,7 +150,7 @@ class POISE_OT_show(bpy.types.Operator):
             bake_objects.show(context.scene, armature.name, self.which)
         except PoiseError as error:
             session.complain(context.scene.name, armature.name, str(error))
-            self.report({"ERROR"}, str(error))
+            self.report({"ERROR"}, tr(str(error)))
             return {"CANCELLED"}
         return {"FINISHED"}
 

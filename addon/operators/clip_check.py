@@ -58,16 +58,16 @@ class POISE_OT_check_clip(JobOperator, bpy.types.Operator):
     def finished(self):
         """Report the verdict."""
         found = self._job.shot.check()
-        self.report({"WARNING"} if found.faults else {"INFO"}, found.verdict)
+        self.report({"WARNING"} if found.faults else {"INFO"}, tr(found.verdict))
 
 
 def poll_checked(cls, context):
     """Whether the clip of the chosen armature is checked."""
     armature, reason = chosen_armature(context)
     if armature is None:
-        cls.poll_message_set(reason)
+        cls.poll_message_set(tr(reason))
     elif session.result_of(context.scene, armature).check is None:
-        cls.poll_message_set("The clip is not checked yet: use Check Clip")
+        cls.poll_message_set(tr("The clip is not checked yet: use Check Clip"))
     else:
         return True
     return False
@@ -94,7 +94,7 @@ class POISE_OT_show_finding(bpy.types.Operator):
         armature, _ = chosen_armature(context)
         found = session.result_of(context.scene, armature).check if armature else None
         if found is None or properties.index >= len(found.findings):
-            return cls.bl_description
+            return tr(cls.bl_description)
         sentence = found.findings[properties.index].sentence
         return tr(f"{sentence[0].upper() + sentence[1:]}.") + "\n" + tr(cls.bl_description)
 
@@ -103,7 +103,7 @@ class POISE_OT_show_finding(bpy.types.Operator):
         armature, _ = chosen_armature(context)
         findings = session.result_of(context.scene, armature).check.findings
         if self.index >= len(findings):
-            self.report({"ERROR"}, f"There are {len(findings)} findings only.")
+            self.report({"ERROR"}, tr(f"There are {len(findings)} findings only."))
             return {"CANCELLED"}
         frame = findings[self.index].frames[0]
         context.scene.frame_set(int(frame), subframe=frame - int(frame))
@@ -137,5 +137,5 @@ class POISE_OT_show_check(bpy.types.Operator):
             area.spaces.active.image = image
             # A new window has no size before it is drawn.
             bpy.app.timers.register(partial(fit, image.name), first_interval=0.5)
-        self.report({"INFO"}, f"The plot is the image '{image.name}'")
+        self.report({"INFO"}, tr(f"The plot is the image '{image.name}'"))
         return {"FINISHED"}

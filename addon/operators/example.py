@@ -6,6 +6,7 @@ import mathutils
 
 from .. import session
 from ..example import scene as example
+from ..translations import tr
 
 
 class POISE_OT_example_scene(bpy.types.Operator):
@@ -24,9 +25,9 @@ class POISE_OT_example_scene(bpy.types.Operator):
         """Nothing may run."""
         job = session.job()
         if job is not None:
-            cls.poll_message_set(f"Poise is {job.doing}: wait, or press Esc to stop it")
+            cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
         elif context.mode not in ("OBJECT", "POSE"):
-            cls.poll_message_set("Leave this mode first: the example is for Object Mode")
+            cls.poll_message_set(tr("Leave this mode first: the example is for Object Mode"))
         else:
             return True
         return False
@@ -37,7 +38,7 @@ class POISE_OT_example_scene(bpy.types.Operator):
         for area in context.screen.areas if context.screen else ():
             if area.type == "VIEW_3D":
                 _look_at_character(area.spaces.active)
-        self.report({"INFO"}, "Press Simulate in the tab Poise of the sidebar (N)")
+        self.report({"INFO"}, tr("Press Simulate in the tab Poise of the sidebar (N)"))
         return {"FINISHED"}
 
 

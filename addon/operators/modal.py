@@ -4,6 +4,7 @@
 from ...controller.exceptions import PoiseError
 from .. import session
 from ..properties import chosen_armature, redraw
+from ..translations import tr
 
 #: Work this long in each turn [s], and ask for the next turn after this long [s]. What is left of
 #: a frame of the window goes to drawing and to the user.
@@ -20,9 +21,9 @@ def poll_idle(cls, context):
     job = session.job()
     armature, reason = chosen_armature(context)
     if job is not None:
-        cls.poll_message_set(f"Poise is {job.doing}: wait, or press Esc to stop it")
+        cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
     elif armature is None:
-        cls.poll_message_set(reason)
+        cls.poll_message_set(tr(reason))
     else:
         return True
     return False
@@ -35,9 +36,9 @@ def poll_animated(cls, context):
     armature, _ = chosen_armature(context)
     animation = armature.animation_data
     if armature.mode == "EDIT":
-        cls.poll_message_set(f"'{armature.name}' is in Edit Mode: leave it first")
+        cls.poll_message_set(tr(f"'{armature.name}' is in Edit Mode: leave it first"))
     elif animation is None or not (animation.action or animation.nla_tracks):
-        cls.poll_message_set(f"'{armature.name}' has no animation: give it an action")
+        cls.poll_message_set(tr(f"'{armature.name}' has no animation: give it an action"))
     else:
         return True
     return False
@@ -76,7 +77,7 @@ class JobOperator:
         manager = context.window_manager
         self._timer = manager.event_timer_add(PERIOD, window=context.window)
         manager.modal_handler_add(self)
-        context.workspace.status_text_set(self.hint)
+        context.workspace.status_text_set(tr(self.hint))
         redraw()
         return {"RUNNING_MODAL"}
 
@@ -134,14 +135,14 @@ class JobOperator:
 
     def _stop(self, context):
         self._leave(context)
-        self.report({"INFO"}, self.stopped)
+        self.report({"INFO"}, tr(self.stopped))
         return {"CANCELLED"}
 
     def _fail(self, message):
         if self._names is not None:
             session.complain(*self._names, message)
         redraw()
-        self.report({"ERROR"}, message)
+        self.report({"ERROR"}, tr(message))
         return {"CANCELLED"}
 
     def _succeed(self, context):

@@ -5,6 +5,7 @@ import bpy
 
 from .. import session
 from ..properties import redraw
+from ..translations import tr
 
 
 def _meshes(context):
@@ -22,9 +23,9 @@ class _MarkOperator:
         """Needs a selected mesh object, while nothing runs."""
         job = session.job()
         if job is not None:
-            cls.poll_message_set(f"Poise is {job.doing}: wait, or press Esc to stop it")
+            cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
         elif not cls.objects(context):
-            cls.poll_message_set(cls.missing)
+            cls.poll_message_set(tr(cls.missing))
         else:
             return True
         return False

@@ -16,6 +16,7 @@ from .. import checkpoints, gains, session, tuning
 from ..locks import claimed
 from ..properties import redraw, redraw_sidebars, shot_options
 from ..shot import Shot
+from ..translations import tr
 from .job import Job, in_background, reading_stages
 from .modal import JobOperator, poll_animated
 
@@ -309,7 +310,7 @@ class POISE_OT_optimize(JobOperator, bpy.types.Operator):
         outcome = job.outcome
         gains.keep(bpy.data.scenes[job.scene_name], outcome.gains)
         confirmed = outcome.confirmed_at is not None
-        self.report({"INFO"} if confirmed else {"WARNING"}, tuning.outcome_words(outcome))
+        self.report({"INFO"} if confirmed else {"WARNING"}, tr(tuning.outcome_words(outcome)))
 
 
 class _SearchOperator:
@@ -322,9 +323,9 @@ class _SearchOperator:
         """Needs a search that has tried something."""
         job = session.job()
         if job is None or not job.tunes:
-            cls.poll_message_set("Poise is not tuning")
+            cls.poll_message_set(tr("Poise is not tuning"))
         elif job.search is None or job.search.best is None:
-            cls.poll_message_set("Nothing has been tried yet: wait a moment, or press Esc")
+            cls.poll_message_set(tr("Nothing has been tried yet: wait a moment, or press Esc"))
         else:
             return True
         return False

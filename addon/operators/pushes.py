@@ -10,6 +10,7 @@ from ...controller.exceptions import MotionError
 from ...controller.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
 from .. import compat, pushes, reference, session
 from ..properties import chosen_armature, chosen_frames, redraw
+from ..translations import tr
 
 _SAME = ("use", "kind", "frame", "duration", "strength", "azimuth", "elevation", "part", "bone")
 
@@ -24,9 +25,9 @@ class _PushOperator:
         """Nothing may run; most need a push."""
         job = session.job()
         if job is not None:
-            cls.poll_message_set(f"Poise is {job.doing}: wait, or press Esc to stop it")
+            cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
         elif cls.needs_push and not context.scene.poise.pushes.items:
-            cls.poll_message_set("There is no push: add one first")
+            cls.poll_message_set(tr("There is no push: add one first"))
         else:
             return True
         return False
@@ -171,8 +172,10 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
         if not found:
             self.report(
                 {"WARNING"},
-                f"The animation is too short: the first push comes {FIRST:g} to "
-                f"{FIRST + PERIOD:g} s after its start",
+                tr(
+                    f"The animation is too short: the first push comes {FIRST:g} to "
+                    f"{FIRST + PERIOD:g} s after its start"
+                ),
             )
 
 

@@ -20,6 +20,7 @@ from ..properties import (
     shot_options,
 )
 from ..shot import Shot
+from ..translations import tr
 from ..tuning import clock
 from .bake import poll_rectified
 from .job import Job, SimulateJob, in_background, reading_stages, simulating
@@ -280,11 +281,11 @@ class PerformOperator(JobOperator):
         duration = shot.reading.motion.duration
         if shot.rectified is not None:
             kind = "INFO" if shot.rectified.success else "WARNING"
-            self.report({kind}, rectify.outcome_words(shot.rectified, duration))
+            self.report({kind}, tr(rectify.outcome_words(shot.rectified, duration)))
         elif shot.recording.success:
-            self.report({"INFO"}, f"Simulated {duration:.2f} s")
+            self.report({"INFO"}, tr(f"Simulated {duration:.2f} s"))
         else:
-            self.report({"WARNING"}, shot.why)
+            self.report({"WARNING"}, tr(shot.why))
 
 
 class POISE_OT_rectify(PerformOperator, bpy.types.Operator):
@@ -348,7 +349,7 @@ class POISE_OT_forget_rectification(bpy.types.Operator):
         if not poll_idle(cls, context):
             return False
         if not rectify.kept(context.scene, chosen_armature(context)[0]):
-            cls.poll_message_set("No unfinished search of this animation is kept")
+            cls.poll_message_set(tr("No unfinished search of this animation is kept"))
             return False
         return True
 
@@ -369,7 +370,7 @@ class _AtWork:
         """Needs one."""
         job = session.job()
         if job is None or not job.rectifies or job.search is None:
-            cls.poll_message_set("Poise is not rectifying")
+            cls.poll_message_set(tr("Poise is not rectifying"))
             return False
         return True
 

@@ -7,6 +7,7 @@ from bpy_extras.io_utils import ExportHelper
 from ...controller.exceptions import PoiseError
 from .. import rig, session
 from ..properties import chosen_armature
+from ..translations import tr
 from .modal import poll_idle
 
 
@@ -33,7 +34,7 @@ class POISE_OT_save_map(ExportHelper, bpy.types.Operator):
             return False
         armature, _ = chosen_armature(context)
         if session.result_of(context.scene, armature).shot is None:
-            cls.poll_message_set("Measure the body or simulate first, which finds the map")
+            cls.poll_message_set(tr("Measure the body or simulate first, which finds the map"))
             return False
         return True
 
@@ -43,7 +44,7 @@ class POISE_OT_save_map(ExportHelper, bpy.types.Operator):
         try:
             rig.save(session.result_of(context.scene, armature).shot.reading.rig_map, self.filepath)
         except PoiseError as error:
-            self.report({"ERROR"}, str(error))
+            self.report({"ERROR"}, tr(str(error)))
             return {"CANCELLED"}
-        self.report({"INFO"}, f"Saved '{self.filepath}'")
+        self.report({"INFO"}, tr(f"Saved '{self.filepath}'"))
         return {"FINISHED"}

@@ -13,6 +13,7 @@ from ...controller.workers import WorkerPool
 from .. import limit_plot, robustness, session
 from ..properties import chosen_armature, redraw_sidebars, shot_options
 from ..shot import Shot
+from ..translations import tr
 from .job import Job, reading_stages
 from .modal import JobOperator, poll_animated
 
@@ -146,7 +147,7 @@ class POISE_OT_find_limit(JobOperator, bpy.types.Operator):
         """Report what was found."""
         outcome = self._job.outcome
         complete = outcome.found and outcome.ended == "measured"
-        self.report({"INFO"} if complete else {"WARNING"}, robustness.outcome_words(outcome))
+        self.report({"INFO"} if complete else {"WARNING"}, tr(robustness.outcome_words(outcome)))
 
 
 class POISE_OT_show_limit(bpy.types.Operator):
@@ -166,9 +167,9 @@ class POISE_OT_show_limit(bpy.types.Operator):
         armature, reason = chosen_armature(context)
         outcome = armature and session.result_of(context.scene, armature).limit
         if armature is None:
-            cls.poll_message_set(reason)
+            cls.poll_message_set(tr(reason))
         elif outcome is None or not outcome.single:
-            cls.poll_message_set("Nothing is measured by direction yet: use Find Limit")
+            cls.poll_message_set(tr("Nothing is measured by direction yet: use Find Limit"))
         else:
             return True
         return False
@@ -182,7 +183,7 @@ class POISE_OT_show_limit(bpy.types.Operator):
             area.spaces.active.image = image
             # A new window has no size before it is drawn.
             bpy.app.timers.register(partial(fit, image.name), first_interval=0.5)
-        self.report({"INFO"}, f"The plot is the image '{image.name}'")
+        self.report({"INFO"}, tr(f"The plot is the image '{image.name}'"))
         return {"FINISHED"}
 
 

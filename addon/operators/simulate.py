@@ -5,6 +5,7 @@ import bpy
 
 from .. import session
 from ..properties import shot_options
+from ..translations import tr
 from .job import InspectJob, SimulateJob
 from .modal import JobOperator, poll_animated
 from .rectify import PerformOperator, RectifyJob
@@ -33,7 +34,7 @@ class POISE_OT_inspect(JobOperator, bpy.types.Operator):
     def finished(self):
         """Report the outcome."""
         character = self._job.shot.character
-        self.report({"INFO"}, f"A body of {character.height:.2f} m and {character.mass:.1f} kg")
+        self.report({"INFO"}, tr(f"A body of {character.height:.2f} m and {character.mass:.1f} kg"))
 
 
 class POISE_OT_simulate(PerformOperator, bpy.types.Operator):
@@ -73,7 +74,7 @@ class POISE_OT_cancel(bpy.types.Operator):
     def poll(cls, _context):
         """Needs something to stop."""
         if session.job() is None:
-            cls.poll_message_set("Nothing is running")
+            cls.poll_message_set(tr("Nothing is running"))
             return False
         return True
 
