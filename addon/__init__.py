@@ -11,6 +11,7 @@ def register():
 
     from . import (
         command_line,
+        menus,
         objects,
         overlay_bar,
         overlay_marks,
@@ -31,6 +32,7 @@ def register():
     overlay_marks.register()
     overlay_bar.register()
     translations.register()
+    menus.register()
     command_line.register()
 
 
@@ -40,6 +42,7 @@ def unregister():
 
     from . import (
         command_line,
+        menus,
         objects,
         overlay_bar,
         overlay_marks,
@@ -52,6 +55,7 @@ def unregister():
     )
 
     command_line.unregister()
+    menus.unregister()
     translations.unregister()
     overlay_bar.unregister()
     overlay_marks.unregister()
@@ -71,6 +75,7 @@ def _classes():
         clip_check_panel,
         gains,
         gains_panel,
+        menus,
         morphology,
         morphology_panel,
         objects,
@@ -79,10 +84,12 @@ def _classes():
         overlay_panel,
         overlay_settings,
         panels,
+        preferences,
         properties,
         push_gizmo,
         pushes,
         pushes_panel,
+        quick_panel,
         rectify,
         rectify_panel,
         robustness,
@@ -96,6 +103,7 @@ def _classes():
     )
 
     return (
+        *preferences.CLASSES,
         *gains.CLASSES,
         *rectify.CLASSES,
         *tuning.CLASSES,
@@ -108,6 +116,7 @@ def _classes():
         *walks.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
+        *quick_panel.CLASSES,
         *panels.CLASSES,
         *clip_check_panel.CLASSES,
         *overlay_panel.CLASSES,
@@ -122,4 +131,5 @@ def _classes():
         *morphology_panel.CLASSES,
         *weights.CLASSES,
         *weights_panel.CLASSES,
+        *menus.CLASSES,
     )

@@ -284,6 +284,9 @@ class POISE_PT_gains(_Panel, bpy.types.Panel):
             layout.prop(settings, "balance")
         else:
             _fact(layout, "Balance", shown.gains.balance.replace("_", " ").title())
+        row = layout.row()
+        row.active = layout.active and shown.gains.balance == "foot_forces"
+        row.prop(settings, "style")
         text = settings.gains.reason or tuning_words(shown.gains)
         if text:
             _sentence(layout, context, text, "INFO")

@@ -44,10 +44,10 @@ def choose(shot):
     verdict = f"{found.verdict}."
     if found.recommend == "balance":
         return Choice("balance", verdict)
-    refused = _refused(simulation)
-    retry = not refused
+    but = refused(simulation)
+    retry = not but
     if found.recommend == "rectify":
-        return Choice("balance" if refused else "rectify", verdict + refused)
+        return Choice("balance" if but else "rectify", verdict + but)
     if shot.options.gains is not None:
         return Choice("balance", f"{verdict} The gains in use are kept.", retry=retry)
     try:
@@ -59,7 +59,7 @@ def choose(shot):
     return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
 
 
-def _refused(simulation):
+def refused(simulation):
     """Why a simulation cannot be rectified, as a further sentence; empty if it can be."""
     if simulation.weights:
         return " But physics weights below 1 cannot be rectified: balance alone."

@@ -14,13 +14,9 @@ from gpu_extras.batch import batch_for_shader
 
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
-from . import session
+from . import preferences, session
 
-#: Colours (red, green, blue, opacity) as on the screen: the body, a foot that touches the ground,
-#: a body that has fallen, and the outline.
-BODY = (0.10, 0.42, 0.78, 0.66)
-CONTACT = (1.0, 0.52, 0.08, 0.85)
-FALLEN = (0.80, 0.16, 0.13, 0.66)
+#: Colour (red, green, blue, opacity) of the outline, as on the screen.
 OUTLINE = (0.03, 0.10, 0.18, 0.85)
 #: Opacity of what is hidden behind or inside other things, relative to what is not.
 HIDDEN = 0.3
@@ -86,16 +82,27 @@ def displacement(settings, motion):
     return aside(motion, settings.ghost_distance if settings.ghost == "BESIDE" else 0.0)
 
 
-def posed(shot, sample, offset):
-    """World positions (V, 3) in scene units, normals (V, 3) and colours (V, 4) of a sample."""
+def colours_of_ghosts():
+    """((red, green, blue, opacity) as on the screen of the body, of a foot that touches the ground,
+    of a body that has fallen), by the preferences."""
+    chosen = preferences.of()
+    return tuple(chosen.body), tuple(chosen.contact), tuple(chosen.fallen)
+
+
+def posed(shot, sample, offset, palette):
+    """World positions (V, 3) in scene units, normals (V, 3) and colours (V, 4) of a sample.
+
+    palette: what `colours_of_ghosts` gives.
+    """
+    body, contact, fallen = palette
     recording = shot.recording
     rotations = matrix_from_quaternion(recording.body_rotations[sample])
     origins = recording.body_positions[sample] + offset
     fell = recording.fell_at is not None and sample == len(recording) - 1
-    colours = np.full((len(rotations), 4), FALLEN if fell else BODY)
+    colours = np.full((len(rotations), 4), fallen if fell else body)
     for side, touches in zip("lr", recording.contacts[sample], strict=True):
         if touches and not fell:
-            colours[SEGMENT_INDEX[f"foot_{side}"]] = CONTACT
+            colours[SEGMENT_INDEX[f"foot_{side}"]] = contact
     points, normals, owners = _solids(shot.character)
     turns = rotations[owners]
     return (
@@ -235,14 +242,14 @@ def _draw():
         return
     for shot, sample in ghosts(scene):
         offset = tuple(displacement(settings, shot.reading.motion))
-        found = _batch(shot, shot.recording, sample, offset)
+        found = _batch(shot, shot.recording, sample, offset, colours_of_ghosts())
         draw_mesh(context.region, context.region_data, found)
 
 
 @lru_cache(maxsize=4)
-def _batch(shot, _recording, sample, offset):
+def _batch(shot, _recording, sample, offset, palette):
     """What `draw_mesh` needs for a ghost; a sample never changes again."""
-    return batch(*posed(shot, sample, offset), triangles(len(shot.character.shapes)))
+    return batch(*posed(shot, sample, offset, palette), triangles(len(shot.character.shapes)))
 
 
 def batch(points, normals, colours, indices):

@@ -57,6 +57,11 @@ class _Panel:
     bl_region_type = "UI"
     bl_category = "Poise"
 
+    @classmethod
+    def poll(cls, context):
+        """Quick mode has a panel of its own; what belongs to another panel is hidden with it."""
+        return context.scene.poise.mode == "FULL"
+
     def draw(self, context):
         """Blender calls this for every drawing."""
         layout = self.layout
@@ -183,13 +188,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         row = column.row()
         row.use_property_split = False
         row.prop(settings, "method", expand=True)
-        column.row().prop(settings, "frames", expand=True)
-        if settings.frames == "CUSTOM":
-            sub = column.column(align=True)
-            sub.prop(settings, "first_frame", text="First")
-            sub.prop(settings, "last_frame", text="Last")
-        else:
-            _fact(column, "Range", _range_words(context, armature))
+        _draw_range(column, context, armature)
         # Names with units are too long to stand beside their fields.
         column = column.column(align=True)
         column.use_property_split = False
@@ -206,9 +205,27 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         else:
             _draw_job(layout, job)
         shot = job.shot if job else armature and session.result_of(context.scene, armature).shot
-        if settings.method == "AUTO" and shot is not None and shot.choice is not None:
-            icon = {"balance": "CON_FLOOR", "rectify": "MOD_SMOOTH"}[shot.choice.method]
-            _sentence(layout, context, shot.choice.why, icon)
+        if settings.method == "AUTO":
+            _draw_choice(layout, context, shot)
+
+
+def _draw_range(layout, context, armature):
+    """Which frames."""
+    settings = context.scene.poise
+    layout.row().prop(settings, "frames", expand=True)
+    if settings.frames == "CUSTOM":
+        sub = layout.column(align=True)
+        sub.prop(settings, "first_frame", text="First")
+        sub.prop(settings, "last_frame", text="Last")
+    else:
+        _fact(layout, "Range", _range_words(context, armature))
+
+
+def _draw_choice(layout, context, shot):
+    """What Automatic chose for a shot, and why. shot: None if there is none."""
+    if shot is not None and shot.choice is not None:
+        icon = {"balance": "CON_FLOOR", "rectify": "MOD_SMOOTH"}[shot.choice.method]
+        _sentence(layout, context, shot.choice.why, icon)
 
 
 def _draw_job(layout, job):
@@ -255,7 +272,7 @@ class POISE_PT_result(_Panel, bpy.types.Panel):
     def poll(cls, context):
         """Needs an attempt."""
         armature, _ = chosen_armature(context)
-        if armature is None:
+        if armature is None or not super().poll(context):
             return False
         result = session.result_of(context.scene, armature)
         return bool(result.error or result.recording)
@@ -371,6 +388,13 @@ def _draw_switch(layout, context, armature):
 
 
 # --- Pieces --------------------------------------------------------------------------------------
+
+
+def _draw_workers(layout, context):
+    """How many processes search; the scene may leave that to the preferences."""
+    settings = context.scene.poise.tuning
+    text = "Workers" if settings.workers else "Workers, 0: automatic"
+    layout.prop(settings, "workers", text=text)
 
 
 def _fact(layout, label, text):

@@ -88,6 +88,46 @@ def _rig_names(_settings, _context, _text):
 class POISE_PG_settings(bpy.types.PropertyGroup):
     """How Poise simulates and bakes in this scene."""
 
+    mode: EnumProperty(
+        name="Mode",
+        description="How much of Poise the sidebar shows. The settings stay the same",
+        items=(
+            ("QUICK", "Quick", "Character, range and style; all else is folded away"),
+            ("FULL", "Full", "All panels"),
+        ),
+    )
+    style: EnumProperty(
+        name="Style",
+        description="How firmly the upper body holds on to the animation. For the balance mode "
+        "Foot Forces",
+        items=(
+            (
+                "CLOSE",
+                "Close",
+                "The animation as it is, made physical: every joint stays within about a "
+                "centimetre of it",
+            ),
+            (
+                "NATURAL",
+                "Natural",
+                "Arms and head follow through a little: hands swing up to a hand's breadth past "
+                "fast moves",
+            ),
+            (
+                "RELAXED",
+                "Relaxed",
+                "Loose arms and neck trail behind and swing through: hands lag by up to 30 cm in "
+                "fast moves",
+            ),
+            (
+                "HEAVY",
+                "Heavy",
+                "Arms and head sink under their own weight, and the back gives way: hands hang up "
+                "to 20 cm lower or behind",
+            ),
+        ),
+    )
+
     # --- Character
     armature: PointerProperty(
         name="Armature",
@@ -393,6 +433,7 @@ def shot_options(context, armature):
         morphology=morphology.of(settings.morphology),
         noise=settings.noise,
         seed=settings.seed,
+        style=settings.style.lower(),
         recovery_steps=settings.recovery_steps,
         cleaning=clip_check.cleaning_of(settings.clip_check),
         walk=walks.walk_options(settings.walk),

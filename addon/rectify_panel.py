@@ -10,7 +10,7 @@ from .operators import (
     POISE_OT_push_here,
     POISE_OT_rectify,
 )
-from .panels import _fact, _Panel, _sentence
+from .panels import _draw_workers, _fact, _Panel, _sentence
 from .rectify import COSTS
 from .tuning import clock
 
@@ -37,7 +37,7 @@ class POISE_PT_rectify(_Panel, bpy.types.Panel):
         column.use_property_split = False
         text = "Budget (min)" if settings.budget else "Budget (min), 0: no limit"
         column.prop(settings, "budget", text=text)
-        column.prop(context.scene.poise.tuning, "workers")
+        _draw_workers(column, context)
         column.prop(settings, "seed")
         kept = rectify.kept(context.scene, armature, pushed=False) if armature else []
         row = layout.row(align=True)

@@ -5,7 +5,7 @@ import bpy
 
 from . import limit_plot, session, tuning_plot
 from .operators import POISE_OT_cancel, POISE_OT_find_limit, POISE_OT_show_limit
-from .panels import _fact, _Panel, _sentence, _table_row
+from .panels import _draw_workers, _fact, _Panel, _sentence, _table_row
 from .robustness import outcome_words
 from .translations import tr
 from .tuning import clock
@@ -34,7 +34,7 @@ class POISE_PT_robustness(_Panel, bpy.types.Panel):
         column.prop(settings, "sequences")
         text = "Budget (s)" if settings.budget else "Budget (s), 0: no limit"
         column.prop(settings, "budget", text=text)
-        column.prop(context.scene.poise.tuning, "workers")
+        _draw_workers(column, context)
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_find_limit.bl_idname, text="Find Limit", icon="MOD_PHYSICS")

@@ -64,9 +64,8 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
     workers: IntProperty(
         name="Workers",
         description="Trials at the same time, each in a process of its own. They change how long "
-        "it takes, not what is found. One processor is best left to Blender",
-        default=max(1, processors() - 1),
-        min=1,
+        "it takes, not what is found. 0: as the preferences of Poise say",
+        min=0,
         max=1024,
         soft_max=processors(),
     )

@@ -13,7 +13,7 @@ from .operators import (
     POISE_OT_preview_best,
     POISE_OT_simulate,
 )
-from .panels import _fact, _Panel, _sentence
+from .panels import _draw_workers, _fact, _Panel, _sentence
 from .translations import tr
 from .tuning import clock, outcome_words
 
@@ -42,7 +42,7 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
         column.prop(settings, "generations")
         text = "Budget (s)" if settings.budget else "Budget (s), 0: no limit"
         column.prop(settings, "budget", text=text)
-        column.prop(settings, "workers")
+        _draw_workers(column, context)
         column = layout.column(align=True)
         column.active = job is None
         column.use_property_split = False

@@ -2,6 +2,7 @@
 """The operators. What they do is elsewhere: here it is started, shown, stopped and reported."""
 
 from .bake import POISE_OT_bake, POISE_OT_bake_target, POISE_OT_discard, POISE_OT_show
+from .cache import POISE_OT_clear_cache, POISE_OT_open_cache
 from .clip_check import POISE_OT_check_clip, POISE_OT_show_check, POISE_OT_show_finding
 from .example import POISE_OT_example_scene
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
@@ -32,6 +33,7 @@ __all__ = [
     "POISE_OT_bake_target",
     "POISE_OT_cancel",
     "POISE_OT_check_clip",
+    "POISE_OT_clear_cache",
     "POISE_OT_clear_pushes",
     "POISE_OT_discard",
     "POISE_OT_discard_rectified",
@@ -46,6 +48,7 @@ __all__ = [
     "POISE_OT_make_collider",
     "POISE_OT_make_thing",
     "POISE_OT_move_push",
+    "POISE_OT_open_cache",
     "POISE_OT_optimize",
     "POISE_OT_preview_best",
     "POISE_OT_push_here",
@@ -92,4 +95,6 @@ CLASSES = (
     POISE_OT_move_push,
     POISE_OT_clear_pushes,
     POISE_OT_generate_pushes,
+    POISE_OT_open_cache,
+    POISE_OT_clear_cache,
 )

@@ -12,7 +12,7 @@ from ...controller.exceptions import CheckpointError, PoiseError
 from ...controller.measures import T_MAX
 from ...controller.optimization import Search, load_cma
 from ...controller.workers import WorkerPool
-from .. import checkpoints, gains, session, tuning
+from .. import checkpoints, gains, preferences, session, tuning
 from ..locks import claimed
 from ..properties import redraw, redraw_sidebars, shot_options
 from ..shot import Shot
@@ -47,7 +47,7 @@ class OptimizeJob(Job):
         self._settings = tuning.search_settings(settings)
         self._maxima = tuning.maxima(settings)
         self._disturbance = tuning.disturbance(settings)
-        self._workers = settings.workers
+        self._workers = preferences.workers(settings)
         self.search = self.resumed_at = self.outcome = None
         self._preview = Preview(shot)
         self._warning = ""

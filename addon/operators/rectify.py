@@ -10,7 +10,7 @@ from ...controller.exceptions import CheckpointError, PoiseError
 from ...controller.optimization import load_cma
 from ...controller.rectification import Rectification
 from ...controller.workers import WorkerPool
-from .. import checkpoints, method, rectify, session
+from .. import checkpoints, method, preferences, rectify, session
 from ..locks import claimed
 from ..properties import (
     chosen_armature,
@@ -306,7 +306,7 @@ class POISE_OT_rectify(PerformOperator, bpy.types.Operator):
 
     def make_job(self, context, armature):
         """The job of this operator."""
-        workers = context.scene.poise.tuning.workers
+        workers = preferences.workers(context.scene.poise.tuning)
         return RectifyJob(context.scene, shot_options(context, armature), workers)
 
 
@@ -331,7 +331,8 @@ class POISE_OT_push_here(PerformOperator, bpy.types.Operator):
         scene = context.scene
         earlier = session.result_of(scene, armature).shot
         frame = scene.frame_current if scene.poise.rectification.since == "FRAME" else None
-        options, workers = shot_options(context, armature), scene.poise.tuning.workers
+        options = shot_options(context, armature)
+        workers = preferences.workers(scene.poise.tuning)
         return RectifyJob(scene, options, workers, earlier=earlier, frame=frame)
 
 

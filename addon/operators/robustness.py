@@ -10,7 +10,7 @@ from ...controller.exceptions import PoiseError
 from ...controller.measures import T_MAX
 from ...controller.robustness import LimitSearch
 from ...controller.workers import WorkerPool
-from .. import limit_plot, robustness, session
+from .. import limit_plot, preferences, robustness, session
 from ..properties import chosen_armature, redraw_sidebars, shot_options
 from ..shot import Shot
 from ..translations import tr
@@ -123,7 +123,8 @@ class POISE_OT_find_limit(JobOperator, bpy.types.Operator):
         """The job of this operator."""
         settings = context.scene.poise
         options = shot_options(context, armature)
-        return LimitJob(context.scene, options, settings.robustness, settings.tuning.workers)
+        workers = preferences.workers(settings.tuning)
+        return LimitJob(context.scene, options, settings.robustness, workers)
 
     def modal(self, context, event):
         """One event; where an animation plays, Esc stops that."""

@@ -3,7 +3,7 @@
 
 import bpy
 
-from .. import session
+from .. import preferences, session
 from ..properties import shot_options
 from ..translations import tr
 from .job import InspectJob, SimulateJob
@@ -59,7 +59,8 @@ class POISE_OT_simulate(PerformOperator, bpy.types.Operator):
         if settings.method == "BALANCE":
             return SimulateJob(context.scene, options)
         choosing = settings.method == "AUTO"
-        return RectifyJob(context.scene, options, settings.tuning.workers, choosing)
+        workers = preferences.workers(settings.tuning)
+        return RectifyJob(context.scene, options, workers, choosing)
 
 
 class POISE_OT_cancel(bpy.types.Operator):

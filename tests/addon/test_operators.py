@@ -530,7 +530,7 @@ def test_ghost_is_the_newest_sample_then_the_one_of_the_frame(armature):
 def test_ghost_stands_where_the_body_is(armature):
     new_job(armature).run()
     shot = result(armature).shot
-    points, normals, colours = overlay.posed(shot, 0, np.zeros(3))
+    points, normals, colours = overlay.posed(shot, 0, np.zeros(3), overlay.colours_of_ghosts())
     assert points.shape == normals.shape
     assert len(colours) == len(points)
     assert np.allclose(np.linalg.norm(normals, axis=1), 1, atol=1e-6)
@@ -540,9 +540,9 @@ def test_ghost_stands_where_the_body_is(armature):
     pelvis = np.array(armature.matrix_world @ armature.pose.bones["Hips"].head)
     assert np.linalg.norm(points.mean(0)[:2] - pelvis[:2]) < 0.2
     touching = shot.recording.contacts[0]
-    assert (colours == overlay.CONTACT).all(1).any() == touching.any()
+    assert (colours == overlay.colours_of_ghosts()[1]).all(1).any() == touching.any()
     aside = overlay.aside(shot.reading.motion, 2.0)
-    moved, *_ = overlay.posed(shot, 0, aside)
+    moved, *_ = overlay.posed(shot, 0, aside, overlay.colours_of_ghosts())
     assert np.linalg.norm(aside) == pytest.approx(2.0)
     assert np.allclose(moved - points, aside / shot.reading.metres_per_unit)
 
@@ -612,7 +612,8 @@ class Drawn:
 
 
 def drawn():
-    """All that the panels show now, as one text."""
+    """All that the panels of the full mode show now, as one text."""
+    bpy.context.scene.poise.mode = "FULL"
     texts, context = [], Drawn()
     armature, reason = properties.chosen_armature(context)
     for cls in panels.CLASSES:

@@ -23,6 +23,7 @@ from poise.addon import (
     checkpoints,
     gains,
     panels,
+    preferences,
     properties,
     session,
     tuning,
@@ -236,7 +237,7 @@ def test_settings_become_those_of_the_search():
     settings = bpy.context.scene.poise.tuning
     assert tuning.search_settings(settings) == SearchSettings()
     assert tuning.maxima(settings) == dict(tuning.MAXIMA)
-    assert settings.workers == max(1, workers.processors() - 1)
+    assert preferences.workers(settings) == max(1, workers.processors() - 1)
     settings.budget, settings.parametrisation, settings.target = 90, "RANGES", 1.9
     settings.slide_error = 0.3
     search = tuning.search_settings(settings)

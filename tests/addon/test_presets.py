@@ -476,6 +476,7 @@ class Layout:
 
 def drawn():
     """All that the panels show now, as one text."""
+    bpy.context.scene.poise.mode = "FULL"
     context = SimpleNamespace(
         region=SimpleNamespace(width=260),
         preferences=SimpleNamespace(system=SimpleNamespace(ui_scale=1.0)),

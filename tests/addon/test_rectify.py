@@ -610,7 +610,7 @@ def test_panel_before_during_and_after(armature, drawn):
     assert "Rectifying: 0.20 of 0.50 s" in text
     assert "× real time" not in text
     assert "Nodes 2" in text and "Went back 0 ×" in text and re.search(r"0:0\d left", text)
-    assert "poise.keep_rectified poise.discard_rectified" in text and "keeps" in text
+    assert "Keep Discard" in text and "keeps" in text
     job.cancel()
     text = drawn(armature)
     assert "Resume" in text and "An unfinished search is kept" in text
@@ -618,7 +618,7 @@ def test_panel_before_during_and_after(armature, drawn):
     bpy.ops.poise.rectify()
     text = drawn(armature)
     assert "Resume" not in text and "Rectified: 0.50 s" in text
-    assert "Push Here poise.bake_target" in text
+    assert "Push Here Kinematic Correction Only" in text
 
 
 def test_panel_shows_the_choice(squat, drawn):

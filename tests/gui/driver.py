@@ -220,13 +220,20 @@ class Driver:
 
     # --- Stations --------------------------------------------------------------------------------
 
-    def open(self, clip):
-        """A new file with a captured clip and Poise's tab in front."""
+    def open(self, clip, mode="FULL"):
+        """A new file with a captured clip and Poise's tab in front. mode: QUICK or FULL."""
         bpy.ops.wm.read_homefile(use_empty=False)
         yield 0.2
         for name in ("Cube", "Light", "Camera"):
             bpy.data.objects.remove(bpy.data.objects[name])
         self._import(clip)
+        yield from self.show_sidebar()
+        self.look_at((0.0, 0.0, 0.9), 4.2)
+        bpy.ops.ed.undo_push(message="Opened")
+        yield 0.5
+
+    def show_sidebar(self):
+        """Fill the window with the 3D view, and open Poise's tab in it."""
         self.window = bpy.context.window_manager.windows[0]
         self.area = next(a for a in self.window.screen.areas if a.type == "VIEW_3D")
         with bpy.context.temp_override(window=self.window, area=self.area):
@@ -238,9 +245,7 @@ class Driver:
         space.overlay.show_floor = True
         yield 0.3
         self.sidebar.active_panel_category = "Poise"
-        self.look_at((0.0, 0.0, 0.9), 4.2)
-        bpy.ops.ed.undo_push(message="Opened")
-        yield 0.5
+        yield 0.2
 
     def _import(self, clip):
         folder = Path(os.environ["POISE_MOTIONS"])
@@ -355,14 +360,15 @@ def _xdotool(*arguments):
     subprocess.run(["xdotool", *map(str, arguments)], check=True)
 
 
-def _enable():
-    """Quiet preferences, and the extension."""
+def _prepare():
+    """Quiet preferences. Raises RuntimeError unless the installer has enabled Poise."""
     preferences = bpy.context.preferences
     preferences.view.show_splash = False
     preferences.view.show_tooltips = False
     preferences.use_preferences_save = False
     preferences.filepaths.use_auto_save_temporary_files = False
-    bpy.ops.preferences.addon_enable(module=EXTENSION)
+    if EXTENSION not in preferences.addons:
+        raise RuntimeError(f"{EXTENSION} is not enabled in this profile")
 
 
 def main():
@@ -372,7 +378,7 @@ def main():
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    _enable()
+    _prepare()
     driver = Driver(name, output)
     driver.run(module.scenario(driver))
 

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What holds for all files: Edit ▸ Preferences ▸ Add-ons ▸ Poise.
+
+`of()` gives it to whoever wants to know. Where Poise is a module and no add-on, as under
+`python -m poise`, there is no such entry and the defaults hold.
+"""
+
+from dataclasses import dataclass
+
+import bpy
+from bpy.props import FloatVectorProperty, IntProperty, StringProperty
+
+from ..controller.workers import processors
+
+PACKAGE = __package__.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """The preferences that nobody has changed; what they mean is said below."""
+
+    workers: int = 0
+    cache: str = ""
+    body: tuple = (0.10, 0.42, 0.78, 0.66)
+    contact: tuple = (1.0, 0.52, 0.08, 0.85)
+    fallen: tuple = (0.80, 0.16, 0.13, 0.66)
+
+
+DEFAULTS = Defaults()
+
+
+def _redraw(_preferences, _context):
+    from .properties import redraw_views
+
+    redraw_views()
+
+
+def _colour(key, name, description):
+    return FloatVectorProperty(
+        name=name,
+        description=description,
+        subtype="COLOR_GAMMA",
+        size=4,
+        min=0.0,
+        max=1.0,
+        default=getattr(DEFAULTS, key),
+        update=_redraw,
+    )
+
+
+class POISE_AP_preferences(bpy.types.AddonPreferences):
+    """The preferences of Poise."""
+
+    bl_idname = PACKAGE
+
+    workers: IntProperty(
+        name="Workers",
+        description="Processes that Rectify, Optimize and Find Limit run, unless a scene says "
+        "otherwise. They change how long it takes, not what is found. 0: one less than there are "
+        "processors, so that one is left to Blender",
+        default=DEFAULTS.workers,
+        min=0,
+        max=1024,
+        soft_max=processors(),
+    )
+    cache: StringProperty(
+        name="Cache Folder",
+        description="In a folder of its own in here, searches that have not ended are kept, so "
+        "that they can be resumed; empty: in Blender's folder for Poise",
+        subtype="DIR_PATH",
+        default=DEFAULTS.cache,
+    )
+    body: _colour("body", "Body", "Colour of the ghost, and how opaque it is")
+    contact: _colour(
+        "contact", "Foot on the Ground", "Colour of a foot of the ghost that touches something"
+    )
+    fallen: _colour("fallen", "Fallen", "Colour of the ghost in the frame in which it fell")
+
+    def draw(self, _context):
+        """Workers, the cache and what is in it, colours."""
+        from . import checkpoints
+
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.prop(self, "workers", text="Workers" if self.workers else "Workers, 0: automatic")
+        column = layout.column()
+        column.prop(self, "cache", placeholder="Automatic")
+        row = column.row(heading="Unfinished Searches")
+        row.label(text=checkpoints.size_words())
+        row.operator("poise.open_cache", text="Open", icon="FILE_FOLDER")
+        row.operator("poise.clear_cache", text="Clear", icon="TRASH")
+        column = layout.column(heading="Ghost")
+        for name in ("body", "contact", "fallen"):
+            column.prop(self, name)
+
+
+def of():
+    """The preferences of Poise, or their defaults where it is no add-on."""
+    addon = bpy.context.preferences.addons.get(PACKAGE)
+    return DEFAULTS if addon is None else addon.preferences or DEFAULTS
+
+
+def workers(settings):
+    """How many processes to run. settings: `scene.poise.tuning`, which may leave that to the
+    preferences, and these to the number of processors."""
+    return settings.workers or of().workers or max(1, processors() - 1)
+
+
+CLASSES = (POISE_AP_preferences,)
