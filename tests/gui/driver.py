@@ -227,6 +227,7 @@ class Driver:
         for name in ("Cube", "Light", "Camera"):
             bpy.data.objects.remove(bpy.data.objects[name])
         self._import(clip)
+        bpy.context.scene.poise.mode = mode
         yield from self.show_sidebar()
         self.look_at((0.0, 0.0, 0.9), 4.2)
         bpy.ops.ed.undo_push(message="Opened")
