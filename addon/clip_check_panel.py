@@ -77,14 +77,14 @@ def _draw_findings(layout, found):
         row = column.row()
         row.alignment = "LEFT"
         sentence = finding.sentence
-        text = f"{sentence[0].upper()}{sentence[1:]}"
+        text = tr(f"{sentence[0].upper() + sentence[1:]}")
         button = row.operator(
             POISE_OT_show_finding.bl_idname, text=text, icon=_ICONS[finding.severity], emboss=False
         )
         button.index = i
     rest = len(found.findings) - _MOST
     if rest > 0:
-        column.label(text=f"and {rest} more", icon="BLANK1")
+        column.label(text=tr(f"and {rest} more"), icon="BLANK1")
 
 
 def _draw_plot(layout, context, found):

@@ -46,11 +46,11 @@ _WEIGHTS = {
     ),
 }
 _REGIONS = {
-    "trunk": "spine",
-    "neck": "neck",
+    "trunk": "the joints of the spine",
+    "neck": "the joints of the neck",
     "arms": "shoulders and elbows",
     "legs": "hips and knees",
-    "feet": "ankles",
+    "feet": "the ankles",
 }
 #: Degrees of freedom whose raw gains are shown.
 NAMES = Gains.default(adult()).names
@@ -260,7 +260,7 @@ def _sliders():
                 body_regions.frequency,
                 body_regions.with_frequency,
                 name=f"Frequency of {region.title()} (Hz)",
-                description=f"How fast the {joints} swing back when pushed: stiffness as a natural "
+                description=f"How fast {joints} swing back when pushed: stiffness as a natural "
                 "frequency, the mean over the joints. Higher follows the animation more closely, "
                 "lower is softer [Hz]",
                 min=0.05,
@@ -278,8 +278,8 @@ def _sliders():
                 body_regions.damping_ratio,
                 body_regions.with_damping_ratio,
                 name=f"Damping of {region.title()}",
-                description=f"How soon the {joints} come to rest: below 1 they overshoot and "
-                "swing, at 1 they just do not, above they creep back",
+                description=f"How soon {joints} come to rest: below 1 they overshoot and swing, "
+                "at 1 they just do not, above they creep back",
                 min=0.005,
                 max=100.0,
                 soft_min=0.05,

@@ -219,7 +219,7 @@ class POISE_MT_gains(bpy.types.Menu):
         """Defaults, presets, files."""
         layout = self.layout
         layout.operator_context = "EXEC_DEFAULT"
-        _menu_item(layout, context, "", "Default")
+        _menu_item(layout, context, "", tr("Default"))
         shipped = True
         layout.separator()
         for preset in presets.load_presets():
@@ -268,7 +268,7 @@ class POISE_PT_gains(_Panel, bpy.types.Panel):
 
     def draw_header_preset(self, context):
         """What is chosen, also while the panel is closed."""
-        self.layout.label(text=gains.label(context.scene.poise))
+        self.layout.label(text=tr(gains.label(context.scene.poise)), translate=False)
 
     def content(self, layout, context, _armature, _reason):
         """Menu, provenance, sliders."""
@@ -300,7 +300,7 @@ def _draw_menu(layout, settings):
     """The row of Blender's preset menus: name, add, remove; and reset."""
     row = layout.row(align=True)
     row.use_property_split = False
-    row.menu(POISE_MT_gains.__name__, text=gains.label(settings), translate=False)
+    row.menu(POISE_MT_gains.__name__, text=tr(gains.label(settings)), translate=False)
     row.operator(POISE_OT_gains_add.bl_idname, text="", icon="ADD")
     row.operator(POISE_OT_gains_remove.bl_idname, text="", icon="REMOVE")
     row = layout.row(align=True)

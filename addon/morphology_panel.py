@@ -69,7 +69,8 @@ class POISE_PT_morphology(_Panel, bpy.types.Panel):
         """Menu, and the sliders as a table in percent."""
         settings = context.scene.poise.morphology
         layout.active = session.job() is None
-        layout.menu(POISE_MT_morphology.__name__, text=morphology.label(settings), translate=False)
+        text = tr(morphology.label(settings))
+        layout.menu(POISE_MT_morphology.__name__, text=text, translate=False)
         table = layout.column(align=True)
         table.use_property_split = False
         head = table.row()

@@ -16,7 +16,8 @@ class POISE_UL_objects(bpy.types.UIList):
     def draw_item(self, _context, layout, _data, thing, _icon, _active, _name):
         """A name and a role."""
         row = layout.row()
-        row.label(text=thing.name, icon=_ICONS.get(thing.poise.role, "NONE"))
+        icon = _ICONS.get(thing.poise.role, "NONE")
+        row.label(text=thing.name, icon=icon, translate=False)
         sub = row.row()
         sub.alignment = "RIGHT"
         sub.label(text=thing.poise.role.capitalize())

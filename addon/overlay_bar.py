@@ -19,6 +19,7 @@ from . import overlay
 from .overlay_marks import push_span
 from .overlay_settings import STANCES
 from .properties import chosen_armature
+from .translations import tr
 
 #: Lower and upper edge of each stripe [pixels of a standard screen].
 REFERENCE, SIMULATION, PUSHES = (11, 16), (17, 22), (23, 26)
@@ -150,6 +151,7 @@ def _batch(recording, _count, colours):
 def _draw_legend(region, colours, ends, scale):
     """Words in the colours: to the right of the bar, else over it; nowhere if there is no room."""
     words = [(TITLE, TITLE_COLOUR), *((WORDS[name], paint) for name, paint in colours.items())]
+    words = [(tr(word), paint) for word, paint in words]
     blf.size(0, TEXT * scale)
     steps = [blf.dimensions(0, word)[0] + GAP * scale for word, _ in words]
     x, y = ends[1] + 2 * GAP * scale, BESIDE * scale

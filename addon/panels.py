@@ -106,9 +106,9 @@ def _draw_map(layout, context, armature):
     elif rig_map is None:
         _fact(column, "Found", "at the first reading")
     else:
-        _fact(column, "Found", rig_map.name)
+        _fact(column, "Found", rig_map.name, translate=False)
         _fact(column, "By", "geometry (detected)" if rig_map.detected else "bone names")
-        missing = ", ".join(map(rig.label, rig_map.missing))
+        missing = ", ".join(tr(rig.label(slot)) for slot in rig_map.missing)
         _fact(column, "Missing", missing or "nothing")
 
 
@@ -170,7 +170,7 @@ class POISE_PT_bones(_Panel, bpy.types.Panel):
         rig_map, _ = _known_map(context, armature)
         column = layout.column(align=True)
         for slot, bones in rig_map.bones.items():
-            _fact(column, rig.label(slot).capitalize(), ", ".join(bones))
+            _fact(column, rig.label(slot).capitalize(), ", ".join(bones), translate=False)
         layout.operator(POISE_OT_save_map.bl_idname, text="Save Map", icon="EXPORT")
 
 
@@ -241,7 +241,7 @@ def _draw_job(layout, job):
     else:
         row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
     row = layout.row()
-    row.label(text=job.note)
+    row.label(text=tr(job.note))
     sub = row.row()
     sub.alignment = "RIGHT"
     sub.label(text="keeps" if keeps else "stops", icon="EVENT_ESC")
@@ -384,7 +384,8 @@ def _draw_switch(layout, context, armature):
     row = layout.row(align=True)
     for which, label, pressed in (("source", "Source", not baked), ("baked", "Baked", baked)):
         row.operator(POISE_OT_show.bl_idname, text=label, depress=pressed).which = which
-    _fact(layout, "Action", animation[0].name if animation[0] else "NLA strips")
+    action = animation[0].name if animation[0] else tr("NLA strips")
+    _fact(layout, "Action", action, translate=False)
 
 
 # --- Pieces --------------------------------------------------------------------------------------
@@ -397,15 +398,15 @@ def _draw_workers(layout, context):
     layout.prop(settings, "workers", text=text)
 
 
-def _fact(layout, label, text):
-    """A name and a value, aligned like the properties."""
+def _fact(layout, label, text, translate=True):
+    """A label and a value, aligned like the properties. translate: the value is no name."""
     row = layout.row()
     row.scale_y = 0.8
     split = row.split(factor=0.4)
     left = split.row()
     left.alignment = "RIGHT"
-    left.label(text=label)
-    split.label(text=text)
+    left.label(text=tr(label))
+    split.label(text=tr(text) if translate else text, translate=False)
 
 
 def _table_row(layout, label, *values, head=False, factor=0.36):
@@ -414,12 +415,12 @@ def _table_row(layout, label, *values, head=False, factor=0.36):
     row.scale_y = 0.8
     row.active = not head
     split = row.split(factor=factor)
-    split.label(text=label)
+    split.label(text=tr(label))
     cells = split.grid_flow(columns=len(values), even_columns=True)
     for value in values:
         cell = cells.row()
         cell.alignment = "RIGHT"
-        cell.label(text=value)
+        cell.label(text=tr(value))
 
 
 def _figure(form, value):
@@ -433,8 +434,8 @@ def _sentence(layout, context, text, icon):
     letters = max(16, int((context.region.width / scale - 70) / 6.2))
     column = layout.column(align=True)
     column.scale_y = 0.8
-    for i, line in enumerate(textwrap.wrap(text, letters)):
-        column.label(text=line, icon="BLANK1" if i else icon)
+    for i, line in enumerate(textwrap.wrap(tr(text), letters)):
+        column.label(text=line, icon="BLANK1" if i else icon, translate=False)
 
 
 CLASSES = (

@@ -223,8 +223,8 @@ def _tell(context, force):
     strength, azimuth, elevation = force
     context.area.header_text_set(
         tr(
-            f"Push: {strength:.0f} N, direction {np.degrees(azimuth):.0f}°, "
-            f"upwards {np.degrees(elevation):.0f}°   |   Ctrl: steps, Shift: strength only, Esc: cancel"
+            f"Push: {strength:.0f} N, direction {np.degrees(azimuth):.0f}°, upwards "
+            f"{np.degrees(elevation):.0f}°   |   Ctrl: steps, Shift: strength only, Esc: cancel"
         )
     )
 

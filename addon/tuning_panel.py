@@ -48,9 +48,8 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
         column.use_property_split = False
         for name in ("pushes", "spheres"):
             label = settings.bl_rna.properties[name].name
-            column.prop(
-                settings, name, text=label if getattr(settings, name) else f"{label}, 0: none"
-            )
+            text = label if getattr(settings, name) else tr(f"{label}, 0: none")
+            column.prop(settings, name, text=text)
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_optimize.bl_idname, text="Optimize", icon="GRAPH")
@@ -174,7 +173,7 @@ def _draw_curves(layout, context, history, target):
     row = column.row()
     row.alignment = "CENTER"
     row.scale_y = 0.8
-    row.label(text=f"Reward over {tuning_plot.last_shown(history)} generations")
+    row.label(text=tr(f"Reward over {tuning_plot.last_shown(history)} generations"))
     row = column.row(align=True)
     row.alignment = "CENTER"
     for name, text in (("best", "Best"), ("mean", "Mean"), ("target", "Target")):
