@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The README's figures of captured clips: `make figures`, about 2 minutes.
+"""The figures of captured clips in docs/researcher.md: `make figures`, about 2 minutes.
 
 For each clip, untuned: a trial as SCA12 defines it (looped to 20 s, its reward), then the shot
 itself, simulated, baked and read back. Writes build/figures.md.
