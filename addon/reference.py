@@ -103,9 +103,12 @@ def reading(
         from . import rig
 
         rig_map = rig.find(armature, matrices)
+    yield 1.0
     _check_keys(action, slot, rig_map)
     _check_bones(rig_map, names, matrices, frames)
+    yield 1.0
     rotations = segment_rotations(rig_map, names, matrices)
+    yield 1.0
     positions = landmark_positions(armature, rig_map, names, matrices)
     scale = metres_per_unit or _metres_per_unit(scene, positions)
     return Reading(
@@ -139,6 +142,8 @@ def check_armature(armature):
         raise RigError("There is no armature: select the armature object to simulate.")
     if getattr(armature, "type", None) != "ARMATURE":
         raise RigError(f"'{armature.name}' is not an armature: select an armature object.")
+    if armature.mode != "EDIT" and not armature.data.bones:
+        raise RigError(f"'{armature.name}' has no bones: choose the character's armature.")
     if armature.mode == "EDIT":
         raise RigError(f"'{armature.name}' is in Edit Mode: leave it, to see the animation.")
     if armature.data.pose_position == "REST":

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Shots that are imported on the command line: which way is up, how large, how fast; and files that
+are none. Missing libraries."""
+
+import json
+import shutil
+
+import bpy
+import numpy as np
+import pytest
+
+from poise.addon import command_line, command_progress, compat, reference
+from poise.addon.command_import import import_note, import_shot
+from poise.addon.files import FileError
+from poise.addon.shot import find_armature
+
+#: What Blender's FBX exporter shall not do, so that it writes the one action as it is.
+PLAIN = ("add_leaf_bones", "bake_anim_use_all_actions", "bake_anim_use_nla_strips")
+
+
+def poise(*arguments):
+    """Run the command in this process; its exit status."""
+    return command_line.main([str(argument) for argument in arguments])
+
+
+def read():
+    """The Reading of what was imported."""
+    return reference.read(bpy.context.scene, find_armature(bpy.context.scene))
+
+
+def head_height(reading):
+    """Mean height of the neck over the ankles [m]."""
+    names = reference.LANDMARKS
+    at = {name: reading.motion.positions[:, names.index(name)] for name in ("neck", "ankle_l")}
+    return float((at["neck"] - at["ankle_l"])[:, 2].mean())
+
+
+@pytest.mark.parametrize("name", ["stand", "wave", "kick", "run", "bow"])
+def test_bvh_stands_upright_at_its_own_rate(clips, name):
+    clip = clips[name]
+    import_shot(clip.path)
+    scene = bpy.context.scene
+    note = import_note(scene)
+    assert (note["up"], bool(note["up_guessed"])) == (clip.up, True)
+    assert scene.render.fps / scene.render.fps_base == note["fps"] == clip.fps
+    assert (scene.frame_start, scene.frame_end) == (1, clip.frames)
+    if name != "wave":  # a child, which no guess tells from a grown-up in other units
+        assert note["unit"] == pytest.approx(clip.scale)
+        assert 1.0 < head_height(read()) < 1.6
+
+
+def test_up_and_unit_are_overruled(clips, tmp_path, capsys):
+    report = tmp_path / "report.json"
+    told = (clips["wave"].path, "--unit=0.0254", "--up", "z", "--report", report)
+    assert poise("inspect", *told) == 0
+    assert 0.9 < json.loads(report.read_text())["body"]["height"] < 1.3
+    assert "Z is up (as told), its unit is 0.0254 m (as told)." in capsys.readouterr().err
+    import_shot(clips["wave"].path, up="Y")
+    assert import_note(bpy.context.scene)["up"] == "Y"
+    assert abs(head_height(read())) < 0.3, "it lies on its side, as it was told to"
+
+
+def test_bvh_is_baked_to_a_blend_beside_it(clips, tmp_path):
+    source, report = shutil.copy(clips["stand"].path, tmp_path), tmp_path / "report.json"
+    assert poise("bake", source, "--frames=1:20", "--report", report) == 0
+    told = json.loads(report.read_text())
+    assert told["import"]["file"] == str(source)
+    assert told["import"]["up"] == "Y" and told["import"]["up_guessed"]
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "stand_poise.blend"))
+    action, _slot = compat.assigned(find_armature(bpy.context.scene))
+    assert action.name == told["baked_action"]
+    assert import_note(bpy.context.scene)["unit"] == pytest.approx(0.056444)
+    assert poise("bake", source, "--in-place") == 2
+
+
+@pytest.fixture
+def exported(import_clip, tmp_path):
+    """exported(ending) -> path of a captured clip of 30 frames at 30 Hz in that format, and the
+    heights of its head."""
+
+    def export(ending):
+        armature = import_clip("jump")
+        scene = bpy.context.scene
+        scene.frame_end = 30
+        expected = read().motion.positions[:30]
+        path = tmp_path / f"a shot{ending}"
+        if ending == ".fbx":
+            bpy.ops.export_scene.fbx(filepath=str(path), **dict.fromkeys(PLAIN, False))
+        else:
+            kind = "GLB" if ending == ".glb" else "GLTF_SEPARATE"
+            bpy.ops.export_scene.gltf(filepath=str(path), export_format=kind)
+        assert armature.name == "jump"
+        return path, expected
+
+    return export
+
+
+@pytest.mark.parametrize("ending", [".fbx", ".glb", ".gltf"])
+def test_other_formats_keep_rate_and_motion(exported, ending):
+    path, expected = exported(ending)
+    import_shot(path)
+    scene = bpy.context.scene
+    assert scene.render.fps / scene.render.fps_base == 30
+    reading = read()
+    assert len(reading.frames) >= 30
+    hips = reading.motion.positions[:30, 0] - reading.motion.positions[0, 0]
+    np.testing.assert_allclose(hips, expected[:, 0] - expected[0, 0], atol=2e-3)
+
+
+# --- Bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("broken.bvh", b"HIERARCHY\nROOT Hips\n{\n OFFSET 0 0", "cannot be imported ("),
+        ("noise.bvh", bytes(range(128, 256)), "cannot be imported ("),
+        ("text.fbx", b"; FBX 7.3.0 project file\n", "is not a binary FBX file: export it again."),
+        ("cut.fbx", b"Kaydara FBX Binary  \x00\x1a\x00", "cannot be imported ("),
+        ("noise.glb", b"nothing", "is not a glTF file: export it again."),
+        ("cut.glb", b"glTF\x02\x00\x00\x00", "cannot be imported ("),
+        ("noise.gltf", b"{", "cannot be imported ("),
+    ],
+)
+def test_files_that_are_none(tmp_path, capsys, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert poise("bake", path) == 1
+    (told,) = (x for x in capsys.readouterr().err.splitlines() if x.startswith("poise: "))
+    assert message in told and str(path) in told and told.endswith(".")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_no_armature_in_the_file(tmp_path, capsys):
+    bpy.ops.mesh.primitive_cube_add()
+    path = tmp_path / "cube.glb"
+    bpy.ops.export_scene.gltf(filepath=str(path))
+    with pytest.raises(FileError, match="holds no armature: export the character's skeleton"):
+        import_shot(path)
+
+
+def test_up_is_for_bvh_alone(tmp_path, capsys):
+    assert poise("bake", tmp_path / "shot.glb", "--up=Z") == 1
+    assert "leave out --up and --unit." in capsys.readouterr().err
+
+
+# --- Libraries ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def linked(import_clip, tmp_path):
+    """linked(kind) -> a saved shot of which that is linked from a library that is then removed:
+    "object", "data", "action" or something else, "text"."""
+
+    def make(kind):
+        armature = import_clip("stand")
+        library = tmp_path / "lib.blend"
+        parts = {
+            "object": armature,
+            "data": armature.data,
+            "action": compat.assigned(armature)[0],
+            "text": bpy.data.texts.new("note"),
+        }
+        part = parts[kind]
+        bpy.data.libraries.write(str(library), {part}, fake_user=True)
+        name, collection = part.name, f"{kind}s" if kind != "data" else "armatures"
+        shot = tmp_path / "shot.blend"
+        if kind == "object":
+            bpy.data.objects.remove(armature)
+        with bpy.data.libraries.load(str(library), link=True) as (_, into):
+            setattr(into, collection, [name])
+        (part,) = (p for p in getattr(bpy.data, collection) if p.library)
+        if kind == "object":
+            bpy.context.collection.objects.link(part)
+        elif kind == "data":
+            armature.data = part
+        elif kind == "action":
+            compat.assign(armature, part, compat.object_slot(part, armature))
+        else:
+            part.use_fake_user = True
+            bpy.context.scene["note"] = part
+        bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+        return shot, library
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["object", "data", "action"])
+def test_character_from_a_missing_library(linked, capsys, kind):
+    shot, library = linked(kind)
+    library.unlink()
+    assert poise("bake", shot) == 1
+    (told,) = (x for x in capsys.readouterr().err.splitlines() if x.startswith("poise: "))
+    assert told.startswith(f"poise: The linked library '{library}' is missing, and the character")
+    assert not shot.with_name("shot_poise.blend").exists()
+
+
+def test_other_missing_libraries_are_a_warning(linked, tmp_path, capsys):
+    shot, library = linked("text")
+    library.unlink()
+    report = tmp_path / "report.json"
+    assert poise("bake", shot, "--frames=1:20", "--report", report) == command_progress.DONE
+    (warning,) = json.loads(report.read_text())["warnings"]
+    assert str(library) in warning and warning in capsys.readouterr().err
