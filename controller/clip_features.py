@@ -78,12 +78,13 @@ def suggest(features, presets):
     name = _most_telling(apart, best)
     words, preset = _COMPARED[name][1], presets[best]
     far = [math.hypot(*apart[i].values()) for i in near]
-    reason = (
-        f"This clip {words.format(features[name])}, and '{preset.tuned.get('clip', 'the clip')}', "
-        f"which '{preset.name}' is for, {words.format(known[best][name])}."
+    like = (
+        f"clip {words.format(features[name])}, and '{preset.tuned.get('clip', 'the clip')}', which "
+        f"'{preset.name}' is for, {words.format(known[best][name])}."
     )
+    reason = f"This {like}"
     if far[0] > _ALIKE:
-        reason = f"No preset was tuned on motion like this, but t{reason[1:]}"
+        reason = f"No preset was tuned on motion like this, but this {like}"
     nearness = _nearness([presets[i] for i in near], far)
     return preset, f"{reason} {nearness} {tuning_words(preset)}".strip()
 

@@ -26,11 +26,19 @@ PLACE = re.compile(r"\{(\d+)(:[^}]*)?\}")
 _NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?%?|nan|inf)"
 #: What was put in between quotation marks is a name, which stays.
 _QUOTED = re.compile(r"'\{(\d+)\}'")
-#: Between the sentences of a text, and between the clauses of a sentence.
-_BETWEEN = (re.compile(r"(?<=\.) (?=[A-Z])"), re.compile(r"(?<=[:;]) "))
+#: What parts a text, the larger parts first: sentences, clauses, a list, a name and what is said of
+#: it.
+_BETWEEN = [
+    re.compile(gap)
+    for gap in (r"(?<=\.) (?=[A-Z])", r"(?<=[:;]) ", r"(?<=,) ", r"(?<=') (?=[a-z])")
+]
 #: What may stand before and behind a part; and a figure in brackets behind one.
 _AROUND = re.compile(r"([ ,:;]*)(.*?)([ ,:;.…]*)", re.DOTALL)
 _FIGURE = re.compile(r"(.+) \(([^()]*)\)", re.DOTALL)
+#: So many letters tell a sentence also where what was put in is not known.
+_TELLING = 8
+#: What is no mere figure with its unit.
+_WORD = re.compile(r"(?!rad\b)[^\W\d_]{3}")
 
 _catalogs = {}
 
@@ -65,56 +73,71 @@ class Catalog:
     def __init__(self, entries):
         """entries: {text: translation}; both with {0}, {1:.2f}, … for what is put in."""
         self._entries = entries
-        made = [text for text in entries if PLACE.search(text)]
-        made.sort(key=lambda text: -len(PLACE.sub("", text)))  # the most telling ones first
-        self._patterns = [(_pattern(text), *_places(text, entries[text])) for text in made]
+        made = [_pattern(text, entries[text]) for text in entries if PLACE.search(text)]
+        self._patterns = sorted(made, key=lambda entry: -entry[1])  # the most telling ones first
         # Panels say the same again and again.
-        self.say = lru_cache(maxsize=1024)(self._say)
+        self.say, self._known = lru_cache(1024)(self._say), lru_cache(4096)(self._find)
 
     def _say(self, text):
-        """A text translated, and what was put into it; itself if it is not known."""
+        """A text translated; what is not known in it stays English, be it all of it."""
+        said = self._known(text)
+        if said is None:
+            said = next((self._fill(*match) for match in self._matches(text, _TELLING)), text)
+        return said
+
+    def _find(self, text):
+        """A text all of which is known, translated; else None."""
         if text in self._entries:
             return self._entries[text]
+        for said, parts, names in self._matches(text):
+            if self._knows(part for i, part in enumerate(parts) if i not in names):
+                return self._fill(said, parts, names)
+        if not _WORD.search(text):
+            return text
         for between in _BETWEEN:
             parts = between.split(text)
-            if len(parts) > 1 and all(map(self._knows, parts)):
+            if len(parts) > 1 and self._knows(parts):
                 return " ".join(map(self.say, parts))
-        for pattern, kept, said in self._patterns:
-            match = pattern.fullmatch(text)
-            if match:
-                found = enumerate(match.groups())
-                return said.format(*(part if i in kept else self.say(part) for i, part in found))
         before, inner, after = _AROUND.fullmatch(text).groups()
         if inner != text:
-            return before + self.say(inner) + after
+            return before + self.say(inner) + after if self._knows([inner]) else None
         match = _FIGURE.fullmatch(text)
-        if match and self._knows(match[1]):
-            return f"{self.say(match[1])} ({self.say(match[2])})"
-        return self._other_case(text)
+        if match and self._knows(match.groups()):
+            return "{} ({})".format(*map(self.say, match.groups()))
+        return self._find_small(text)
 
-    def _other_case(self, text):
-        """A text that is known with another first letter: "reading" begins a line as "Reading"."""
-        said = self._entries.get(text[:1].swapcase() + text[1:], text)
-        return said[0].upper() + said[1:] if text[:1].isupper() else said
+    def _find_small(self, text):
+        """A text that is known with a small letter: "reading" begins a line as "Reading"."""
+        said = self._known(text[0].lower() + text[1:]) if text[0].isupper() else None
+        return said and said[0].upper() + said[1:]
 
-    def _knows(self, text):
-        """Whether a text is known, or is nothing but figures."""
-        return self.say(text) != text or not re.search(r"[^\W\d_]{2}", text)
+    def _matches(self, text, letters=0):
+        """What a text may have been made from, of at least so many letters: the translation, what
+        was put in, and the indices of names in that."""
+        for pattern, size, names, said in self._patterns:
+            match = pattern.fullmatch(text) if size >= letters else None
+            if match:
+                yield said, match.groups(), names
+
+    def _fill(self, said, parts, names):
+        return said.format(*(p if i in names else self.say(p) for i, p in enumerate(parts)))
+
+    def _knows(self, parts):
+        return all(self._known(part) is not None for part in parts)
 
 
-def _pattern(text):
-    """What a text with places can have become."""
+def _pattern(text, said):
+    """A text with places as (pattern of what it can have become, letters of its own, indices of the
+    names in it, translation to be filled with texts)."""
     pattern, end = "", 0
     for match in PLACE.finditer(text):
         pattern += re.escape(_plain(text[end : match.start()]))
         pattern += _NUMBER if match[2] else "(.*?)"
         end = match.end()
-    return re.compile(pattern + re.escape(_plain(text[end:])), re.DOTALL)
-
-
-def _places(text, said):
-    """The places of a text that hold names; and its translation, to be filled with texts."""
-    return {int(i) for i in _QUOTED.findall(text)}, PLACE.sub(r"{\1}", said)
+    pattern += re.escape(_plain(text[end:]))
+    names = {int(index) for index in _QUOTED.findall(text)}
+    size = len(PLACE.sub("", text))
+    return re.compile(pattern, re.DOTALL), size, names, PLACE.sub(r"{\1}", said)
 
 
 def _plain(text):

@@ -10,7 +10,7 @@ from string import Formatter
 
 import bpy
 
-from ...controller import clip_check, regions
+from ...controller import clip_check, regions, robustness
 from ...controller.cleaning import CLEANING
 from ...controller.skeleton import SEGMENTS
 from .. import _classes, gains, morphology, overlay_bar, panels, rig
@@ -19,7 +19,16 @@ from . import PLACE
 _ROOT = Path(__file__).parents[2]
 _PACKAGE = __package__.removesuffix(".addon.translations")
 #: Modules that nothing in the window says a word of: by a part of their paths.
-_SILENT = ("_plot", "batch", "cluster", "command_", "example/", "translations")
+_SILENT = (
+    "_plot",
+    "batch",
+    "cluster",
+    "command_",
+    "example/",
+    "files.",
+    "requirements",
+    "translat",
+)
 #: Functions all of whose texts are shown, and arguments that are.
 _SHOWS = ("_fact", "_sentence", "_table_row", "demand", "label", "poll_message_set", "report", "tr")
 _ARGUMENTS = ("heading", "placeholder", "text")
@@ -29,10 +38,12 @@ _KNOWN_ARGUMENTS = ("description", "name")
 #: Texts for machines: identifiers, shaders, types, names of data, units of reports.
 _MACHINES = re.compile(
     r"[A-Z_0-9]+|.*(void main|vec4|import poise|Poise check|Poise limit| \| None).*|Poise Target"
-    r"|Object Transforms|rad, from.*|s, simulated|s per 1000.*|simulated s per s|m per scene unit",
+    r"|Object Transforms|rad, from.*|s, simulated|s per 1000.*|simulated s per s|m per scene unit"
+    r"|--.*|\{0:\S+ (mm|m/s³)",
     re.DOTALL,
 )
 _ERRORS_OF_CODE = ("AttributeError", "ImportError", "KeyError", "TypeError", "ValueError")
+_SENTENCE_BEFORE = re.compile(r"\{0\} [A-Z][a-z]")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
@@ -40,16 +51,18 @@ def collect():
     """{text: places in the source} in a settled order, with {0} or {0:.2f} for what is put in."""
     found = {}
     known = dict(_known_to_blender())
-    tooltips = "\0".join(known)
     # What a tooltip begins with is in the source once more.
-    said = (
-        (text, place) for text, place in _in_source() if text not in tooltips or " " not in text
-    )
+    said = ((text, place) for text, place in _in_source() if not _begins(text, known))
     for text, place in chain(known.items(), said, _tables()):
         text = text.lstrip(" ,:;").rstrip()
         if _LETTERS.search(PLACE.sub("", text)) and not _MACHINES.fullmatch(text):
             found.setdefault(text, set()).add(place)
     return {text: sorted(found[text]) for text in sorted(found, key=lambda t: (min(found[t]), t))}
+
+
+def _begins(text, tooltips):
+    """Whether tooltips are made by adding to this."""
+    return len(text) > 30 and any(t.startswith(text) and len(t) > len(text) for t in tooltips)
 
 
 # --- What Blender knows --------------------------------------------------------------------------
@@ -115,9 +128,8 @@ def _texts(node, shown):
     if _is_text(node):
         inside = []
         text = _text(node, inside)
-        words = " " in PLACE.sub("", text).strip()
-        if shown or words:
-            yield text
+        if shown or " " in text.strip():
+            yield _alone(text)
         for child in inside:
             yield from _texts(child, shown=True)
         return
@@ -131,6 +143,14 @@ def _texts(node, shown):
     shown = shown or _is_stage(node)
     for child in _children(node):
         yield from _texts(child, shown)
+
+
+def _alone(text):
+    """What stands behind another sentence is a sentence of its own."""
+    if not _SENTENCE_BEFORE.match(text):
+        return text
+    renumbered = PLACE.sub(lambda place: f"{{{int(place[1]) - 1}{place[2] or ''}}}", text)
+    return renumbered.partition(" ")[2]
 
 
 def _texts_of_call(node):
@@ -161,6 +181,8 @@ def _children(node):
         return node.body[1:] if documented else node.body
     if isinstance(node, ast.Assign) and _name(node.targets[0]).startswith("bl_"):
         return ()
+    if isinstance(node, ast.Assign) and getattr(node.targets[0], "attr", "") == "name":
+        return ()  # of Blender's data
     if isinstance(node, ast.AnnAssign):
         return filter(None, (node.value,))
     if isinstance(node, ast.Dict):
@@ -221,7 +243,8 @@ def _tables():
     """Words that the source says by way of variables."""
     named = {
         "addon/panels.py": [
-            row[1] for row in (*panels.ERROR_ROWS, *panels.OTHER_ROWS, *panels.BAKE_ROWS)
+            *(row[1] for row in (*panels.ERROR_ROWS, *panels.OTHER_ROWS, *panels.BAKE_ROWS)),
+            *("given", "guessed", "reshaped"),
         ],
         "addon/overlay_bar.py": overlay_bar.WORDS.values(),
         "addon/gains.py": [name.replace("_", " ").capitalize() for name in gains.NAMES],
@@ -230,6 +253,7 @@ def _tables():
             *chain(*((body.name, body.description) for body in morphology.known().values())),
         ],
         "addon/rig.py": [rig.label(slot) for slot in rig.SLOTS],
+        "controller/robustness.py": robustness.STEPS,
         "controller/regions.py": [name.title() for name in regions.REGIONS],
         "controller/cleaning.py": [name.capitalize() for name in CLEANING],
         "controller/clip_check.py": [
