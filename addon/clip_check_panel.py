@@ -105,7 +105,7 @@ def _draw_plot(layout, context, found):
     row = layout.row()
     row.alignment = "CENTER"
     row.label(text="Beyond the limit", icon_value=tuning_plot.swatch_icon(context, "target"))
-    layout.operator(POISE_OT_show_check.bl_idname, text="Show Plot", icon="IMAGE_DATA")
+    layout.operator(POISE_OT_show_check.bl_idname, text="Show Plot of Check", icon="IMAGE_DATA")
 
 
 CLASSES = (POISE_PT_clip_check,)

@@ -116,7 +116,7 @@ class POISE_PG_object(bpy.types.PropertyGroup):
     )
     spin: FloatVectorProperty(
         name="Spin (turns/s)",
-        description="Turns about the world's axes at its release [1/s]",
+        description="Turns about the world's axes at its release [turns/s]",
         size=3,
         soft_min=-10.0,
         soft_max=10.0,

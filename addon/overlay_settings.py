@@ -72,8 +72,8 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
     )
     newtons_per_metre: FloatProperty(
         name="Arrows (N per m)",
-        description="Force for which an arrow is one metre long [N/m]; less makes longer arrows. "
-        "A body of 70 kg presses with 690 N",
+        description="Force for which an arrow is one metre long [N per m]; less makes longer "
+        "arrows. A body of 70 kg presses with 690 N",
         default=500.0,
         min=1.0,
         max=1e6,

@@ -11,6 +11,7 @@ import bpy
 from bpy.props import FloatVectorProperty, IntProperty, StringProperty
 
 from ..controller.workers import processors
+from .translations import tr
 
 PACKAGE = __package__.rpartition(".")[0]
 
@@ -70,11 +71,11 @@ class POISE_AP_preferences(bpy.types.AddonPreferences):
         subtype="DIR_PATH",
         default=DEFAULTS.cache,
     )
-    body: _colour("body", "Body", "Colour of the ghost, and how opaque it is")
+    body: _colour("body", "Ghost", "Colour of the ghost, and how opaque it is")
     contact: _colour(
-        "contact", "Foot on the Ground", "Colour of a foot of the ghost that touches something"
+        "contact", "Touching Foot of Ghost", "Colour of a foot of the ghost that touches something"
     )
-    fallen: _colour("fallen", "Fallen", "Colour of the ghost in the frame in which it fell")
+    fallen: _colour("fallen", "Fallen Ghost", "Colour of the ghost in the frame in which it fell")
 
     def draw(self, _context):
         """Workers, the cache and what is in it, colours."""
@@ -84,13 +85,17 @@ class POISE_AP_preferences(bpy.types.AddonPreferences):
         layout.use_property_split = True
         layout.use_property_decorate = False
         layout.prop(self, "workers", text="Workers" if self.workers else "Workers, 0: automatic")
-        column = layout.column()
+        column = layout.column(align=True)
         column.prop(self, "cache", placeholder="Automatic")
-        row = column.row(heading="Unfinished Searches")
-        row.label(text=checkpoints.size_words())
+        split = column.split(factor=0.4)
+        left = split.row()
+        left.alignment = "RIGHT"
+        left.label(text="Unfinished Searches")
+        row = split.row(align=True)
+        row.label(text=tr(checkpoints.size_words()), translate=False)
         row.operator("poise.open_cache", text="Open", icon="FILE_FOLDER")
         row.operator("poise.clear_cache", text="Clear", icon="TRASH")
-        column = layout.column(heading="Ghost")
+        column = layout.column()
         for name in ("body", "contact", "fallen"):
             column.prop(self, name)
 

@@ -95,6 +95,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ("QUICK", "Quick", "Character, range and style; all else is folded away"),
             ("FULL", "Full", "All panels"),
         ),
+        update=_redraw,
     )
     style: EnumProperty(
         name="Style",

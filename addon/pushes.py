@@ -157,7 +157,9 @@ class POISE_PG_push(bpy.types.PropertyGroup):
 class POISE_PG_pushes(bpy.types.PropertyGroup):
     """All pushes of a scene."""
 
-    items: CollectionProperty(type=POISE_PG_push)
+    items: CollectionProperty(
+        type=POISE_PG_push, name="Pushes", description="The pushes of this scene, in order"
+    )
     index: IntProperty(name="Active Push", description="Push that is shown", update=_redraw)
 
 

@@ -88,10 +88,9 @@ def _draw_style(layout, context):
         return
     column = layout.column(align=True)
     column.use_property_split = False
+    column.active = layout.active and balance == "foot_forces"
     column.label(text="Style")
-    grid = column.grid_flow(columns=2, row_major=True, even_columns=True, align=True)
-    grid.active = layout.active and balance == "foot_forces"
-    grid.prop(settings, "style", expand=True)
+    column.row(align=True).prop(settings, "style", expand=True)
 
 
 def _draw_also_set(layout, context, armature):
@@ -99,12 +98,12 @@ def _draw_also_set(layout, context, armature):
     settings = context.scene.poise
     if settings.gains.source != "DEFAULT":
         row = layout.row(align=True)
-        row.label(text=gains.label(settings), icon="PRESET", translate=False)
+        row.label(text=tr(gains.label(settings)), icon="PRESET", translate=False)
         row.operator(POISE_OT_gains_choose.bl_idname, text="", icon="X").name = ""
     names = quick.also_set(context.scene, armature)
     if names:
         _sentence(layout, context, "Also set in Full, and in effect:", "INFO")
-        _sentence(layout, context, ", ".join(names), "BLANK1")
+        _sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
 
 
 def _draw_button(layout, job):

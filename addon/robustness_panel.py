@@ -131,7 +131,7 @@ def _draw_plot(layout, context, outcome):
     phases = len(outcome.single)
     plural = "s" if phases > 1 else ""
     centred().label(text=tr(f"{count} rings: {reach}; worst of {phases} phase{plural}"))
-    layout.operator(POISE_OT_show_limit.bl_idname, text="Show Plot", icon="IMAGE_DATA")
+    layout.operator(POISE_OT_show_limit.bl_idname, text="Show Plot of Limit", icon="IMAGE_DATA")
 
 
 CLASSES = (POISE_PT_robustness, POISE_PT_robustness_advanced)
