@@ -57,5 +57,5 @@ class POISE_OT_clear_cache(bpy.types.Operator):
         """Remove the files."""
         left = checkpoints.clear()
         if left:
-            self.report({"WARNING"}, tr(f"{left} searches are at work in another Blender and stay"))
+            self.report({"WARNING"}, tr(f"Kept, since another Blender works on them: {left}"))
         return {"FINISHED"}

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The quick mode: a view of the same settings, from a clip to its bake."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+
+import poise
+from poise.addon import gains, panels, properties, quick, quick_panel, session
+from poise.controller import Gains
+from poise.controller.adult import adult
+from poise.controller.styles import STYLES
+
+
+@pytest.fixture(autouse=True)
+def registered(blender):
+    """Poise as Blender has it when it is enabled."""
+    poise.register()
+    yield
+    poise.unregister()
+
+
+@pytest.fixture
+def settings():
+    """The settings of the scene."""
+    return bpy.context.scene.poise
+
+
+@pytest.fixture
+def armature(import_clip):
+    """A wave, which stands in every style."""
+    return import_clip("wave")
+
+
+@pytest.fixture
+def drawn(draw_panels):
+    """drawn(armature) -> what the quick mode shows, in one line."""
+
+    def draw(armature):
+        return draw_panels(quick_panel.CLASSES, armature).replace("\n", " ")
+
+    return draw
+
+
+def result(armature):
+    """The result of the armature in the current scene."""
+    return session.result_of(bpy.context.scene, armature)
+
+
+# --- A view --------------------------------------------------------------------------------------
+
+
+def test_quick_hides_the_panels_of_full(settings):
+    roots = [c for c in poise.addon._classes() if issubclass(c, bpy.types.Panel)]
+    roots = [c for c in roots if not hasattr(c, "bl_parent_id") and c.__name__.startswith("POISE")]
+    assert len(roots) >= 6
+    assert settings.mode == "QUICK"
+    assert [c for c in roots if c.poll(bpy.context)] == [quick_panel.POISE_PT_quick]
+    settings.mode = "FULL"
+    shown = [c for c in roots if c.poll(bpy.context)]
+    assert shown[0] is quick_panel.POISE_PT_quick and panels.POISE_PT_bake in shown
+
+
+def test_full_has_nothing_of_quick_but_the_switch(settings, armature, drawn):
+    settings.mode = "FULL"
+    assert drawn(armature) == "mode"
+
+
+def test_visiting_quick_changes_nothing(settings, armature):
+    gains.keep(bpy.context.scene, Gains.default(adult()))
+    settings.mode, settings.noise = "FULL", 3.0
+    settings.method = "RECTIFY"
+    full = properties.shot_options(bpy.context, armature)
+    settings.mode = "QUICK"
+    assert properties.shot_options(bpy.context, armature) == full
+    assert settings.method == "RECTIFY"
+
+
+def test_without_a_character_there_is_an_example(drawn, draw_panels):
+    bpy.context.scene.poise.mode = "QUICK"
+    assert "Example Scene" in drawn(None)
+    bpy.ops.object.armature_add()
+    bpy.ops.object.armature_add()
+    assert "Example Scene" not in drawn(None), "choose one of those that are there"
+
+
+# --- What is set in Full -------------------------------------------------------------------------
+
+
+def test_a_new_scene_has_nothing_set(armature):
+    assert quick.also_set(bpy.context.scene, armature) == []
+
+
+def test_what_full_has_set_is_named(settings, armature, drawn):
+    settings.rate, settings.noise, settings.walk.enabled = 600, 2.0, True
+    settings.seed, settings.mass = 4, 90.0  # mean nothing without noise and Own Mass
+    settings.pushes.items.add()
+    settings.clip_check.ground = True
+    settings.morphology.thigh.length = 120
+    armature.data.poise_weights.arms = 0.5
+    names = ["Rate (Hz)", "Motor Noise (N m)", "Proportions", "Locomotion", "Pushes", "Clip Check"]
+    assert quick.also_set(bpy.context.scene, armature) == [*names, "Physics Weights"]
+    assert "Also set in Full, and in effect: Rate (Hz), Motor Noise (N m)" in drawn(armature)
+    settings.pushes.items[0].use = False
+    assert "Pushes" not in quick.also_set(bpy.context.scene, armature)
+
+
+def test_gains_of_full_are_named_and_can_be_left(settings, armature, drawn):
+    assert "poise.gains_choose" not in drawn(armature)
+    gains.keep(bpy.context.scene, Gains.default(adult()))
+    assert "Default (changed) poise.gains_choose" in drawn(armature)
+    bpy.ops.poise.gains_choose(name="")
+    assert settings.gains.source == "DEFAULT"
+
+
+# --- Styles --------------------------------------------------------------------------------------
+
+
+def test_the_styles_are_those_of_the_controller(settings, armature):
+    items = settings.bl_rna.properties["style"].enum_items
+    assert [item.identifier.lower() for item in items] == list(STYLES)
+    assert properties.shot_options(bpy.context, armature).style == "close"
+    settings.style = "HEAVY"
+    assert properties.shot_options(bpy.context, armature).style == "heavy"
+
+
+def test_from_a_clip_to_its_bake_in_a_style(settings, armature, drawn):
+    bpy.ops.poise.simulate()
+    close = result(armature).recording
+    text = drawn(armature)
+    assert "Simulate" in text and "Stood: 3.98 s, to frame 240" in text and "Bake" in text
+    assert "Rectify" not in text and "simulate again" not in text
+    settings.style = "HEAVY"
+    assert "The style has changed: simulate again." in drawn(armature)
+    bpy.ops.poise.simulate()
+    shot = result(armature).shot
+    assert shot.recording.success and shot.report()["style"] == "heavy"
+    forearm = [part.body_positions[:, 5] for part in (close, shot.recording)]
+    assert np.abs(forearm[0] - forearm[1]).max() > 0.01
+    bpy.ops.poise.bake()
+    assert "Source Baked" in drawn(armature)
+    assert shot.problem().settings.style == "heavy", "what is tuned is what is simulated"
+
+
+# --- After a fall --------------------------------------------------------------------------------
+
+
+def fallen(shot, ended=None):
+    """A stand-in for a shot that fell, after rectification if that has ended in some way."""
+    rectified = SimpleNamespace(ended=ended) if ended else None
+    return SimpleNamespace(rectified=rectified, simulation=shot.simulation)
+
+
+def test_after_a_fall_the_next_step_is_a_button(settings, armature, drawn):
+    settings.frames, settings.last_frame = "CUSTOM", 120
+    settings.first_frame, settings.method = 1, "BALANCE"
+    push = settings.pushes.items.add()
+    push.frame, push.strength, push.duration = 30, 900.0, 0.3
+    bpy.ops.poise.simulate()
+    shot = result(armature).shot
+    assert not shot.recording.success
+    assert quick.steps_after_fall(shot) == ("rectify", "optimize")
+    text = drawn(armature)
+    assert text.index("Fell at") < text.index("Rectify") < text.index("Optimize")
+    for ended, step in (("stopped", "resume"), ("budget", "resume"), ("stuck", "finer")):
+        assert quick.steps_after_fall(fallen(shot, ended)) == (step,)
+
+
+def test_what_cannot_be_rectified_is_optimized(settings, armature):
+    settings.noise, settings.method = 1.0, "BALANCE"
+    settings.frames, settings.last_frame = "CUSTOM", 30
+    settings.first_frame = 1
+    bpy.ops.poise.simulate()
+    assert quick.steps_after_fall(result(armature).shot) == ("optimize",)
+
+
+def test_an_error_is_told(armature, drawn):
+    session.complain(bpy.context.scene.name, armature.name, "Something is wrong.")
+    assert "Something is wrong." in drawn(armature)
+
+
+def test_gains_that_cannot_be_used_are_told(settings, armature, drawn):
+    settings.gains.source, settings.gains.preset = "PRESET", "gone"
+    assert "gone" in drawn(armature)
+
+
+def test_a_job_shows_how_far_it_is(armature, drawn):
+    job = SimpleNamespace(
+        shot=SimpleNamespace(choice=None),
+        tunes=True,
+        progress=0.25,
+        text="Generation 3",
+        cancel=lambda: None,
+    )
+    session.start(job)
+    assert "Generation 3 Stop and Keep Discard" in drawn(armature)
+    session.end(job)
+    job = SimpleNamespace(**{**vars(job), "tunes": False}, note="2.0 × real time", rectifies=False)
+    session.start(job)
+    assert "Generation 3 poise.cancel 2.0 × real time" in drawn(armature)
+    session.end(job)
+
+
+def test_gains_found_by_a_search_are_told(settings, armature, drawn):
+    found = replace(Gains.default(adult()), tuned=None)
+    outcome = SimpleNamespace(
+        gains=found,
+        unseen=[1.9],
+        settings=SimpleNamespace(target=1.8),
+        confirmed_at=2,
+    )
+    session.keep_outcome(bpy.context.scene.name, armature.name, outcome)
+    assert "Confirmed" not in drawn(armature), "other gains are in use"
+    gains.keep(bpy.context.scene, found)
+    assert "Confirmed: 1.90 on 1 of 1 unseen seeds, generation 2" in drawn(armature)
