@@ -20,8 +20,11 @@ import bpy
 
 FOLDER = Path(__file__).parent
 
+#: The names of properties are looked up here, where Blender has no other word for them: its Close
+#: is of a window.
+_CONTEXT = "Poise"
 #: Where Blender looks for a text: labels of operators have a place of their own.
-_CONTEXTS = ("*", "Operator")
+_CONTEXTS = ("*", "Operator", _CONTEXT)
 PLACE = re.compile(r"\{(\d+)(:[^}]*)?\}")
 _NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?%?|nan|inf)"
 #: What was put in between quotation marks is a name, which stays.
@@ -41,6 +44,12 @@ _TELLING = 8
 _WORD = re.compile(r"(?!rad\b)[^\W\d_]{3}")
 
 _catalogs = {}
+
+
+def separate(cls):
+    """Let a class that is not registered yet have Poise's own words for its properties."""
+    for prop in vars(cls).get("__annotations__", {}).values():
+        prop.keywords.setdefault("translation_context", _CONTEXT)
 
 
 def register():

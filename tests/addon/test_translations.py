@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Translations: all there, none too many, and found again in what is said at run time."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("bpy")
+
+import poise
+from poise.addon import translations
+from poise.addon.translations import FOLDER, PLACE, Catalog, read
+from poise.addon.translations.__main__ import content
+from poise.addon.translations.collect import collect
+
+UPDATE = "run `python -m poise.addon.translations`, then translate what is empty in {}"
+FILES = sorted(FOLDER.glob("*.po"))
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """{text: where it is said} of all that is to be translated."""
+    poise.register()
+    yield collect()
+    poise.unregister()
+
+
+@pytest.fixture(scope="module")
+def german():
+    """The German Catalog."""
+    return Catalog(read(FOLDER / "de_DE.po"))
+
+
+def test_german_is_complete_and_has_nothing_too_much(texts):
+    known = read(FOLDER / "de_DE.po")
+    missing = [text for text in texts if not known.get(text)]
+    needless = [text for text in known if text not in texts]
+    assert not missing + needless, UPDATE.format("de_DE.po")
+
+
+def test_what_blender_and_the_source_say_is_collected(texts):
+    of_all_kinds = {
+        "Simulate Physics": "addon/operators/simulate.py",  # the label of an operator
+        "Stop, and use the best gains that were found so far": "addon/operators/optimize.py",
+        "Which frames to simulate": "addon/properties.py",  # the tooltip of a property
+        "Foot Forces": "addon/properties.py",  # an item of an enumeration
+        "Clip Check": "addon/clip_check_panel.py",  # the label of a panel
+        "Physics (Poise)": "addon/menus.py",
+        "Save as Preset…": "addon/tuning_panel.py",  # text= of a button
+        "Stood: {0:.2f} s, to frame {1:g}": "addon/panels.py",  # a sentence
+        "'{0}' has no animation: give it an action": "addon/operators/modal.py",  # why it is grey
+        "measuring the body": "addon/operators/job.py",  # what a job is doing
+        "A mass of {0:g} kg is out of range: give 1 to 1000 kg.": "controller/character.py",
+        "both feet": "addon/overlay_bar.py",  # drawn over an editor
+        "Left Foot": "addon/pushes.py",
+    }
+    assert {text: place for text, place in of_all_kinds.items() if place in texts[text]} == (
+        of_all_kinds
+    )
+
+
+def test_what_is_for_machines_is_not_collected(texts):
+    for word in ("INFO", "CHECKMARK", "void main", "import poise", "poise.simulate", "--gains"):
+        assert not [text for text in texts if word in text]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_translations_put_in_nothing_that_the_text_has_not(path):
+    for text, said in read(path).items():
+        places, used = ({m[1] for m in PLACE.finditer(t)} for t in (text, said))
+        assert used <= places, text
+        assert said.count("{") == text.count("{") or places, text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_text_is_found_again_with_figures_in_its_places(path):
+    entries = {text: said for text, said in read(path).items() if said}
+    catalog, figures = Catalog(entries), [str(11 + i) for i in range(10)]
+    for text, said in entries.items():
+        plain = [PLACE.sub(r"{\1}", t).format(*figures) for t in (text, said)]
+        assert catalog.say(plain[0]) == plain[1]
+
+
+def test_files_are_written_as_they_are_read(tmp_path):
+    found = {'say "no"\\yes\n': ["a.py", "b.py"], "new {0:.1f}": ["c.py"], "plain": ["c.py"]}
+    known = {'say "no"\\yes\n': 'sag "nein"\\ja\n', "plain": "schlicht", "gone": "weg"}
+    path = tmp_path / "xx_XX.po"
+    path.write_text(content("xx_XX", found, known), "utf-8")
+    assert read(path) == {text: known.get(text, "") for text in found}
+    assert "#: a.py\n#: b.py\n" in path.read_text("utf-8")
+
+
+def test_files_of_other_editors_are_read(tmp_path):
+    path = tmp_path / "xx_XX.po"
+    path.write_text(
+        '# A note\nmsgid ""\nmsgstr ""\n"Language: xx\\n"\n\n#, python-brace-format\n'
+        'msgid ""\n"one "\n"two"\nmsgstr ""\n"eins "\n"zwei"\n',
+        "utf-8",
+    )
+    assert read(path) == {"one two": "eins zwei"}
+
+
+@pytest.mark.parametrize(
+    ("english", "expected"),
+    [
+        ("Reading: 45%", "Lesen: 45%"),
+        ("Simulating: 1.20 of 3.00 s", "Simulieren: 1.20 von 3.00 s"),
+        (
+            "Fell at 1.20 s (frame 30): the feet slide at 0.52 m/s (at most 0.3).",
+            "Gefallen bei 1.20 s (Bild 30): die Füße rutschen mit 0.52 m/s (höchstens 0.3).",
+        ),
+        (
+            "Mend first: frames 3-4: the left knee flips (12 rad/s), and 2 more.",
+            "Zuerst in Ordnung bringen: Bilder 3-4: linkes Knie springt um (12 rad/s), und 2 "
+            "weitere.",
+        ),
+        (
+            "Rectify: it travels 2.0 m. But physics weights below 1 cannot be rectified: balance "
+            "alone.",
+            "Berichtigen: es legt 2.0 m zurück. Aber Physikgewichte unter 1 lassen sich nicht "
+            "berichtigen: nur Balance.",
+        ),
+        (
+            "Poise is measuring the body: wait, or press Esc to stop it",
+            "Poise arbeitet (Messen des Körpers): warten oder mit Esc abbrechen",
+        ),
+        ("71.2 kg (from height)", "71.2 kg (aus der Größe)"),
+        ("Checked with Despike, Ground cleaned: check again.", None),
+        ("4:12 left", "noch 4:12"),
+        (
+            "The gains file 'x.json' has no 'stiffness'.",
+            "Die Datei 'x.json' mit Verstärkungen hat kein 'stiffness'.",
+        ),
+    ],
+)
+def test_sentences_are_recognised(german, english, expected):
+    expected = expected or "Geprüft mit Bereinigung: Glätten, Erden. Noch einmal prüfen."
+    assert german.say(english) == expected
+
+
+def test_names_stay(german):
+    said = german.say("'Head' has no animation: give it an action")
+    assert said == "'Head' hat keine Animation: ihm eine Aktion geben"
+    assert german.say("Head") == "Kopf"
+    assert german.say("Tuned on my clip.bvh") == "Abgestimmt auf my clip.bvh"
+
+
+def test_what_nobody_translated_stays_english(german):
+    for text in ("", "–", "0.52 m/s", "Squat.001", "An error: of another of the kinds (3 of them)"):
+        assert german.say(text) == text
+
+
+def test_numbers_are_told_from_texts():
+    catalog = Catalog({"{0:g} to {1:g}": "{0} bis {1}", "from {0} to {1}": "von {0} nach {1}"})
+    assert catalog.say("1 to 2.5") == "1 bis 2.5"
+    assert catalog.say("A to B") == "A to B"
+    assert catalog.say("from 1 to 2") == "von 1 nach 2"
+
+
+def test_the_window_speaks_its_language_if_that_is_wanted(monkeypatch):
+    view = SimpleNamespace(use_translate_interface=True)
+    window = SimpleNamespace(
+        app=SimpleNamespace(translations=SimpleNamespace(locale="de_DE")),
+        context=SimpleNamespace(preferences=SimpleNamespace(view=view)),
+    )
+    monkeypatch.setattr(translations, "bpy", window)
+    monkeypatch.setattr(translations, "_catalogs", {"de_DE": Catalog({"air": "Luft"})})
+    assert translations.tr("air") == "Luft"
+    view.use_translate_interface = False
+    assert translations.tr("air") == "air"
+    view.use_translate_interface, window.app.translations.locale = True, "fr_FR"
+    assert translations.tr("air") == "air"
+
+
+def test_languages_are_there_while_poise_is_registered(texts):
+    assert texts and set(translations._catalogs) == {path.stem for path in FILES}
+    poise.unregister()
+    assert not translations._catalogs
+    poise.register()
