@@ -23,6 +23,7 @@ def register():
     )
 
     for cls in _classes():
+        translations.separate(cls)
         bpy.utils.register_class(cls)
     properties.register()
     objects.register()
