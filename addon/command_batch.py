@@ -182,7 +182,7 @@ def _tasks(options, output):
     arguments, files, understood = options.bake_arguments(options)
     sources = sorted({*_sources(options, output)})
     root = options.root.absolute() if options.root else _root(options, sources)
-    blender = bpy.app.binary_path
+    blender = _blender()
     task = ShotTask(
         source="",
         name="",
@@ -198,6 +198,11 @@ def _tasks(options, output):
     tasks = [replace(task, source=str(path), name=_name(path, root)) for path in sources]
     _check_results(tasks)
     return sorted(tasks, key=lambda task: task.name)
+
+
+def _blender():
+    """Path of the program that this runs in; empty for the bpy module."""
+    return bpy.app.binary_path
 
 
 def _sources(options, output):
@@ -220,10 +225,11 @@ def _sources(options, output):
 
 
 def _in_folder(folder, recursive, output):
+    results = output if folder in output.parents else None
     for path in folder.rglob("*") if recursive else folder.iterdir():
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         shot = path.suffix.lower() in ENDINGS and not path.is_dir()
-        if shot and not hidden and output not in path.parents:
+        if shot and not hidden and results not in path.parents:
             yield path
 
 

@@ -42,6 +42,10 @@ _UNITS = {
 }
 
 
+class NoTrialError(PoiseError):
+    """A search ended before its first trial did."""
+
+
 def add_arguments(parser):
     """The arguments of `optimize` alone."""
     command_walk.add_arguments(parser)
@@ -183,7 +187,7 @@ def _outcome(options, shot, settings, checkpoint):
 
 def search_gains(options, problem, start, settings, checkpoint):
     """The Outcome of a search on the processes that the options name; None if it was interrupted,
-    which has been told then."""
+    which has been told then. Raises NoTrialError."""
     if find_spec("cma") is None:
         raise PoiseError("The optimiser 'cma' is not installed: install it beside PyBullet.")
     with executor_of(options) as executor, interrupts() as caught:
@@ -197,7 +201,7 @@ def search_gains(options, problem, start, settings, checkpoint):
                 say(f"'{checkpoint}' keeps what is done: the same command goes on from there.")
             return None
         if search.best is None:
-            raise PoiseError(
+            raise NoTrialError(
                 "The budget was over before the first trial was: give the search more time."
             )
         return search.outcome()  # while there is an executor, which it may ask

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ..controller.optimization import SearchSettings
 from .command_arguments import seconds
-from .command_optimize import search_gains
+from .command_optimize import NoTrialError, search_gains
 from .command_progress import say
 
 
@@ -30,7 +30,11 @@ def tune(options, shot, checkpoint):
     settings = SearchSettings(budget=options.optimize, seed=max(0, options.seed))
     problem = shot.problem(disturbance={"pushes": options.pushes})
     nameless = replace(start, name="", description="")
-    outcome = search_gains(options, problem, nameless, settings, checkpoint)
+    try:
+        outcome = search_gains(options, problem, nameless, settings, checkpoint)
+    except NoTrialError:
+        say("The time was over before the first trial was; the gains to start from are used.")
+        return {"used": "start", "generations": 0, "ended": "budget"}
     if outcome is None:
         return None
     used = "start"

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`poise batch`: which shots it takes, what it passes on, what it tells, and how it ends. Where the
+shots do not matter, a function stands in for their processes."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import bpy
+import pytest
+
+from poise.addon import batch_shot, command_batch, command_line
+from poise.addon.locks import claimed
+from poise.controller.workers import processors
+
+
+def poise(*arguments):
+    """Run the command in this process; its exit status."""
+    return command_line.main([str(argument) for argument in arguments])
+
+
+def fake_perform(task, stop=None):
+    """A record of what the shot's text says: stood, fell, failed or hung."""
+    done = batch_shot.finished(task)
+    if done:
+        return done
+    state = Path(task.source).read_text() or "stood"
+    task.result.parent.mkdir(parents=True, exist_ok=True)
+    if state in ("stood", "fell"):
+        task.result.write_text(task.name)
+    task.log.write_text("log")
+    record = batch_shot._record(
+        task,
+        state,
+        "" if state == "stood" else f"It {state} <here>.",
+        seconds=2.0,
+        fingerprint=batch_shot.fingerprint(task),
+        strip="<svg xmlns='http://www.w3.org/2000/svg'/>" if state in ("stood", "fell") else "",
+        report={"reward": 1.5, "foot_slide": {"before": 0.25, "after": None}, "units": UNITS},
+    )
+    task.record.write_text(json.dumps(record))
+    return record
+
+
+UNITS = {"reward": "1", "foot_slide": "m/s", "fps": "Hz"}
+
+
+@pytest.fixture
+def performed(monkeypatch):
+    """The ShotTasks that were performed, by a stand-in."""
+    tasks = []
+
+    def perform(task, stop=None):
+        tasks.append(task)
+        return fake_perform(task, stop)
+
+    monkeypatch.setattr(command_batch, "perform", perform)
+    return tasks
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def make(*names, text=""):
+    for name in names:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+
+
+# --- Which shots --------------------------------------------------------------------------------
+
+
+def test_shots_of_a_folder_in_order(folder, performed):
+    make("in/b.blend", "in/a.BVH", "in/c.fbx", "in/d.glb", "in/e.gltf")
+    make("in/b.blend1", "in/notes.txt", "in/.hidden.blend", "in/deep/er/a.blend", "in/out/x.blend")
+    assert poise("batch", "in", "--output", "in/out") == 0
+    assert [task.name for task in performed] == ["a.BVH", "b.blend", "c.fbx", "d.glb", "e.gltf"]
+    performed.clear()
+    assert poise("batch", "in", "--output", "in/out", "--recursive") == 0
+    assert [task.name for task in performed] == ["deep/er/a.blend"], "the rest is done"
+    assert Path("in/out/deep/er/a.blend").read_text() == "deep/er/a.blend"
+
+
+def test_same_names_become_different_results(folder, performed):
+    make("in/a.blend", "in/a.bvh", "other/a.bvh")
+    assert poise("batch", "in", "other/a.bvh", "in/a.bvh", "--output", "out") == 0
+    names = ["in/a.blend", "in/a.bvh", "other/a.bvh"]
+    assert [task.name for task in performed] == names
+    assert sorted(path.as_posix() for path in Path("out").rglob("*.blend")) == [
+        *("out/in/a.blend", "out/in/a.bvh.blend", "out/other/a.bvh.blend")
+    ]
+
+
+def test_root_names_shots_the_same_in_every_task_of_a_farm(folder, performed):
+    make("in/deep/a.bvh", "in/b.bvh")
+    for shot in ("in/deep/a.bvh", "in/b.bvh"):
+        assert poise("batch", shot, "--root", "in", "--output", "out", "--farm") == 0
+    assert [task.name for task in performed] == ["deep/a.bvh", "b.bvh"]
+
+
+# --- What is passed on --------------------------------------------------------------------------
+
+
+def test_options_of_bake_are_passed_on_as_they_were_written(folder, performed):
+    make("a.blend")
+    given = ["--frames=-5:20", "--clean=ground,despike", "--interpolation=bezier", "--source-keys"]
+    given += ["--push=40,0.2,100,0,0", "--push=50,0.2,0,100,0,head", "--blend-in=3"]
+    given += ["--armature=a b", "--walk=2min"]
+    assert poise("batch", "a.blend", *given, "--output", "out") == 0
+    passed = performed[0].arguments
+    assert set(passed) == {*given} - {"--interpolation=bezier"} | {"--interpolation=BEZIER"}
+    assert performed[0].workers == ()
+    command_line._parser("poise").parse_args(["bake", "a.blend", *passed])
+
+
+def test_files_in_options_are_absolute_and_part_of_the_fingerprint(folder, performed):
+    make("a.blend", "my gains.json")
+    assert poise("batch", "a.blend", "--gains", "my gains.json", "--output", "out") == 0
+    path = str(folder / "my gains.json")
+    assert performed[0].files == (path,)
+    assert performed[0].arguments == (f"--gains={path}",)
+
+
+def test_searches_share_the_processors(folder, performed, monkeypatch):
+    monkeypatch.setattr(command_batch, "processors", lambda: 8)
+    make("a.blend")
+    for more, workers in (
+        (("--optimize=60s", "--jobs=3"), ("--workers=2",)),
+        (("--rectify=draft", "--jobs=20"), ("--workers=1",)),
+        (("--method=auto",), ("--workers=8",)),
+        (("--optimize=60s", "--workers=5"), ("--workers=5",)),
+        ((), ()),
+    ):
+        assert poise("batch", "a.blend", *more, "--output", f"out{len(performed)}") == 0
+        assert performed[-1].workers == workers
+    assert processors() >= 1
+    assert performed[0].timeout == 2 * 3600 + 60
+    assert performed[-1].timeout == 2 * 3600
+
+
+def test_which_program_bakes(folder, performed, monkeypatch):
+    make("a.blend")
+    poise("batch", "a.blend", "--output", "out")
+    assert performed[0].program is None, "the bpy module: python -m poise"
+    monkeypatch.setattr(command_batch, "_blender", lambda: "/usr/bin/blender")
+    poise("batch", "a.blend", "--output", "out2")
+    assert performed[1].program == ("/usr/bin/blender", "--background", "--command", "poise")
+
+
+# --- How it ends, and what it tells -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "status", "told"),
+    [
+        (("stood", "stood"), 0, "2 stood."),
+        (("stood", "fell"), 3, "1 stood, 1 fell.\n  b.blend fell: It fell <here>."),
+        (("fell", "failed"), 1, "1 fell, 1 failed.\n  b.blend failed: It failed <here>."),
+        (("stood", "hung"), 1, "1 stood, 1 hung.\n  b.blend hung: It hung <here>."),
+    ],
+)
+def test_exit_status_and_last_words(folder, performed, capsys, texts, status, told):
+    for name, text in zip(("in/a.blend", "in/b.blend"), texts, strict=True):
+        make(name, text=text)
+    assert poise("batch", "in", "--output", "out") == status
+    assert told in capsys.readouterr().err
+    assert poise("batch", "in", "--output", "out", "--farm") == 0, "it is on record"
+
+
+def test_lines_in_a_log(folder, performed, capsys):
+    make("in/a.blend", "in/b.bvh")
+    poise("batch", "in/a.blend", "--root", "in", "--output", "out")
+    capsys.readouterr()
+    poise("batch", "in", "--output", "out")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["1 of 2 shots are done already.", "[2/2] b.bvh stood, 2 s", "2 stood."]
+
+
+def test_summary_as_json(folder, performed):
+    make("in/a.blend", "in/b.bvh", "in/c.fbx")
+    make("in/b.bvh", text="failed")
+    assert poise("batch", "in", "--output", "out", "--json", "night.json") == 1
+    told = json.loads(Path("night.json").read_text())
+    assert told["totals"] == {"stood": 2, "fell": 0, "hung": 0, "failed": 1, "left": 0}
+    assert [shot["shot"] for shot in told["shots"]] == ["b.bvh", "a.blend", "c.fbx"]
+    assert told["shots"][0]["result"] is None and told["shots"][0]["log"] == "b.bvh.log"
+    assert told["shots"][2]["result"] == "c.fbx.blend"
+    assert told["units"] == {"reward": "1", "foot_slide": "m/s", "seconds": "s"}
+    Path("in/b.bvh").write_text("stood")
+    assert poise("batch", "in", "--output", "out", "--json", "night.json") == 0, "replaces its own"
+
+
+class Page(HTMLParser):
+    """What a page links to, loads and shows."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.tags, self.words = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.links += [value for name, value in attributes if name in ("href", "src")]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_summary_as_a_page_that_needs_nothing_else(folder, performed):
+    odd = "in/é 'q\" 日本 #1 <b>&.bvh"
+    make("in/a.blend", odd)
+    make("in/z.blend", text="failed")
+    assert poise("batch", "in", "--output", "out", "--report", "pages.html") == 1
+    text = Path("pages.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert not {"script", "link", "img", "iframe", "b"} & {*page.tags} - {"b"}
+    assert "prefers-color-scheme: dark" in text and "http://" not in text.replace(
+        "http://www.w3.org/2000/svg", ""
+    )
+    assert len(page.links) == 3 + 3 + 2
+    for link in page.links:
+        assert Path(unquote(link)).is_file(), link
+    words = "".join(page.words)
+    assert "é 'q\" 日本 #1 <b>&.bvh" in words
+    assert words.index("z.blend") < words.index("a.blend"), "those that failed come first"
+    assert "It failed <here>." in words
+    assert "0.25 → none m/s" in words
+
+
+def test_collecting_the_records_of_variants(folder, performed, capsys):
+    make("in/a.blend", "in/b.blend")
+    for variant, shot in (("soft", "a"), ("soft", "b"), ("firm", "a")):
+        shot = f"in/{shot}.blend"
+        poise("batch", shot, "--root=in", "--farm", "--output", f"out/{variant}")
+    assert poise("batch", "--collect", "out", "--json", "j.json", "--report", "r.html") == 0
+    told = json.loads(Path("j.json").read_text())
+    assert [s["shot"] for s in told["shots"]] == ["firm/a.blend", "soft/a.blend", "soft/b.blend"]
+    assert all(Path("out", shot["result"]).is_file() for shot in told["shots"])
+    assert poise("batch", "--collect", "in") == 1
+    assert "There are no records in 'in'" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_it_and_the_same_command_goes_on(folder, performed, monkeypatch, capsys):
+    make("in/a.blend", "in/b.blend", "in/c.blend")
+
+    def interrupted(task, stop):
+        if task.name != "b.blend":
+            return fake_perform(task)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(60)
+        return None
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command_batch, "perform", interrupted)
+        assert poise("batch", "in", "--output", "out", "--json", "night.json") == 1
+    assert "Stopped: the same command goes on with those that are left." in capsys.readouterr().err
+    assert json.loads(Path("night.json").read_text())["totals"]["left"] == 2
+    assert poise("batch", "in", "--output", "out", "--json", "night.json") == 0
+    assert [task.name for task in performed] == ["b.blend", "c.blend"]
+
+
+# --- Bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ((), 2, "name shots, or folders of them"),
+        (("in",), 2, "name an --output folder"),
+        (("in", "--output=out", "--rectify=best"), 2, "invalid choice: 'best'"),
+        (("in", "--output=out", "--budget=1min"), 2, "--budget needs --rectify"),
+        (("in", "--output=out", "--jobs=0"), 2, "'0' is not a whole number above 0"),
+        (("in", "--output=out", "--checkpoint=c"), 2, "--checkpoint is for a single shot"),
+        (("in", "--output=out", "--noise=much"), 2, "'much' is not a number of at least 0"),
+        (("in", "--output=out", "--collect=out"), 2, "--collect takes no shots"),
+        (("empty", "--output=out"), 1, "There is no shot in '{}/empty': name a folder with .blend"),
+        (("gone", "--output=out"), 1, "There is no file '{}/gone': check its name."),
+        (("in/notes.txt", "--output=out"), 1, "'{}/in/notes.txt' is no shot: name .blend"),
+        (("in", "--output=in"), 1, "'{}/in/a.blend' is a shot itself: name an --output folder"),
+        (("in", "--output=in/notes.txt"), 1, "The folder '{}/in/notes.txt' cannot be made ("),
+        (("in", "--root=empty", "--output=out"), 1, "'{}/in/a.blend' is not below '{}/empty'"),
+        (("twins", "--output=out"), 1, "'a.bvh' and 'a.bvh.blend' would both become '{}/out/a.bv"),
+        (("in", "--output=out", "--report=in/notes.txt"), 1, "'{}/in/notes.txt' exists: name"),
+        (("in", "--output=out", "--report=gone/r.html"), 1, "There is no folder '{}/gone'"),
+    ],
+)
+def test_input_that_is_refused_before_any_work(
+    folder, performed, capsys, arguments, status, message
+):
+    make("in/a.blend", "in/notes.txt", "twins/a.bvh", "twins/a.bvh.blend")
+    Path("empty").mkdir()
+    assert poise("batch", *arguments) == status
+    told = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert message.replace("{}", str(folder)) in told
+    assert not performed
+    assert Path("in/a.blend").read_text() == Path("in/notes.txt").read_text() == ""
+
+
+def test_second_batch_on_one_output_folder(folder, performed, capsys):
+    make("in/a.blend")
+    Path("out").mkdir()
+    with claimed(folder / "out" / ".poise-batch", "taken"):
+        assert poise("batch", "in", "--output", "out") == 1
+        message = f"Another batch writes to '{folder}/out': wait for it, or name another --output."
+        assert message in capsys.readouterr().err
+        assert poise("batch", "in", "--output", "out", "--farm") == 0, "farms share it"
+
+
+def test_summary_that_cannot_be_written_is_told(folder, performed, monkeypatch, capsys):
+    make("in/a.blend")
+
+    def full(path, _text):
+        raise command_batch.FileError(f"'{path}' cannot be written (No space left on device).")
+
+    monkeypatch.setattr(command_batch, "write_text", full)
+    assert poise("batch", "in", "--output", "out", "--report", "night.html") == 1
+    out, told = capsys.readouterr()
+    assert json.loads(out)["totals"]["stood"] == 1
+    assert "(No space left on device). The summary is on standard output instead." in told
+    assert poise("batch", "in", "--output", "out", "--report", "night.html", "--farm") == 1
+
+
+# --- With real shots ----------------------------------------------------------------------------
+
+
+def test_shots_are_baked_by_processes_of_their_own(folder, import_clip, clips):
+    """A clip, one that is no .blend at all, and one in which a body cannot stand."""
+    import_clip("side_kick")
+    os.mkdir("in")
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "in" / "fall.blend"))
+    Path("in/broken.blend").write_bytes(b"BLENDER" + bytes(99))
+    Path("in/é 'q\" 日本.bvh").write_bytes(clips["stand"].path.read_bytes())
+    sources = {path: path.read_bytes() for path in Path("in").iterdir()}
+    command = [sys.executable, "-m", "poise", "batch", "in", "--output=out", "--jobs=2"]
+    command += ["--report=night.html", "--json=night.json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1, done.stderr
+    broken, fell, stood = json.loads(Path("night.json").read_text())["shots"]
+    assert broken["why"].startswith(f"Blender {bpy.app.version_string} cannot open '{folder}/in/b")
+    assert fell["state"] == "fell" and "Fell at " in fell["why"] and fell["fell_at"] > 0
+    assert stood["state"] == "stood" and stood["reward"] > 1.5
+    assert stood["foot_slide"]["after"] < stood["foot_slide"]["before"]
+    assert {path: path.read_bytes() for path in Path("in").iterdir()} == sources
+    page = Path("night.html").read_text(encoding="utf-8")
+    drawn = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.S)]
+    assert len(drawn) == 2
+    again = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert "2 of 3 shots are done already." in again.stderr
+    assert json.loads(Path("night.json").read_text())["totals"]["stood"] == 1
+
+
+def test_workers_are_those_of_a_command_that_can_be_run(folder, clips):
+    """The real parser takes what `batch` passes on, with a search: one that has no time."""
+    os.mkdir("in")
+    Path("in/stand.bvh").write_bytes(clips["stand"].path.read_bytes())
+    command = [sys.executable, "-m", "poise", "batch", "in", "--output=out", "--optimize=8s"]
+    done = subprocess.run(
+        [*command, "--workers=2", "--frames=1:40"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode in (0, 3), done.stderr
+    record = json.loads(Path("out/stand.bvh.poise.json").read_text())
+    assert record["report"]["optimization"]["used"] in ("confirmed", "best", "start")
