@@ -17,7 +17,7 @@ from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
 from . import bake_proportions, bake_solver, bake_target, compat, keys, reference, walks
 from .bake_target import KINDS, marked_slot, restore_values
-from .pose import slerp
+from .pose import inverse, slerp
 
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
 EXACT = 0.02
@@ -87,10 +87,16 @@ class BakeResult:
     error_mm: float
 
 
-def bake(
+def bake(*arguments, **options):
+    """`baking` from beginning to end; returns the BakeResult."""
+    return reference.run(baking(*arguments, **options))
+
+
+def baking(
     scene, reading, rotation_deltas, root_displacement, options=None, reshaping=None, kind=KINDS[0]
 ):
-    """Write what differs from the reference to a new action, and assign that.
+    """Write what differs from the reference to a new action, and assign that: yields the progress
+    from 0 to 1.
 
     reading: the Reading that was simulated.
     rotation_deltas: (n, len(SEGMENTS), 4) world rotations from reference to simulation; n may be
@@ -101,7 +107,7 @@ def bake(
     kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
-    scene is then as before.
+    scene is then as before, as it is if the generator is closed half-way.
     """
     options = options or BakeOptions()
     options.check()
@@ -119,22 +125,25 @@ def bake(
     try:
         # A bake that is shown has switched constraints off: the source needs them.
         state.show_source(source, slot)
+        yield 0.0
         clip = _extended(scene, armature, reading, source, slot, len(rotation_deltas))
+        yield 0.0
         proportions = None
         if reshaping is not None:
             proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
             state.change(proportions.flags)
         deltas = rotation_deltas, root_displacement
         wanted = _Wanted(reading, clip, deltas, options, proportions)
+        yield 0.0
         keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
-        tracks = keyed.tracks()
+        tracks = yield from keyed.tracks()
         bake_target.check_channels(armature, keyed.bones, tracks)
         loop = None
         if reading.looped is not None:
             loop = functools.partial(walks.loop_curves, reading=reading)
         with bake_target.Target(armature, source, slot, options.action, kind, loop) as target:
-            error = _write(scene, armature, clip, wanted, keyed, tracks, target, options)
+            error = yield from _write(scene, armature, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})
     except BaseException:
@@ -242,9 +251,9 @@ def _extended(scene, armature, reading, source, slot, count):
         reference.run(reference.sampling(scene, armature, part)) if len(part) else None
         for part in (before, after)
     ]
-    inverse = np.linalg.inv(reading.object_matrices[:count])[:, None]
+    to_armature = inverse(reading.object_matrices[:count])[:, None]
     own = (
-        inverse @ reading.bone_matrices[:count],
+        to_armature @ reading.bone_matrices[:count],
         reading.basis_matrices[:count],
         reading.object_matrices[:count],
         reading.object_bases[:count],
@@ -351,7 +360,7 @@ class _Wanted:
 
     def poses(self, bone):
         """(T, 4, 4) wanted poses of a bone in the armature's space."""
-        return np.linalg.inv(self.objects) @ self.matrices[bone]
+        return inverse(self.objects) @ self.matrices[bone]
 
     def joints(self, armature, matrices):
         """(T, 2 bones, 3) heads and tails of the carrying bones at world matrices of theirs."""
@@ -377,11 +386,12 @@ def _blend_weights(clip, options):
 
 
 def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
-    """Write the keys, read them back and correct them; returns the remaining error [mm]."""
+    """Write the keys, read them back and correct them; yields the progress of each of these
+    stages, and returns the remaining error [mm]."""
 
     def error_after(tracks, keep, interpolation):
         target.write(tracks, [keep(track) for track in tracks], interpolation)
-        sampled = reference.run(reference.sampling(scene, armature, clip.frames, keyed.watched))
+        sampled = yield from reference.sampling(scene, armature, clip.frames, keyed.watched)
         names, poses, _, objects, _ = sampled
         seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
         worlds = {bone: objects @ seen[bone] for bone in wanted.bones}
@@ -391,29 +401,29 @@ def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
 
     thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
     interpolation = "LINEAR" if thinning else options.interpolation
-    error, seen = error_after(tracks, _all, interpolation)
+    error, seen = yield from error_after(tracks, _all, interpolation)
     for _ in range(SWEEPS):
         if error <= EXACT:
             break
-        better = keyed.corrected(scene, seen)
-        better_error, seen = error_after(better, _all, interpolation)
+        better = yield from keyed.corrected(scene, seen)
+        better_error, seen = yield from error_after(better, _all, interpolation)
         if better_error > error:
-            error, _ = error_after(tracks, _all, interpolation)
+            error, _ = yield from error_after(tracks, _all, interpolation)
             break
         tracks, error, gain = better, better_error, better_error / error
         if gain > 0.95:
             break
     if options.tolerance > 0:
-        return _simplify(tracks, error_after, wanted, options)
+        return (yield from _simplify(tracks, error_after, wanted, options))
     if thinning:
-        error, _ = error_after(
+        error, _ = yield from error_after(
             tracks, lambda track: _kept(track, clip, target, options), options.interpolation
         )
     return error
 
 
 def _simplify(tracks, error_after, wanted, options):
-    """Write as few keys as stay within the tolerance; returns the error [mm].
+    """Write as few keys as stay within the tolerance; yields progress, returns the error [mm].
 
     Errors of the bones on the way to a joint may add up or cancel, so what each bone is allowed is
     sought between what was too much and what was not.
@@ -422,12 +432,12 @@ def _simplify(tracks, error_after, wanted, options):
 
     def error_with(allowed):
         keep = functools.partial(keys.simplified, tolerance=allowed, interpolation=kind)
-        return error_after(tracks, keep, kind)[0]
+        return (yield from error_after(tracks, keep, kind))[0]
 
     start = 0.7 * tolerance / 1000 / wanted.unit
     good, bad, allowed, error = 0.0, np.inf, start, np.inf
     for _ in range(THINNINGS):
-        error = error_with(allowed)
+        error = yield from error_with(allowed)
         if error <= tolerance:
             good = allowed
             if error > 0.75 * tolerance:
@@ -437,7 +447,7 @@ def _simplify(tracks, error_after, wanted, options):
         allowed *= 0.9 * tolerance / max(error, 1e-9)
         if not good < allowed < bad:
             allowed = (good + min(bad, 2 * good)) / 2
-    return error if good and error <= tolerance else error_with(good)
+    return error if good and error <= tolerance else (yield from error_with(good))
 
 
 def _all(track):

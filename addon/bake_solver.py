@@ -20,6 +20,7 @@ from .bake_target import Switch
 from .keys import Track
 from .pose import (
     compose,
+    inverse,
     nearest_rotation,
     parent_space,
     rotation_property,
@@ -135,9 +136,9 @@ class _Solver:
                 f"The object '{self.armature.name}' has constraints, which overrule its keys: "
                 "leave the root motion on the bone, or mute them."
             )
-        parent = (clip.objects @ np.linalg.inv(clip.object_bases))[:, :3, :3]
+        parent = (clip.objects @ inverse(clip.object_bases))[:, :3, :3]
         location = clip.object_bases[:, :3, 3] - np.array(self.armature.delta_location)
-        location = location + np.linalg.solve(parent, moved[..., None])[..., 0]
+        location = location + (inverse(parent) @ moved[..., None])[..., 0]
         size = np.linalg.norm(parent[0], 2)
         yield Track("location", "Object Transforms", clip.times, location, "LOCATION", size)
 
@@ -164,9 +165,10 @@ class PlainSolver(_Solver):
         return self._space(bone, poses).basis(poses[bone])
 
     def tracks(self):
-        """The tracks that put all bones where they are wanted."""
+        """The tracks that put all bones where they are wanted; yields progress from 0 to 1."""
         poses, tracks = {}, []
-        for bone in self.watched:
+        for i, bone in enumerate(self.watched):
+            yield i / len(self.watched)
             # A root bone has no parent: any poses do.
             poses[bone] = self._pose(bone)
             space, basis = self._space(bone, poses), self._local[bone]
@@ -220,14 +222,14 @@ class PlainSolver(_Solver):
         return location, rotation, scale_of(channels) if scale is None else scale
 
     def corrected(self, scene, seen):
-        """Tracks that also account for where bones in between were seen.
+        """Tracks that also account for where bones in between were seen; yields progress.
 
         seen: bone -> (T, 4, 4) poses.
         """
         for bone in self.watched:
             if bone not in self.bones:
                 self._local[bone] = self._effective(bone, seen)
-        return self.tracks()
+        return (yield from self.tracks())
 
 
 def _rotation_for(space, basis, scale):
@@ -240,7 +242,7 @@ def _rotation_for(space, basis, scale):
         own = nearest_rotation(space.turn @ channels * space.stretch[:, None, :])
         if np.abs(own - wanted).max() < 1e-7:
             break
-        missing = np.linalg.solve(space.turn, wanted @ own.swapaxes(1, 2) @ space.turn)
+        missing = inverse(space.turn) @ wanted @ own.swapaxes(1, 2) @ space.turn
         rotation = nearest_rotation(missing @ rotation)
     return rotation
 
@@ -278,9 +280,10 @@ class ControlSolver(_Solver):
         return None
 
     def tracks(self):
-        """The tracks of the controls as they are known by now."""
+        """The tracks of the controls as they are known by now; yields progress from 0 to 1."""
         tracks = []
-        for control, carrier in self._pairs.items():
+        for i, (control, carrier) in enumerate(self._pairs.items()):
+            yield i / len(self._pairs)
             basis = self._bases[control]
             is_root = self._before[control] is None
             tracks += self._bone_tracks(
@@ -293,7 +296,7 @@ class ControlSolver(_Solver):
         return [*tracks, *self._common_tracks()]
 
     def corrected(self, scene, seen):
-        """Tracks that turn each control by what its bone still lacks.
+        """Tracks that turn each control by what its bone still lacks; yields progress.
 
         seen: bone -> (T, 4, 4) poses.
         """
@@ -302,7 +305,8 @@ class ControlSolver(_Solver):
             self._wanted.spread(self._shares())
         self._stretch(seen)
         turned = {}
-        for control, carrier in self._pairs.items():
+        for i, (control, carrier) in enumerate(self._pairs.items()):
+            yield i / len(self._pairs)
             wanted = nearest_rotation(self._wanted.poses(carrier)[:, :3, :3])
             own = nearest_rotation(seen[carrier][:, :3, :3])
             lacks = quaternion_from_matrix(wanted @ own.swapaxes(1, 2))
@@ -315,7 +319,7 @@ class ControlSolver(_Solver):
                 self._move(control, carrier, seen, axes @ turn @ axes.swapaxes(1, 2))
             self._bases[control][:, :3, :3] = self._turned(control, turn)
             turned[control] = axes @ turn @ axes.swapaxes(1, 2) @ inherited
-        return self.tracks()
+        return (yield from self.tracks())
 
     def _shares(self):
         """Bone -> share of the turn of its segment that the controls can give it."""
@@ -370,11 +374,11 @@ class ControlSolver(_Solver):
     def _move(self, control, carrier, seen, turn):
         """Move a root control so that its bone, after the turn, is where it is wanted."""
         basis = self._bases[control]
-        space = seen[control] @ np.linalg.inv(basis)
+        space = seen[control] @ inverse(basis)
         arm = seen[carrier][:, :3, 3] - seen[control][:, :3, 3]
         goal = self._wanted.poses(carrier)[:, :3, 3] - (turn @ arm[..., None])[..., 0]
         offset = (goal - space[:, :3, 3])[..., None]
-        basis[:, :3, 3] = np.linalg.solve(space[:, :3, :3], offset)[..., 0]
+        basis[:, :3, 3] = (inverse(space[:, :3, :3]) @ offset)[..., 0]
 
 
 class _Responses:

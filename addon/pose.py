@@ -24,6 +24,24 @@ def rotation_property(mode):
     return own.get(mode, "rotation_euler")
 
 
+def inverse(matrices):
+    """Inverses of (..., 3, 3) matrices, or of (..., 4, 4) matrices that end in 0, 0, 0, 1.
+
+    By cross products on whole arrays: LAPACK takes one small matrix at a time, and its threads make
+    that up to ten times slower still.
+    """
+    first, second, third = np.moveaxis(matrices[..., :3, :3], -1, 0)
+    rows = np.stack([np.cross(second, third), np.cross(third, first), np.cross(first, second)], -2)
+    rows /= (rows[..., 0, :] * first).sum(-1)[..., None, None]
+    if matrices.shape[-1] == 3:
+        return rows
+    inverted = np.zeros(matrices.shape)
+    inverted[..., :3, :3] = rows
+    inverted[..., :3, 3] = -(rows @ matrices[..., :3, 3, None])[..., 0]
+    inverted[..., 3, 3] = 1
+    return inverted
+
+
 def nearest_rotation(matrices):
     """(..., 3, 3) matrices of positive determinant to the nearest rotations."""
     left, _, right = np.linalg.svd(matrices)
@@ -68,9 +86,9 @@ class ParentSpace:
     def basis(self, pose):
         """The basis that gives a pose."""
         basis = np.zeros_like(pose)
-        basis[:, :3, :3] = np.linalg.solve(self.turn, pose[:, :3, :3] / self.stretch[:, None, :])
+        basis[:, :3, :3] = inverse(self.turn) @ (pose[:, :3, :3] / self.stretch[:, None, :])
         offset = pose[:, :3, 3] - self.place[:, :3, 3]
-        basis[:, :3, 3] = np.linalg.solve(self.place[:, :3, :3], offset[..., None])[..., 0]
+        basis[:, :3, 3] = (inverse(self.place[:, :3, :3]) @ offset[..., None])[..., 0]
         basis[:, 3, 3] = 1
         return basis
 

@@ -378,7 +378,12 @@ class Shot:
         yield from self.simulation
 
     def bake(self):
-        """Write what was simulated to a new action -> BakeResult. Raises BakeError.
+        """`baking` from beginning to end -> BakeResult."""
+        return reference.run(self.baking())
+
+    def baking(self):
+        """Write what was simulated to a new action; yields progress from 0 to 1, returns a
+        BakeResult. Raises BakeError.
 
         After a fall the bake ends where it fell.
         """
@@ -389,12 +394,17 @@ class Shot:
                 "nothing can be baked; start from a frame in which it stands."
             )
         planned = bake_objects.plan(self.scene, self.reading, recording)
-        self._write(recording, "simulation")
+        yield from self._writing(recording, "simulation")
         self.baked_objects = bake_objects.bake_things(self.scene, self.reading, planned)
         return self.baked
 
     def bake_target(self):
-        """Write the rectified animation without any physics to an action of its own -> BakeResult.
+        """`baking_target` from beginning to end -> BakeResult."""
+        return reference.run(self.baking_target())
+
+    def baking_target(self):
+        """Write the rectified animation without any physics to an action of its own; yields
+        progress from 0 to 1, returns a BakeResult.
 
         It ends where the rectified motion does. Raises BakeError.
         """
@@ -403,13 +413,13 @@ class Shot:
                 f"'{self.armature.name}' was not rectified, so there is no correction to bake: "
                 "rectify it first."
             )
-        self._write(rectify.target_recording(self), "target")
+        yield from self._writing(rectify.target_recording(self), "target")
         self.baked_objects = []
         return self.baked
 
-    def _write(self, recording, kind):
+    def _writing(self, recording, kind):
         started = time.perf_counter()
-        self.baked = bake.bake(
+        self.baked = yield from bake.baking(
             self.scene,
             self.reading,
             recording.rotation_deltas(),
@@ -434,6 +444,7 @@ class Shot:
             rate=self.options.fps,
             metres_per_unit=before.metres_per_unit,
         )
+        yield 1.0
         self.measures = controller.measures_of_bake(
             self.character,
             _start_of(self.recording.motion, samples),

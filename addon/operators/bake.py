@@ -6,10 +6,10 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import PoiseError
-from .. import bake, bake_objects, session
+from .. import bake, bake_objects, bake_target, compat, session
 from ..properties import bake_options, chosen_armature, redraw
 from ..translations import tr
-from .job import MeasureJob
+from .job import BakeJob
 from .modal import JobOperator, poll_idle
 
 
@@ -39,11 +39,9 @@ def poll_rectified(cls, context):
 
 
 class _BakeOperator(JobOperator):
-    """Write keys, and compare them with the source. Children define `write(shot)`."""
+    """Write keys, and compare them with the source. Children define `writing(shot)`."""
 
     bl_options = {"REGISTER", "UNDO"}
-
-    stopped = "Baked; the comparison with the source was stopped"
 
     @classmethod
     def poll(cls, context):
@@ -57,16 +55,22 @@ class _BakeOperator(JobOperator):
         return True
 
     def make_job(self, context, armature):
-        """Bake at once, which is quick; the comparison is the job."""
+        """The job of this operator."""
         shot = session.result_of(context.scene, armature).shot
         shot.options = replace(shot.options, keys=bake_options(context.scene.poise))
-        self.write(shot)
-        return MeasureJob(shot)
+        return BakeJob(shot, self.writing(shot))
+
+    @property
+    def stopped(self):
+        """What Esc reports: of the comparison, if the bake is there."""
+        if self._job.baked:
+            return "Baked; the comparison with the source was stopped"
+        return super().stopped
 
     def _stop(self, context):
+        stopped = super()._stop(context)
         # What is baked stays, as one undo step; only the comparison with the source is missing.
-        super()._stop(context)
-        return {"FINISHED"}
+        return {"FINISHED"} if self._job.baked else stopped
 
     def finished(self):
         """Report the outcome."""
@@ -80,7 +84,7 @@ class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
     """Write the simulation to keys, and compare them with the source."""
 
     bl_idname = "poise.bake"
-    bl_label = "Bake Physics"
+    bl_label = "Bake Physics to Action"
     bl_description = (
         "Write the simulated motion to a new action of the armature, in place of an earlier bake. "
         "The source action is kept"
@@ -88,9 +92,9 @@ class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
 
     poll_result = staticmethod(poll_simulated)
 
-    def write(self, shot):
+    def writing(self, shot):
         """The simulation."""
-        shot.bake()
+        return shot.baking()
 
 
 class POISE_OT_bake_target(_BakeOperator, bpy.types.Operator):
@@ -105,9 +109,9 @@ class POISE_OT_bake_target(_BakeOperator, bpy.types.Operator):
 
     poll_result = staticmethod(poll_rectified)
 
-    def write(self, shot):
+    def writing(self, shot):
         """The corrected animation."""
-        shot.bake_target()
+        return shot.baking_target()
 
 
 class POISE_OT_show(bpy.types.Operator):
@@ -139,8 +143,16 @@ class POISE_OT_show(bpy.types.Operator):
 
     @classmethod
     def poll(cls, context):
-        """Needs an armature."""
-        return poll_idle(cls, context)
+        """Needs a bake."""
+        if not poll_idle(cls, context):
+            return False
+        armature, _ = chosen_armature(context)
+        animation = compat.assigned(armature)
+        shown = bake_target.mark_of(*animation) is not None
+        if not shown and bake_target.find_bake(armature, *animation) is None:
+            cls.poll_message_set(f"'{armature.name}' has no bake: press Bake first")
+            return False
+        return True
 
     def execute(self, context):
         """Assign the action."""

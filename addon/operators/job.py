@@ -89,10 +89,11 @@ class Job:
         frame, subframe = scene.frame_current, scene.frame_subframe
         try:
             while time.perf_counter() < until:
+                doing = self.doing
                 if next(self._work, _DONE) is _DONE:
                     self._finish()
                     return True
-                if self.waits:
+                if self.waits or self.doing != doing:  # what it does now is to be shown first
                     break
         finally:
             # Reading samples other frames; the window shows the user's own all the while.
@@ -189,11 +190,17 @@ class SimulateJob(Job):
         return (len(recording) - 1) / self.shot.reading.motion.rate / recording.wall_time
 
 
-class MeasureJob(Job):
-    """Read a bake back and compare it with its source."""
+class BakeJob(Job):
+    """Write keys, read them back and compare them with the source."""
 
-    def __init__(self, shot):
-        super().__init__(shot, (("comparing", shot.measure()),))
+    def __init__(self, shot, writing):
+        """writing: Shot.baking() or Shot.baking_target()."""
+        super().__init__(shot, (("baking", writing), ("comparing", shot.measure())))
+
+    @property
+    def baked(self):
+        """Whether the keys are written."""
+        return self.doing == "comparing"
 
 
 def reading_stages(shot):

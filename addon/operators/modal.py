@@ -3,7 +3,7 @@
 
 from ...controller.exceptions import PoiseError
 from .. import session
-from ..properties import chosen_armature, redraw
+from ..properties import chosen_armature, redraw, redraw_sidebars
 from ..translations import tr
 
 #: Work this long in each turn [s], and ask for the next turn after this long [s]. What is left of
@@ -58,15 +58,18 @@ class JobOperator:
     _timer = None
     _job = None
     _names = None
+    _seen = None
 
     def execute(self, context):
         """Do everything at once."""
         try:
             self._begin(context)
             self._job.run()
+            return self._succeed(context)
         except PoiseError as error:
             return self._fail(str(error))
-        return self._succeed(context)
+        finally:
+            self._job = None
 
     def invoke(self, context, _event):
         """Begin, and go on in `modal`."""
@@ -83,6 +86,16 @@ class JobOperator:
 
     def modal(self, context, event):
         """One event of the window: a turn of the timer works on the job."""
+        result = {"CANCELLED"}  # so it is too if something is raised
+        try:
+            result = self._turn(context, event)
+        finally:
+            if result <= {"FINISHED", "CANCELLED"}:
+                # Blender remembers the last 32 operators, which need not keep their shots alive.
+                self._job = None
+        return result
+
+    def _turn(self, context, event):
         job = self._job
         if session.job() is not job:  # stopped by a button
             return self._stop(context)
@@ -107,13 +120,20 @@ class JobOperator:
         return self._succeed(context)
 
     def redraw(self, _context):
-        """Show what the last turn has changed."""
-        redraw()
+        """Show what the last turn has changed: the progress, and the ghost where there is one."""
+        job = self._job
+        seen = job.doing, job.progress
+        if seen != self._seen and job.ghost() is None:
+            redraw_sidebars()
+        elif seen != self._seen:
+            redraw()
+        self._seen = seen
 
     def cancel(self, context):
         """Blender ends the operator itself, with its window or its file."""
         self._job.cancel()
         self._leave(context)
+        self._job = None
 
     def _begin(self, context):
         armature, reason = chosen_armature(context)

@@ -253,7 +253,7 @@ class PerformOperator(JobOperator):
         """While it rectifies, draw no more than has changed: the user's work needs the time."""
         job = self._job
         if not job.waits:
-            redraw()
+            super().redraw(context)
             return
         if job.shown != self._shown:
             redraw_sidebars()

@@ -2,7 +2,9 @@
 """The operators without a window: a job turned by hand, and the modal operator with a stand-in
 for the window. The real window is driven by tests/gui."""
 
+import gc
 import re
+import weakref
 from types import SimpleNamespace
 
 import bpy
@@ -20,6 +22,7 @@ from poise.addon import (
     properties,
     session,
 )
+from poise.addon.operators import bake as bake_operators
 from poise.addon.operators.job import SimulateJob
 from poise.addon.operators.modal import JobOperator
 from poise.controller.exceptions import PoiseError
@@ -406,6 +409,17 @@ def event(kind, value="PRESS", x=10, y=10):
     return SimpleNamespace(type=kind, value=value, mouse_x=x, mouse_y=y)
 
 
+class Bake(bake_operators._BakeOperator):
+    """The operator, without Blender's own part."""
+
+    writing = operators.POISE_OT_bake.writing
+
+    def __init__(self):
+        self.reports = []
+
+    report = Simulate.report
+
+
 @pytest.fixture
 def started(window):
     """The operator at work in a window."""
@@ -479,6 +493,48 @@ def test_modal_error(started, armature):
     assert kind == "ERROR"
     armature.name = name
     assert result(armature).error == message
+
+
+@pytest.mark.parametrize("reading_back", [False, True])
+def test_escape_while_the_keys_are_made_leaves_no_bake(window, armature, reading_back):
+    bpy.ops.poise.simulate()
+    before = state(armature)
+    operator = Bake()
+    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
+    there = len(before["actions"]) + reading_back
+    turn_until((window, operator), lambda: len(bpy.data.actions) == there)
+    assert session.job().doing == "baking"
+    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    assert_left(window)
+    assert state(armature) == before
+    assert "as it was" in operator.reports[-1][1]
+
+
+def test_escape_while_the_bake_is_compared_keeps_it(window, armature):
+    bpy.ops.poise.simulate()
+    before = state(armature)
+    operator = Bake()
+    operator.invoke(window, event("LEFTMOUSE"))
+    turn_until((window, operator), lambda: session.job().doing == "comparing")
+    assert operator.modal(window, event("ESC")) == {"FINISHED"}
+    assert_left(window)
+    assert len(state(armature)["actions"]) == len(before["actions"]) + 1
+    assert "comparison" in operator.reports[-1][1]
+
+
+@pytest.mark.parametrize("leave", ["finish", "escape", "ended"])
+def test_an_operator_that_is_over_keeps_no_shot(started, leave):
+    window, operator = started
+    shot = weakref.ref(session.job().shot)
+    if leave == "ended":
+        operator.cancel(window)
+    while leave != "ended" and operator.modal(
+        window, event("ESC" if leave == "escape" else "TIMER")
+    ) == {"PASS_THROUGH"}:
+        pass
+    session.clear()
+    gc.collect()
+    assert shot() is None, "Blender remembers operators, and they their shots"
 
 
 def test_modal_bug_leaves_nothing_and_is_raised(started, monkeypatch):

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How long the window stands still: the longest time between two turns of its main loop while Poise
+reads, simulates, bakes and searches; and what memory simulations leave behind.
+
+The window is small here: without a graphics card most of a turn is Blender's own drawing.
+What is checked is the work of Blender's own thread in a turn, its share of the drawing included;
+the time by the clock, which another program on the machine can make any length, is told beside it.
+"""
+
+import gc
+import subprocess
+
+import bpy
+
+SIZE = 640, 420
+#: Most that the thread of the window may work from one turn of its main loop to the next [s].
+LONGEST_WORK = 0.1
+#: Rounds of simulating, and how many of them each mean of the memory is over.
+ROUNDS, MEAN_OF = 20, 5
+#: What ten rounds may add to the memory of the process [MB]; one shot has about 13.
+GROWTH = 10.0
+
+
+def scenario(driver):
+    """Simulate, bake and search in a small window; then simulate and discard again and again."""
+    yield from driver.open("arm")
+    yield from _shrink(driver)
+    driver.gaps.clear()
+    found = {}
+    for what, station in (
+        ("drawing all the time", driver.redraw_gap()),
+        ("simulate", _simulate(driver)),
+        ("bake", _bake(driver)),
+        ("optimize", _optimize(driver)),
+    ):
+        yield 1.0
+        driver.longest_gap = driver.longest_work = 0.0
+        yield from station
+        found[what] = driver.longest_gap, driver.longest_work
+    words = "; ".join(
+        f"{what} {1000 * gap:.0f} ({1000 * work:.0f})" for what, (gap, work) in found.items()
+    )
+    driver.say(f"longest time between two turns (and work of the thread) [ms]: {words}")
+    words = ", ".join(f"{what} {1000 * gap:.0f} ms" for what, gap in driver.gaps.items())
+    driver.say(f"in the stages of a job: {words}")
+    for what, (_, work) in found.items():
+        driver.check(f"no freeze: {what}", work < LONGEST_WORK, f"{1000 * work:.0f} ms")
+    yield from driver.shot("alive")
+    yield from _rounds(driver)
+
+
+def _shrink(driver):
+    found = subprocess.run(
+        ["xdotool", "search", "--onlyvisible", "--class", "Blender"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    window = found.stdout.split()[-1]
+    subprocess.run(["xdotool", "windowsize", window, *map(str, SIZE)], check=True)
+    yield 2.0
+
+
+def _idle(driver):
+    return lambda: driver.session.job() is None
+
+
+def _simulate(driver):
+    with _override(driver):
+        bpy.ops.poise.simulate("INVOKE_DEFAULT")
+    yield _idle(driver)
+    yield 0.5
+
+
+def _bake(driver):
+    with _override(driver):
+        bpy.ops.poise.bake("INVOKE_DEFAULT")
+    yield _idle(driver)
+    yield 0.5
+
+
+def _optimize(driver):
+    settings = bpy.context.scene.poise.tuning
+    settings.target, settings.population, settings.workers = 1.99, 6, 1
+    settings.generations = 3
+    with _override(driver):
+        bpy.ops.poise.optimize("INVOKE_DEFAULT")
+    yield _idle(driver)
+    yield 0.5
+
+
+def _override(driver):
+    return bpy.context.temp_override(window=driver.window, area=driver.area, region=driver.view)
+
+
+def _rounds(driver):
+    """Simulate and discard; what is left of it in memory."""
+    sizes = []
+    for _ in range(ROUNDS):
+        yield from _simulate(driver)
+        with _override(driver):
+            bpy.ops.poise.discard()
+        yield 0.2
+        gc.collect()
+        sizes.append(_memory())
+    words = " ".join(f"{size:.0f}" for size in sizes)
+    driver.say(f"memory after each round [MB]: {words}")
+    early, late = sizes[MEAN_OF : 2 * MEAN_OF], sizes[-MEAN_OF:]
+    growth = (sum(late) - sum(early)) / MEAN_OF
+    driver.check("memory does not grow", growth < GROWTH, f"{growth:.1f} MB; {words}")
+
+
+def _memory():
+    """Resident memory of this process [MB]."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        line = next(line for line in file if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
