@@ -308,7 +308,7 @@ class POISE_GGT_push(bpy.types.GizmoGroup):
     """The arrow, and a ring round the vertical to turn it."""
 
     bl_idname = "POISE_GGT_push"
-    bl_label = "Push"
+    bl_label = "Push Arrow"
     bl_space_type = "VIEW_3D"
     bl_region_type = "WINDOW"
     bl_options = {"3D", "PERSISTENT", "SHOW_MODAL_ALL"}
