@@ -111,20 +111,20 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             (
                 "NATURAL",
                 "Natural",
-                "Arms and head follow through a little: hands swing up to a hand's breadth past "
-                "fast moves",
+                "Arms and head follow through a little: the arms swing past slow moves by a few "
+                "centimetres, past fast ones by up to 17 cm",
             ),
             (
                 "RELAXED",
                 "Relaxed",
-                "Loose arms and neck trail behind and swing through: hands lag by up to 30 cm in "
-                "fast moves",
+                "Loose arms and neck trail behind and swing through: the arms are off by up to "
+                "32 cm in fast moves",
             ),
             (
                 "HEAVY",
                 "Heavy",
-                "Arms and head sink under their own weight, and the back gives way: hands hang up "
-                "to 20 cm lower or behind",
+                "Arms and head sink under their own weight, and the back gives way: the arms hang "
+                "up to 30 cm lower or behind",
             ),
         ),
     )

@@ -51,6 +51,7 @@ def _bake(driver):
     yield from driver.click(SOURCE)
     action = driver.armature.animation_data.action
     driver.check("the source is shown again", action.name == "hips_twist", action.name)
+    yield 0.5
     yield from driver.shot("quick_4_baked")
 
 
