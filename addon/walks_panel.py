@@ -5,6 +5,7 @@ import bpy
 
 from . import session
 from .panels import _Panel, _sentence
+from .translations import tr
 from .walks import POISE_OT_find_cycle
 
 
@@ -30,7 +31,7 @@ class POISE_PT_walk(_Panel, bpy.types.Panel):
         layout.operator(POISE_OT_find_cycle.bl_idname, text="Find Cycle", icon="FILE_REFRESH")
         if settings.found:
             _sentence(layout, context, f"{settings.found}.", "INFO")
-        row = layout.row(heading="Cycle")
+        row = layout.row(heading=tr("Cycle"))
         row.prop(settings, "use_cycle", text="Own Frames")
         column = layout.column(align=True)
         column.active = layout.active and settings.use_cycle

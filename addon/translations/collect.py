@@ -252,7 +252,9 @@ def _tables():
             *(kind.capitalize() for kind in morphology.KINDS),
             *chain(*((body.name, body.description) for body in morphology.known().values())),
         ],
-        "addon/rig.py": [rig.label(slot) for slot in rig.SLOTS],
+        "addon/rig.py": [
+            text for slot in rig.SLOTS for text in (rig.label(slot), rig.label(slot).capitalize())
+        ],
         "controller/robustness.py": robustness.STEPS,
         "controller/regions.py": [name.title() for name in regions.REGIONS],
         "controller/cleaning.py": [name.capitalize() for name in CLEANING],
