@@ -41,18 +41,18 @@ _CREATION_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
 
 
 class Remote:
-    """A function of `controller` that any executor can run.
+    """A function of this package that any executor can run.
 
-    It pickles as `poise.controller.<module>.<function>`, so that a process which knows the package
-    by that name finds it, whatever name it has here. Called here, it calls the function.
+    It pickles as `poise.<module>.<function>`, so that a process which knows the package by that
+    name finds it, whatever name it has here. Called here, it calls the function.
     """
 
     def __init__(self, function):
-        package, module = __package__ + ".", function.__module__
-        if not module.startswith(package):
-            raise ValueError(f"{module}.{function.__qualname__} is not in {__package__}")
+        package, module = __package__.rpartition(".")[0], function.__module__
+        if not module.startswith(f"{package}."):
+            raise ValueError(f"{module}.{function.__qualname__} is not in {package}")
         self._function = function
-        self._address = f"poise.controller.{module.removeprefix(package)}:{function.__qualname__}"
+        self._address = f"poise{module.removeprefix(package)}:{function.__qualname__}"
         self.__name__ = function.__name__  # Dask sorts its statistics by it
 
     def __call__(self, *args, **kwargs):
