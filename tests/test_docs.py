@@ -129,6 +129,18 @@ def test_the_example_of_the_library_runs(capsys):
     assert "kg, stood: True" in capsys.readouterr().out
 
 
+def test_controls_are_called_what_they_are():
+    blenders = {"edit", "preferences", "add-ons", "animation", "show overlays", "deutsch"}
+    files = [path for name in ("addon", "controller") for path in (ROOT / name).rglob("*.py")]
+    files += (ROOT / "presets").rglob("*.json")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    said = {text.lower() for text in re.findall(r'"([^"\n]+)"', code)}
+    for words in re.findall(r"\*([A-Z][^*\n]{1,40})\*", text_of(DOCS / "animator.md")):
+        for name in re.split(r" ▸ | \| ", words.lower()):
+            known = name in blenders or any(text.startswith(name) for text in said)
+            assert known, f"'{words}' is not what Poise says"
+
+
 # --- What needs Blender --------------------------------------------------------------------------
 
 
