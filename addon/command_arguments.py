@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..controller import BALANCE_MODES
 from ..controller.cleaning import CLEANING
+from ..controller.styles import STYLES
 from . import morphology, presets
 from .shot import ShotOptions
 
@@ -47,6 +48,12 @@ def shot_arguments():
         help="how balance is kept (that of the gains, else foot_forces)",
     )
     add("--rate", type=positive, default=300.0, metavar="HZ", help="of the control [Hz] (300)")
+    add(
+        "--style",
+        choices=STYLES,
+        default=ShotOptions.style,
+        help="how firmly the upper body holds on to the animation (close)",
+    )
     add("--mass", type=positive, metavar="KG", help="of the body [kg] (from its height)")
     add(
         "--clean",
@@ -72,6 +79,7 @@ def shot_options(options, gains, **more):
         gains=gains,
         balance=options.balance,
         rate=options.rate,
+        style=options.style,
         mass=options.mass,
         cleaning=options.clean,
         morphology=morphology.chosen(options),

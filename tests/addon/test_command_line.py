@@ -260,6 +260,17 @@ def test_simulate_tells_and_writes_a_report_alone(shot, capsys):
     assert report["why"] in capsys.readouterr().err
 
 
+def test_a_style_makes_the_arms_looser(shot):
+    off = {}
+    for style in ("close", "relaxed"):
+        path = shot.parent / f"{style}.json"
+        assert poise("simulate", shot, FRAMES, "--style", style, "--report", path) == 0
+        report = json.loads(path.read_text())
+        assert report["style"] == style
+        off[style] = report["tracking_error_local"]
+    assert off["relaxed"] > 1.05 * off["close"]
+
+
 def test_inspect_tells_and_writes_nothing(shot, capsys):
     before = listing(shot.parent)
     assert poise("inspect", shot) == 0
@@ -298,6 +309,7 @@ def test_the_animated_one_of_several_armatures_is_taken(tmp_path, import_clip):
         (("bake", "--mass", "-70"), "'-70' is not a number above 0"),
         (("bake", "--mass", "nan"), "'nan' is not a number above 0"),
         (("bake", "--rate", "fast"), "'fast' is not a number above 0"),
+        (("bake", "--style", "angry"), "invalid choice"),
         (("bake", "--fps", "0"), "'0' is not a number above 0"),
         (("bake", "--noise", "-1"), "'-1' is not a number of at least 0"),
         (("bake", "--seed", "x"), "invalid int value"),
