@@ -24,6 +24,11 @@ def folder():
     if not chosen:
         return user_folder("tuning", "DATAFILES", "checkpoints", CheckpointError)
     path = Path(bpy.path.abspath(chosen)) / OWN
+    if not path.is_absolute():
+        raise CheckpointError(
+            f"The cache folder '{chosen}' is no full path: choose another one in the preferences "
+            "of Poise, or none."
+        )
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

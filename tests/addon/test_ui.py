@@ -10,7 +10,7 @@ import bpy
 import pytest
 
 import poise
-from poise.addon import menus, operators
+from poise.addon import menus, operators, session
 
 ADDON = Path(poise.__file__).parent / "addon"
 #: Buttons of one name that mean one thing: end what is at work, with what there is or without.
@@ -72,7 +72,8 @@ def test_what_a_search_finds_is_not_taken_for_an_operator_of_blender():
             assert " " in kind.name, f"{name}: a word alone tells nothing out of its panel"
 
 
-def test_a_grey_button_says_why():
+def reasons():
+    """{name of an operator that is grey: why, as its tooltip says}."""
     told = {}
     for name, _ in own_operators():
         operator = getattr(bpy.ops.poise, name)
@@ -80,11 +81,40 @@ def test_a_grey_button_says_why():
             with pytest.raises(RuntimeError) as caught:
                 operator()
             told[name] = str(caught.value).partition(".poll()")[2].strip()
+            assert "context is incorrect" not in told[name], name
+            assert " " in told[name] and not told[name].endswith("."), (name, told[name])
+    return told
+
+
+def test_a_grey_button_says_why_in_an_empty_scene():
+    told = reasons()
     assert len(told) > 20
-    for name, reason in told.items():
-        assert "context is incorrect" not in reason, name
-        assert " " in reason and not reason.endswith("."), (name, reason)
     assert told["simulate"] == "The scene has no armature: add or import an animated character"
+    assert told["remove_push"] == "There is no push: add one first"
+
+
+def test_a_grey_button_says_why_without_an_animation():
+    bpy.ops.object.armature_add()
+    told = reasons()
+    assert told["simulate"] == "'Armature' has no animation: give it an action"
+    assert told["show"] == "'Armature' has no bake: press Bake first"
+    assert told["bake"] == "There is no simulation of 'Armature': press Simulate first"
+    bpy.ops.object.mode_set(mode="EDIT")
+    assert reasons()["simulate"] == "'Armature' is in Edit Mode: leave it first"
+
+
+def test_a_grey_button_says_why_while_poise_is_at_work():
+    bpy.ops.object.armature_add()
+    job = SimpleNamespace(
+        doing="dreaming", tunes=False, rectifies=False, cancel=lambda: session.end(job)
+    )
+    session.start(job)
+    told = reasons()
+    session.end(job)
+    at_work = "Poise is dreaming: wait, or press Esc to stop it"
+    assert len([name for name, reason in told.items() if reason == at_work]) > 20
+    assert told["simulate"] == told["example_scene"] == told["gains_choose"] == at_work
+    assert "cancel" not in told
 
 
 def test_buttons_of_one_name_do_one_thing():
