@@ -88,10 +88,9 @@ def test_what_is_old_is_forgotten_in_its_own_folder_only(cache, tmp_path):
 
 def test_a_cache_that_cannot_be_made_is_told(enabled, tmp_path):
     (tmp_path / "file").write_text("")
-    for relative in ("somewhere", "//beside"):  # this file is not saved
-        enabled.cache = relative
-        with pytest.raises(CheckpointError, match="is no full path: choose another one"):
-            checkpoints.folder()
+    enabled.cache = "somewhere"
+    with pytest.raises(CheckpointError, match="'somewhere' is no full path: choose another one"):
+        checkpoints.folder()
     enabled.cache = str(tmp_path / "file")
     with pytest.raises(CheckpointError, match=r"cannot be made .* choose another one"):
         checkpoints.folder()
