@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Build the extension: one zip for each platform, with all that Poise imports on it.
 
-    python packaging/extension.py [--platform linux-x64 …] [--blender COMMAND] [--output FOLDER]
+    python packaging/extension.py [--platform linux-x64 …] [--wheel FILE …] [--blender COMMAND]
+                                  [--output FOLDER]
 
 Downloads the wheels of wheels.lock once, into build/wheels, trims them, and lets Blender's own
 builder make and validate the zips: that of a Blender, or else that of this Python's bpy module.
-Prints a table of sizes. Exit status: 0 if all is well and no zip is larger than 12 MB, else 1.
+Further wheels, such as one of PyBullet that was built for another Python, are trimmed and packed
+likewise. Prints a table of sizes. Exit status: 0 if all is well and no zip is larger than 12 MB,
+else 1.
 """
 
 import argparse
@@ -29,11 +32,13 @@ def main(arguments=None):
     """Build as told on the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Build the extension's zips.")
     parser.add_argument("--platform", nargs="+", choices=PLATFORMS, default=list(PLATFORMS))
+    parser.add_argument("--wheel", nargs="+", type=Path, default=[], help="further wheels")
     parser.add_argument("--blender", type=shlex.split, help="command that runs Blender")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "extension")
     options = parser.parse_args(arguments)
     try:
-        zips = build(options.platform, options.output, _builder(options.blender))
+        builder = _builder(options.blender)
+        zips = build(options.platform, options.output, builder, options.wheel)
     except (WheelError, subprocess.CalledProcessError) as error:
         print(f"packaging: {error}", file=sys.stderr)
         return 1
@@ -44,17 +49,21 @@ def main(arguments=None):
     return 1 if large else 0
 
 
-def build(platforms, output, builder):
-    """Make the zips in a folder, which is emptied first; returns {platform: path}."""
+def build(platforms, output, builder, more=()):
+    """Make the zips in a folder, which is emptied first; returns {platform: path}.
+
+    builder: the command of Blender's tool for extensions. more: further wheels.
+    """
     shutil.rmtree(output, ignore_errors=True)
     source = output / "source"
     (source / "wheels").mkdir(parents=True)
     downloads = ROOT / "build" / "wheels"
     downloads.mkdir(parents=True, exist_ok=True)
-    for name in locked():
-        for platform in platforms:
-            if Name.of(name).serves(platform):
-                trim(download(name, downloads), platform, source / "wheels")
+    for platform in platforms:
+        names = [name for name in locked() if Name.of(name).serves(platform)]
+        own = [wheel for wheel in more if Name.of(wheel).serves(platform)]
+        for wheel in [download(name, downloads) for name in names] + own:
+            trim(wheel, platform, source / "wheels")
     _stage(source, platforms)
     command = ["build", "--split-platforms", "--source-dir", source, "--output-dir", output]
     _run([*builder, *command])

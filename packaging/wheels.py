@@ -24,7 +24,7 @@ LOCK = Path(__file__).with_name("wheels.lock")
 
 #: What wheels are tagged with, by platform as Blender calls it.
 PLATFORMS = {
-    "linux-x64": r"manylinux\w*_x86_64(\.manylinux\w*_x86_64)*",
+    "linux-x64": r"(many)?linux\w*_x86_64(\.manylinux\w*_x86_64)*",
     "windows-x64": r"win_amd64",
     "macos-arm64": r"macosx_\w+_(arm64|universal2)",
     "macos-x64": r"macosx_\w+_(x86_64|universal2)",

@@ -62,6 +62,8 @@ def checks(blender, profile, output, environment, log):
     search = ["optimize", shot, "--generations", "2", "--population", "4", "--workers", "1"]
     poise("optimize", *search, "--output", gains)
     check("the gains are there", gains.is_file(), gains)
+    poise("batch", "batch", shot, "--output", folder / "batch")
+    check("the batch is there", list((folder / "batch").glob("*.blend")), folder)
     text = poise("a missing file", "bake", folder / "none", "--output", baked, expected=1)
     check("it is told in a sentence", "none" in text and "Traceback" not in text, text)
     check("the source is as it was", shot.read_bytes() == source, shot)
