@@ -84,7 +84,7 @@ def _draw_findings(layout, found):
         button.index = i
     rest = len(found.findings) - _MOST
     if rest > 0:
-        column.label(text=tr(f"and {rest} more"), icon="BLANK1")
+        column.label(text=tr(f"and {rest} more"), icon="BLANK1", translate=False)
 
 
 def _draw_plot(layout, context, found):

@@ -101,10 +101,10 @@ class POISE_PT_contact(_Panel, bpy.types.Panel):
         column.prop(settings, "whole_body")
         column.prop(settings, "self_collision")
         column.prop(settings, "throw")
-        row = column.row(align=True)
-        row.active = settings.throw
-        row.prop(settings, "throw_mass")
-        row.prop(settings, "throw_seed")
+        spheres = column.column(align=True)
+        spheres.active = settings.throw
+        spheres.prop(settings, "throw_mass")
+        spheres.prop(settings, "throw_seed")
 
 
 CLASSES = (POISE_UL_objects, POISE_PT_objects, POISE_PT_contact)

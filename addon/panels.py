@@ -241,7 +241,7 @@ def _draw_job(layout, job):
     else:
         row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
     row = layout.row()
-    row.label(text=tr(job.note))
+    row.label(text=tr(job.note), translate=False)
     sub = row.row()
     sub.alignment = "RIGHT"
     sub.label(text="keeps" if keeps else "stops", icon="EVENT_ESC")
@@ -405,7 +405,7 @@ def _fact(layout, label, text, translate=True):
     split = row.split(factor=0.4)
     left = split.row()
     left.alignment = "RIGHT"
-    left.label(text=tr(label))
+    left.label(text=tr(label), translate=False)
     split.label(text=tr(text) if translate else text, translate=False)
 
 
@@ -415,12 +415,12 @@ def _table_row(layout, label, *values, head=False, factor=0.36):
     row.scale_y = 0.8
     row.active = not head
     split = row.split(factor=factor)
-    split.label(text=tr(label))
+    split.label(text=tr(label), translate=False)
     cells = split.grid_flow(columns=len(values), even_columns=True)
     for value in values:
         cell = cells.row()
         cell.alignment = "RIGHT"
-        cell.label(text=tr(value))
+        cell.label(text=tr(value), translate=False)
 
 
 def _figure(form, value):
