@@ -40,7 +40,7 @@ def check():
         if version is not None and _numbers(version) < _numbers(oldest):
             raise RequirementError(
                 f"Poise needs {packages[0]} {oldest} or newer, but finds {version} first, in "
-                f"{place}: remove or update it there, then enable Poise again."
+                f"{place}: remove or update it there, then start Blender again."
             )
     try:
         importlib.import_module("pybullet")

@@ -7,11 +7,8 @@ import time
 import bpy
 
 EXAMPLE, SIMULATE = "bpy.ops.poise.example_scene()", "bpy.ops.poise.simulate()"
-BAKE, OPTIMIZE, ADD = (
-    "bpy.ops.poise.bake()",
-    "bpy.ops.poise.optimize()",
-    "bpy.ops.poise.add_push()",
-)
+BAKE, OPTIMIZE = "bpy.ops.poise.bake()", "bpy.ops.poise.optimize()"
+ADD, GENERATE = "bpy.ops.poise.add_push()", "bpy.ops.poise.generate_pushes("
 
 #: So many steps per second [Hz] that there is time to stop it.
 SLOW = 3000
@@ -168,6 +165,6 @@ def _push(driver):
     driver.check("nothing changes before the push", early < 1e-6, early)
     driver.check("it moves the body", moved.max() > MOVED, moved.max())
     bpy.context.scene.frame_set(PUSH_FRAME + 8)
-    yield from driver.find(ADD, across=0.86)
+    yield from driver.find(GENERATE)
     yield 0.5
     yield from driver.shot("journey_8_pushed")
