@@ -134,7 +134,7 @@ def test_files_of_other_editors_are_read(tmp_path):
     ],
 )
 def test_sentences_are_recognised(german, english, expected):
-    expected = expected or "Geprüft mit Bereinigung: Glätten, Erden. Noch einmal prüfen."
+    expected = expected or "Geprüft mit Bereinigung: Glätten, Boden. Noch einmal prüfen."
     assert german.say(english) == expected
 
 
