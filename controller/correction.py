@@ -35,6 +35,8 @@ UNITS = {
     "com_z": 0.03,
 }
 SIZE = len(UNITS)
+#: The same as an array (18,).
+UNIT = np.array(list(UNITS.values()))
 JOINTS = [name for name in UNITS if not name.startswith("com_")]
 #: How fast [1/s] a body that has drifted off goes back.
 DRIFT_GAIN = 0.5

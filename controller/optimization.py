@@ -12,30 +12,21 @@ results are taken in the order of the candidates, so that neither the number of 
 speed has any influence on what is found.
 """
 
-import contextlib
 import dataclasses
 import importlib
 import json
 import math
-import time
 import warnings
-from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 
-from . import world
-from .exceptions import CheckpointError, ExecutorError, GainsError, demand
+from .exceptions import GainsError, demand
 from .gains import LIMIT, WEIGHTS, Gains
-from .trial import describe, digest, evaluate, raise_error
-from .workers import Remote
+from .polling import Checkpoint, Polled, engine
+from .trial import describe, digest, evaluate
 
 PARAMETRISATIONS = ("factors", "ranges")
-
-#: Submit trials for about this long in one turn [s]: a window waits for it.
-_TURN = 0.01
 
 # What a random number is for.
 _MUTATIONS, _TRIALS, _CONFIRMATIONS, _FINAL = range(4)
@@ -234,23 +225,30 @@ def load_cma():
         return importlib.import_module("cma")
 
 
+def strategy(start, spread, random, options):
+    """A cma.CMAEvolutionStrategy that prints nothing.
+
+    start: (n,). spread: standard deviation to start with. random: generator of all that it draws.
+    options: of its own.
+    """
+    options = options | {
+        "randn": lambda *shape: random.standard_normal(shape),
+        "seed": math.nan,  # else it seeds NumPy's global state, which is not ours
+        "verbose": -9,
+    }
+    return load_cma().CMAEvolutionStrategy(start, spread, options)
+
+
 class _Evolution:
     """One CMA-ES."""
 
     def __init__(self, space, settings, number):
         random = _random(settings.seed, _MUTATIONS, number)
-        options = {
-            "popsize": settings.population,
-            "CMA_mu": settings.population // 2,
-            "randn": lambda *shape: random.standard_normal(shape),
-            "seed": math.nan,  # else it seeds NumPy's global state, which is not ours
-            "verbose": -9,
-        }
+        options = {"popsize": settings.population, "CMA_mu": settings.population // 2}
         if space.bounds is not None:
             options["bounds"] = space.bounds
         self._space = space
-        kind = load_cma().CMAEvolutionStrategy
-        self._strategy = kind(np.zeros(space.size), settings.spread, options)
+        self._strategy = strategy(np.zeros(space.size), settings.spread, random, options)
         self._asked = []
 
     def ask(self):
@@ -278,7 +276,7 @@ class _Evolution:
         return bool(set(self._strategy.stop()) & {"tolx", "tolfacupx", "conditioncov"})
 
 
-class Search:
+class Search(Polled):
     """A search that goes on, one `poll` after the other.
 
     generations: of those that have ended. best: Candidate with the highest reward so far, None
@@ -296,24 +294,22 @@ class Search:
                 f"The gains to start from are for the balance mode '{start.balance}', not "
                 f"'{problem.settings.balance}': choose that mode, or other gains."
             )
+        super().__init__(executor, settings.budget)
         self.problem, self.start, self.settings = problem, start, settings
-        self._executor = executor
-        self._evaluate = Remote(evaluate)
         self._payload = problem.to_bytes()
         self.generations = []
         self.best = None
-        self.success_at = self.confirmed_at = self.ended = None
+        self.success_at = self.confirmed_at = None
         self.warning = ""
         self.doing = ""
         self._chosen, self._kind, self._unseen, self._worst = start, "start", [], {}
-        self._futures, self._taken = [], []
+        self._taken = []
         self._features = None
-        self._wall, self._last_wall = 0.0, 0.0
-        self._clock = None
+        self._last_wall = 0.0
         self._seconds = self._cpu = 0.0
-        self._plan = self._steps()
-        self._batch = next(self._plan)
-        self._checkpoint = None if checkpoint is None else Path(checkpoint)
+        facts = "the clip, the gains to start from or the settings"
+        self._checkpoint = Checkpoint(checkpoint, "search", facts)
+        self._begin()
         self._resume()
 
     # --- Going on -------------------------------------------------------------------------------
@@ -321,60 +317,17 @@ class Search:
     def poll(self):
         """Take the trials that are finished and hand out more; never waits for one. Returns
         whether the search is over. Raises PoiseError if it cannot go on."""
-        if self.ended:
-            return True
-        self._tick()
-        if self._left() <= 0:
-            self._finish("budget")
-            return True
-        until = time.monotonic() + _TURN
-        if self._features is None:
-            self._features = self._executor.submit(Remote(describe), self._payload)
-        while len(self._futures) < len(self._batch) and time.monotonic() < until:
-            gains, seed = self._batch[len(self._futures)]
-            self._futures.append(
-                self._executor.submit(self._evaluate, self._payload, gains.as_dict(), seed)
-            )
-        handed_out = len(self._futures) == len(self._batch) and self._features.done()
-        if handed_out and all(future.done() for future in self._futures):
-            self._take([_result(future) for future in self._futures])
-            self._save()
-        return self.ended is not None
+        if self._features is None and not self.ended:
+            self._features = self._submit(describe, self._payload)
+        return super().poll()
 
     def run(self):
         """Go on to the end, and yield each Generation as it ends."""
-        shown = 0
-        while not self.poll():
-            yield from self.generations[shown:]
-            shown = len(self.generations)
-            if len(self._futures) == len(self._batch):
-                left = self._left()
-                wait(
-                    [f for f in (self._features, *self._futures) if not f.done()],
-                    timeout=None if math.isinf(left) else max(0.0, left),
-                    return_when=FIRST_COMPLETED,
-                )
-        yield from self.generations[shown:]
-
-    def stop(self):
-        """End now, with the best so far. Another Search can resume from the checkpoint."""
-        self._finish("stopped")
+        return self._run(self.generations)
 
     def forget(self):
         """Remove the checkpoint: what was found is in safety, or not wanted."""
-        if self._checkpoint is not None:
-            with contextlib.suppress(OSError):  # it is in nobody's way
-                self._checkpoint.unlink(missing_ok=True)
-
-    @property
-    def progress(self):
-        """Trials that are finished of those that are under way, and how many these are."""
-        return sum(future.done() for future in self._futures), len(self._batch)
-
-    @property
-    def wall(self):
-        """Time since the start [s], before a resumption included."""
-        return self._wall
+        self._checkpoint.forget()
 
     def time_left(self):
         """Of the budget [s]; None without one."""
@@ -394,7 +347,7 @@ class Search:
             fell_measure=self._worst.get("fell_measure"),
             seconds=self._seconds,
             cpu=self._cpu,
-            wall=self._wall,
+            wall=self.wall,
             settings=self.settings,
             history=self.generations,
         )
@@ -406,22 +359,6 @@ class Search:
         # They are no longer the preset that they were made from.
         gains = dataclasses.replace(self._chosen, tuned=tuned, name="", description="")
         return dataclasses.replace(outcome, gains=gains)
-
-    def _left(self):
-        return math.inf if self.settings.budget is None else self.settings.budget - self._wall
-
-    def _tick(self):
-        now = time.monotonic()
-        self._wall += 0.0 if self._clock is None else now - self._clock
-        self._clock = now
-
-    def _finish(self, why):
-        self.ended = self.ended or why
-        self._cancel_trials()
-
-    def _cancel_trials(self):
-        for future in [*self._futures, *filter(None, [self._features])]:
-            future.cancel()
 
     # --- What is searched -----------------------------------------------------------------------
 
@@ -524,25 +461,32 @@ class Search:
                 spread,
                 sum(trial["seconds"] for trial in trials),
                 sum(trial["cpu"] for trial in trials),
-                self._wall - self._last_wall,
+                self.wall - self._last_wall,
                 [result["reward"] for result in confirmed] or None,
                 [result["reward"] for result in confirmed_best] or None,
             )
         )
-        self._last_wall = self._wall
+        self._last_wall = self.wall
 
-    def _take(self, results):
-        """Go on with the results of the batch."""
-        for result in results:
-            raise_error(result)
+    # --- Tasks
+
+    def _task(self, item):
+        gains, seed = item
+        return evaluate, self._payload, gains.as_dict(), seed
+
+    def _beside(self):
+        return [] if self._features is None else [self._features]
+
+    def _note(self, results):
         self._seconds += sum(result["seconds"] for result in results)
         self._cpu += sum(result["cpu"] for result in results)
-        self._taken.append({"wall": self._wall, "results": results})
-        self._futures = []
-        try:
-            self._batch = self._plan.send(results)
-        except StopIteration as end:
-            self._finish(end.value)
+        self._taken.append({"wall": self.wall, "results": results})
+
+    def _came_in(self, results):
+        super()._came_in(results)
+        # With the same random numbers, what has come back so far leads to the same state.
+        if not self.ended:
+            self.warning = self._checkpoint.write(self.key, {"batches": self._taken})
 
     # --- Checkpoint -----------------------------------------------------------------------------
 
@@ -551,48 +495,15 @@ class Search:
         """A short name of the problem, the start and the settings that decide what is found."""
         settings = asdict(self.settings)
         del settings["generations"], settings["budget"]
-        facts = [settings, self.start.as_dict(), digest(self._payload), _engine()]
+        facts = [settings, self.start.as_dict(), digest(self._payload), engine()]
         return digest(json.dumps(facts, sort_keys=True).encode())
 
-    def _save(self):
-        """Write what has come back so far: with the same random numbers it leads to the same
-        state. A full disk ends nothing."""
-        if self._checkpoint is None or self.ended:
-            return
-        path = self._checkpoint
-        temporary = path.with_name(path.name + ".new")
-        try:
-            temporary.write_text(
-                json.dumps({"search": self.key, "batches": self._taken}), encoding="utf-8"
-            )
-            temporary.replace(path)
-            self.warning = ""
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            self.warning = (
-                f"The checkpoint '{path}' cannot be written ({error.strerror}): the search goes "
-                "on, but could not be resumed from here."
-            )
-
     def _resume(self):
-        path = self._checkpoint
-        if path is None or not path.exists():
-            return
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            search, batches = data["search"], data["batches"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"The checkpoint '{path}' cannot be read ({error}): delete it to start anew."
-            ) from error
-        if search != self.key:
-            raise CheckpointError(
-                f"The checkpoint '{path}' belongs to another search: the clip, the gains to start "
-                "from or the settings differ; delete it to start anew."
-            )
+        batches = []
+        self._checkpoint.restore(self.key, lambda data: batches.extend(data["batches"]))
         for batch in batches:
             if self.ended is None:
-                self._wall = batch["wall"]
+                self.wall = batch["wall"]
                 self._take(batch["results"])
 
 
@@ -611,7 +522,7 @@ def _provenance(problem, outcome):
         "balance": problem.settings.balance,
         "maxima": dict(problem.settings.maxima),
         "disturbance": dict(problem.disturbance),
-        "engine": _engine(),
+        "engine": engine(),
         "optimiser": {
             "seed": settings.seed,
             "population": settings.population,
@@ -631,15 +542,3 @@ def _provenance(problem, outcome):
             "unseen_min": min(unseen) if unseen else None,
         },
     }
-
-
-def _engine():
-    """What computes: results are the same bit for bit only where these are."""
-    return {"numpy": np.__version__, "cma": version("cma"), "pybullet": world.version()}
-
-
-def _result(future):
-    try:
-        return future.result()
-    except CancelledError as error:
-        raise ExecutorError("The workers were shut down while the search ran.") from error

@@ -13,24 +13,18 @@ for node in search.run():
     print(node)
 """
 
-import contextlib
 import json
 import math
-import time
-from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 
-from . import world
-from .correction import SIZE, UNITS, Correction
-from .exceptions import CheckpointError, ExecutorError, demand
-from .optimization import load_cma
+from .correction import SIZE, UNIT, UNITS, Correction
+from .exceptions import demand
+from .optimization import strategy
+from .polling import Checkpoint, Polled, engine
 from .rollout import DECAY, FALL, costs, perform, simplex
-from .trial import digest, raise_error
-from .workers import Remote
+from .trial import digest
 
 METHODS = ("cma", "simplex", "sampling")
 NODE = 0.1  # [s] from one node to the next, about
@@ -39,7 +33,6 @@ _BOUND = 4.0  # of the offsets, in units
 #: costs less than this, since what the search adds to a motion that stands is also noise.
 _SPREAD, _WIDE, _WELL = 0.15, 0.3, 2.0
 _CHUNK = 4  # candidates in a task
-_TURN = 0.008  # [s] that one poll may hand out tasks
 _MOST_TRIES = 6
 _HARDEST = 2  # tries after which generations and horizon no longer grow
 _BACK = 3  # nodes that it goes back at the first try, one more at each other
@@ -49,7 +42,6 @@ _ADVICE = {
     "stuck": "; see what the clip check says of these frames, or take a finer preset",
 }
 _RECENT = 10  # nodes from which the time left is told
-_UNITS = np.array(list(UNITS.values()))
 
 
 @dataclass(frozen=True)
@@ -139,7 +131,7 @@ class RectifyOutcome:
         }
 
 
-class Rectification:
+class Rectification(Polled):
     """A rectification that goes on, one `poll` after the other.
 
     recording: of what is committed so far. nodes: Node of each. ended: why it is over, None while
@@ -154,6 +146,7 @@ class Rectification:
 
         Raises CheckpointError if the file belongs to another search, MotionError, SettingsError.
         """
+        super().__init__(executor, settings.budget)
         self.problem, self.gains, self.settings = problem, gains, settings
         self._preset = PRESETS[settings.preset]
         self._payload = problem.to_bytes()
@@ -170,84 +163,33 @@ class Rectification:
         self._last = len(simulation) - 1
         self._count = -(-self._last // spacing)  # of nodes after the first
         self.nodes = []
-        self.ended, self.warning = None, ""
+        self.warning = ""
         self.backtracks = self.evaluations = 0
-        self._cpu = self._wall = 0.0
-        self._clock = None
+        self._cpu = 0.0
         self._committed = self._start
         self._farthest = self._start
         self._warm = {}  # node: the window (free, 18) to begin with behind it
         self._tries = {}  # node: how often the search has gone back over it
         self._paces = []  # [s] that each of this session's nodes took
-        self._committed_at = None
-        self._executor, self._futures = executor, []
-        self._batch, self._plan = [], None
-        self._checkpoint = None if checkpoint is None else Path(checkpoint)
-        self._resume()
-        self._plan = self._steps()
-        self._batch = next(self._plan)
+        facts = "the clip, the gains, the settings or the version"
+        self._checkpoint = Checkpoint(checkpoint, "rectification", facts)
+        self._checkpoint.restore(self.key, self._restore)
+        self._begin()
 
     # --- Going on -------------------------------------------------------------------------------
 
-    def poll(self):
-        """Take the simulations that are finished and hand out more; never waits for one. Returns
-        whether the search is over. Raises PoiseError if it cannot go on."""
-        if self.ended:
-            return True
-        self._tick()
-        if self._left() <= 0:
-            self._finish("budget")
-            return True
-        until = time.monotonic() + _TURN
-        while len(self._futures) < len(self._batch) and time.monotonic() < until:
-            function, arguments = self._batch[len(self._futures)]
-            self._futures.append(
-                self._executor.submit(
-                    Remote(function), self._payload, self._gains, self._spacing, *arguments
-                )
-            )
-        handed_out = len(self._futures) == len(self._batch)
-        if handed_out and all(future.done() for future in self._futures):
-            self._take([_result(future) for future in self._futures])
-        return self.ended is not None
-
     def run(self):
         """Go on to the end, and yield each Node as it is committed."""
-        shown = len(self.nodes)
-        while True:
-            over = self.poll()
-            shown = min(shown, len(self.nodes))  # it may have gone back
-            yield from self.nodes[shown:]
-            shown = len(self.nodes)
-            if over:
-                return
-            if len(self._futures) == len(self._batch):
-                left = self._left()
-                wait(
-                    [future for future in self._futures if not future.done()],
-                    timeout=None if math.isinf(left) else max(0.0, left),
-                    return_when=FIRST_COMPLETED,
-                )
-
-    def stop(self):
-        """End now, with what is committed."""
-        self._finish("stopped")
+        return self._run(self.nodes, len(self.nodes))
 
     def forget(self):
         """Remove the checkpoint: what was found is in safety, or not wanted."""
-        if self._checkpoint is not None:
-            with contextlib.suppress(OSError):  # it is in nobody's way
-                self._checkpoint.unlink(missing_ok=True)
+        self._checkpoint.forget()
 
     @property
     def progress(self):
         """Samples of the motion that are committed, and how many there are."""
         return len(self.recording), self._last + 1
-
-    @property
-    def wall(self):
-        """Time since the start [s], before a resumption included."""
-        return self._wall
 
     def time_left(self):
         """Time to the end [s] at the pace of late, or to the end of the budget; None before there
@@ -274,7 +216,7 @@ class Rectification:
             reached=max(0.0, reached),
             why=self._why(ended),
             cpu=self._cpu,
-            wall=self._wall,
+            wall=self.wall,
             evaluations=self.evaluations,
             backtracks=self.backtracks,
             settings=self.settings,
@@ -309,30 +251,12 @@ class Rectification:
             f"{recording.fell_at:.2f} s."
         )
 
-    def _left(self):
-        budget = self.settings.budget
-        return math.inf if budget is None else budget - self._wall
+    def _task(self, item):
+        function, arguments = item
+        return function, self._payload, self._gains, self._spacing, *arguments
 
-    def _tick(self):
-        now = time.monotonic()
-        self._wall += 0.0 if self._clock is None else now - self._clock
-        self._clock = now
-
-    def _finish(self, why):
-        self.ended = self.ended or why
-        for future in self._futures:
-            future.cancel()
-
-    def _take(self, results):
-        """Go on with the results of the batch."""
-        for result in results:
-            raise_error(result)
+    def _note(self, results):
         self._cpu += sum(result["cpu"] for result in results)
-        self._futures = []
-        try:
-            self._batch = self._plan.send(results)
-        except StopIteration as end:
-            self._finish(end.value)
 
     # --- What is searched -----------------------------------------------------------------------
 
@@ -342,7 +266,7 @@ class Rectification:
         for count in range(1, len(self._committed) + 1):
             yield from self._perform(self._committed[:count])
         while len(self._committed) <= self._count:
-            node, begun = len(self._committed), (self._wall, self._cpu, self.evaluations)
+            node, begun = len(self._committed), (self.wall, self._cpu, self.evaluations)
             tries = self._tries.get(node, 0)
             cost, window = yield from self._window(node, tries)
             if cost < FALL:
@@ -370,17 +294,17 @@ class Rectification:
         spread = _SPREAD if result["costs"][0] < _WELL else _WIDE
         if self.settings.method == "sampling":
             size, generations = size * generations, 1
-        strategy = _Strategy(self._warm_start, spread * (1 + tries / 2), size, random)
+        windows_of = _Strategy(self._warm_start, spread * (1 + tries / 2), size, random)
         best = math.inf, None
         for _ in range(generations):
-            windows = strategy.ask()
+            windows = windows_of.ask()
             results = yield [
                 (costs, (self._committed, windows[i : i + _CHUNK], horizon))
                 for i in range(0, len(windows), _CHUNK)
             ]
             found = [cost for result in results for cost in result["costs"]]
             self.evaluations += len(found)
-            strategy.tell(found)
+            windows_of.tell(found)
             least = int(np.argmin(found))
             if found[least] < best[0]:
                 best = found[least], windows[least]
@@ -403,7 +327,7 @@ class Rectification:
         wall, cpu, evaluations = begun
         spent = self.evaluations - evaluations, tries, self._cpu - cpu
         self.nodes.append(Node(len(self.recording) - 1, cost, *spent))
-        self._paces.append(self._wall - wall)
+        self._paces.append(self.wall - wall)
         self._save()
 
     def _perform(self, committed):
@@ -445,60 +369,32 @@ class Rectification:
         """A short name of the problem, the gains and the settings that decide what is found."""
         settings = asdict(self.settings)
         del settings["budget"]
-        engine = {"numpy": np.__version__, "cma": version("cma"), "pybullet": world.version()}
         preset, names = asdict(self._preset), list(UNITS)
         begin = self._start.tolist(), self._spacing
-        facts = [settings, preset, names, self._gains, digest(self._payload), begin, engine]
+        facts = [settings, preset, names, self._gains, digest(self._payload), begin, engine()]
         return digest(json.dumps(facts, sort_keys=True).encode())
 
     def _save(self):
-        """Write where the search is. A full disk ends nothing."""
-        if self._checkpoint is None or self.ended:
+        """Write where the search is."""
+        if self.ended:
             return
-        path = self._checkpoint
-        temporary = path.with_name(path.name + ".new")
         data = {
-            "rectification": self.key,
             "committed": self._committed.tolist(),
             "farthest": self._farthest.tolist(),
             "warm": [[count, window.tolist()] for count, window in self._warm.items()],
             "tries": list(self._tries.items()),
             "nodes": [asdict(node) for node in self.nodes],
-            "spent": [self._cpu, self._wall, self.evaluations, self.backtracks],
+            "spent": [self._cpu, self.wall, self.evaluations, self.backtracks],
         }
-        try:
-            temporary.write_text(json.dumps(data), encoding="utf-8")
-            temporary.replace(path)
-            self.warning = ""
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            self.warning = (
-                f"The checkpoint '{path}' cannot be written ({error.strerror}): the search goes "
-                "on, but could not be resumed from here."
-            )
+        self.warning = self._checkpoint.write(self.key, data)
 
-    def _resume(self):
-        path = self._checkpoint
-        if path is None or not path.exists():
-            return
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data["rectification"] == self.key:
-                self._committed = np.array(data["committed"])
-                self._farthest = np.array(data["farthest"])
-                self._warm = {count: np.array(window) for count, window in data["warm"]}
-                self._tries = dict(data["tries"])
-                self.nodes = [Node(**node) for node in data["nodes"]]
-                self._cpu, self._wall, self.evaluations, self.backtracks = data["spent"]
-                return
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"The checkpoint '{path}' cannot be read ({error}): delete it to start anew."
-            ) from error
-        raise CheckpointError(
-            f"The checkpoint '{path}' belongs to another rectification: the clip, the gains, the "
-            "settings or the version differ; delete it to start anew."
-        )
+    def _restore(self, data):
+        self._committed = np.array(data["committed"])
+        self._farthest = np.array(data["farthest"])
+        self._warm = {count: np.array(window) for count, window in data["warm"]}
+        self._tries = dict(data["tries"])
+        self.nodes = [Node(**node) for node in data["nodes"]]
+        self._cpu, self.wall, self.evaluations, self.backtracks = data["spent"]
 
 
 class _Strategy:
@@ -506,22 +402,16 @@ class _Strategy:
 
     def __init__(self, window, spread, population, random):
         """window: (free, 18) to begin with."""
-        options = {
-            "popsize": population,
-            "bounds": [-_BOUND, _BOUND],
-            "randn": lambda *shape: random.standard_normal(shape),
-            "seed": math.nan,  # else it seeds NumPy's global state, which is not ours
-            "verbose": -9,
-        }
-        start = np.clip(window / _UNITS, -_BOUND, _BOUND).ravel()
-        self._strategy = load_cma().CMAEvolutionStrategy(start, spread, options)
+        options = {"popsize": population, "bounds": [-_BOUND, _BOUND]}
+        start = np.clip(window / UNIT, -_BOUND, _BOUND).ravel()
+        self._strategy = strategy(start, spread, random, options)
         self._shape = window.shape
 
     def ask(self):
         """(population + 1, free, 18) offsets to try: the mean is the last of them."""
         self._asked = self._strategy.ask()
         points = np.array([*self._asked, np.clip(self._strategy.mean, -_BOUND, _BOUND)])
-        return points.reshape(-1, *self._shape) * _UNITS
+        return points.reshape(-1, *self._shape) * UNIT
 
     def tell(self, found):
         """Learn from their costs."""
@@ -536,10 +426,3 @@ def _kept(problem, correction, sample):
     )
     count = min(sample // correction.spacing + 1, len(correction.offsets))
     return correction.spacing, correction.offsets[:count]
-
-
-def _result(future):
-    try:
-        return future.result()
-    except CancelledError as error:
-        raise ExecutorError("The workers were shut down while the search ran.") from error

@@ -15,20 +15,19 @@ workers nor their speed has any influence on what is found.
 import contextlib
 import math
 import time
-from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from . import world
-from .exceptions import ExecutorError, PoiseError, SimulationError, demand
+from .exceptions import PoiseError, SimulationError, demand
 from .gains import Gains
 from .momentum import GRAVITY
+from .polling import Polled
 from .scenario import FIRST, PUSH_DURATION, SPHERE_DISTANCE, SPHERE_SPEED, Push, Throw
 from .stance import LEFT, RIGHT
-from .trial import Problem, evaluate, raise_error
-from .workers import Remote
+from .trial import Problem, evaluate
 
 #: Unit of each kind of disturbance, the steps in which it is raised, and what a unit of it adds to
 #: a body's momentum [N s]: a push lasts 0.2 s, a sphere comes at 5 m/s.
@@ -50,8 +49,6 @@ _PARTS, _FIRST_TRY = 2, 8
 _UNSEEN = 2**31
 _SEQUENCES, _PHASES = range(2)  # what a seed is for
 
-#: Submit trials for about this long in one turn [s]: a window waits for it.
-_TURN = 0.01
 
 _problem = lru_cache(maxsize=2)(Problem.from_bytes)
 
@@ -378,7 +375,7 @@ def _stands(problem, gains, seed, kind, magnitude, angle, share):
 # --- The search ---------------------------------------------------------------------------------
 
 
-class LimitSearch:
+class LimitSearch(Polled):
     """A measurement that goes on, one `poll` after the other.
 
     rates: of Rate, so far. single: limits by direction, a list for each phase, so far. doing: in
@@ -388,60 +385,20 @@ class LimitSearch:
     def __init__(self, problem, gains, settings, executor):
         """problem: trial.Problem of 20 s without disturbance. gains: Gains to measure. executor:
         takes the trials; it stays the caller's to shut down."""
+        super().__init__(executor, settings.budget)
         self.problem, self.gains, self.settings = problem, gains, settings
-        self._executor = executor
         self._payload = problem.to_bytes()
         self.rates, self.single, self._bounds = [], [], []
-        self.doing, self.ended = "", None
+        self.doing = ""
         self._fell, self._raising = {}, True
         self._done, self._seconds, self._cpu = 0, 0.0, 0.0
-        self._began, self.wall = None, 0.0
-        self._futures = []
-        self._plan = self._steps()
-        self._batch = next(self._plan)
+        self._begin()
 
     # --- Going on
 
-    def poll(self):
-        """Take the trials that are finished and hand out more; never waits for one. Returns
-        whether it is over. Raises PoiseError if it cannot go on."""
-        if self.ended:
-            return True
-        self._tick()
-        if self._budget_left() <= 0:
-            self._finish("budget")
-            return True
-        until = time.monotonic() + _TURN
-        while len(self._futures) < len(self._batch) and time.monotonic() < until:
-            function, *arguments = self._batch[len(self._futures)]
-            self._futures.append(self._executor.submit(Remote(function), *arguments))
-        if len(self._futures) == len(self._batch) and all(f.done() for f in self._futures):
-            self._take([_result(future) for future in self._futures])
-        return self.ended is not None
-
     def run(self):
         """Go on to the end, and yield each Rate as it is known."""
-        shown = 0
-        while not self.poll():
-            yield from self.rates[shown:]
-            shown = len(self.rates)
-            if len(self._futures) == len(self._batch):
-                left = self._budget_left()
-                wait(
-                    [future for future in self._futures if not future.done()],
-                    timeout=None if math.isinf(left) else max(0.0, left),
-                    return_when=FIRST_COMPLETED,
-                )
-        yield from self.rates[shown:]
-
-    def stop(self):
-        """End now, with what is measured so far."""
-        self._finish("stopped")
-
-    @property
-    def progress(self):
-        """Trials that are finished of those that are under way, and how many these are."""
-        return sum(future.done() for future in self._futures), len(self._batch)
+        return self._run(self.rates)
 
     def time_left(self):
         """How much longer it takes [s], as a guess; None before there is anything to go by."""
@@ -455,33 +412,15 @@ class LimitSearch:
             rows = max(rows + 1, math.ceil((largest - settings.start) / settings.step + 3))
         expected = rows * settings.sequences + settings.phases * settings.directions
         guess = self.wall / done * max(0, expected - done)
-        return min(guess, max(0.0, self._budget_left()))
+        return min(guess, max(0.0, self._left()))
 
-    def _budget_left(self):
-        budget = self.settings.budget
-        return math.inf if budget is None else budget - self.wall
+    def _task(self, item):
+        return item
 
-    def _tick(self):
-        now = time.monotonic()
-        self._began = now if self._began is None else self._began
-        self.wall = now - self._began
-
-    def _finish(self, why):
-        self.ended = self.ended or why
-        for future in self._futures:
-            future.cancel()
-
-    def _take(self, results):
-        for result in results:
-            raise_error(result)
+    def _note(self, results):
         self._seconds += sum(result["seconds"] for result in results)
         self._cpu += sum(result["cpu"] for result in results)
         self._done += len(results)
-        self._futures = []
-        try:
-            self._batch = self._plan.send(results)
-        except StopIteration as end:
-            self._finish(end.value)
 
     # --- What is measured
 
@@ -581,10 +520,3 @@ def _largest(rates, good):
             break
         result = rate.magnitude
     return result
-
-
-def _result(future):
-    try:
-        return future.result()
-    except CancelledError as error:
-        raise ExecutorError("The workers were shut down in the middle of their work.") from error

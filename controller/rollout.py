@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .correction import SIZE, UNITS, Correction, columns_of, write
+from .correction import SIZE, UNIT, Correction, columns_of, write
 from .exceptions import PoiseError, SettingsError, SimulationError
 from .gains import Gains
 from .rotations import matrix_from_quaternion, multiply, quaternion_from_matrix, rotation_vector
@@ -44,7 +44,6 @@ _OFFSETS = 0.02
 _EARLY = 0.3  # Sok's weight over the window, (t / T)^2 + 0.3
 
 _EDGE = 0.5  # of the first simplex, in units
-_UNITS = np.array(list(UNITS.values()))
 _FEET_INDICES = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
 
@@ -90,10 +89,10 @@ def simplex(payload, gains, spacing, committed, window, horizon, evaluations):
     try:
         optimize = _scipy()
         stage = _stage(payload, json.dumps(gains, sort_keys=True), spacing)
-        start = (window / _UNITS).ravel()
+        start = (window / UNIT).ravel()
         corners = start + np.vstack([np.zeros(start.size), _EDGE * np.eye(start.size)])
         found = optimize.minimize(
-            lambda x: stage.cost(committed, x.reshape(window.shape) * _UNITS, horizon),
+            lambda x: stage.cost(committed, x.reshape(window.shape) * UNIT, horizon),
             start,
             method="Nelder-Mead",
             options={"maxfev": evaluations, "initial_simplex": corners, "adaptive": True},
@@ -102,7 +101,7 @@ def simplex(payload, gains, spacing, committed, window, horizon, evaluations):
         return {"error": [type(error).__name__, str(error)]}
     return {
         "cost": float(found.fun),
-        "window": found.x.reshape(window.shape) * _UNITS,
+        "window": found.x.reshape(window.shape) * UNIT,
         "evaluations": int(found.nfev),
         "cpu": time.process_time() - started,
     }
@@ -158,7 +157,7 @@ class Stage:
             if goal.fell(sample, *states[-1]):
                 left = (last - sample) / (last - first)
                 return FALL * (1 + left)
-        size = np.square(window / _UNITS).mean()
+        size = np.square(window / UNIT).mean()
         return float(goal.cost(first, states) + _OFFSETS * size)
 
     def perform(self, committed):

@@ -20,7 +20,7 @@ import pytest
 from poise.addon import command_line, presets
 from poise.addon.locks import claimed
 from poise.controller import optimization
-from poise.controller.exceptions import GainsError
+from poise.controller.exceptions import ExecutorError, GainsError
 from poise.controller.gains import Gains
 from poise.controller.measures import MAXIMA
 
@@ -251,14 +251,14 @@ def test_ctrl_c_keeps_the_checkpoint(shot, monkeypatch, capsys, ctrl_c, times):
 
 
 def test_an_error_keeps_the_checkpoint(shot, monkeypatch, capsys):
-    error = optimization.ExecutorError("The scheduler is gone: start it.")
+    error = ExecutorError("The scheduler is gone: start it.")
     assert interrupted(shot, monkeypatch, raises(error), 0) == 1
     told = capsys.readouterr().err
     assert "poise: The scheduler is gone: start it." in told and "the same command" in told
 
 
 def test_the_budget_ends_it(shot, capsys):
-    assert optimize(shot, "--generations=1000", "--budget=1") == 3
+    assert optimize(shot, "--generations=1000", "--budget=2") == 3
     assert "Not confirmed within the budget" in capsys.readouterr().err
     assert set(listing(shot.parent)) == {"shot.blend", "shot_gains.json"}
 

@@ -237,7 +237,7 @@ def test_budget_ends_it_with_what_it_has(armature, monkeypatch):
     assert settings_of_rectify.rectify_settings(settings).budget == 60.0
     job = new_job(armature)
     step_until(job, lambda: nodes(job) == 1)
-    monkeypatch.setattr(job.search, "_wall", 61.0)
+    monkeypatch.setattr(job.search, "wall", 61.0)
     finish(job)
     shot = result(armature).shot
     assert shot.rectified.ended == "budget"
@@ -248,7 +248,7 @@ def test_budget_that_ends_before_the_first_node_is_told(armature, monkeypatch):
     scene_settings().rectification.budget = 1.0
     job = new_job(armature)
     step_until(job, lambda: job.search is not None)
-    monkeypatch.setattr(job.search, "_wall", 61.0)
+    monkeypatch.setattr(job.search, "wall", 61.0)
     with pytest.raises(PoiseError, match=r"The budget ran out at 0\.00"):
         finish(job)
     assert session.job() is None

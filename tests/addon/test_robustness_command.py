@@ -146,7 +146,7 @@ def test_a_budget_that_runs_out_is_told(quick, shot, capsys, monkeypatch):
     lasting.__module__ = "poise.controller.trial"
     monkeypatch.setattr("poise.controller.robustness.evaluate", lasting)
     clock = SimpleNamespace(monotonic=lambda: now[0], process_time=lambda: now[0])
-    monkeypatch.setattr("poise.controller.robustness.time", clock)
+    monkeypatch.setattr("poise.controller.polling.time", clock)
     assert measure(shot, "--budget=5s", "--report", shot.parent / "r.json") == 3
     out, err = capsys.readouterr()
     assert "Nothing was measured by direction, so there is no plot." in err

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Settings, optimization
+from poise.controller import Gains, Settings, polling
 from poise.controller.exceptions import CheckpointError, GainsError, MotionError, SettingsError
 from poise.controller.optimization import Factors, Ranges, Search, SearchSettings
 from poise.controller.trial import Problem
@@ -43,7 +43,7 @@ def landscape(monkeypatch, start):
         }
 
     tasks = {"evaluate": trial, "describe": lambda _payload: {"dual": 1.0}}
-    monkeypatch.setattr(optimization, "Remote", lambda function: tasks[function.__name__])
+    monkeypatch.setattr(polling, "Remote", lambda function: tasks[function.__name__])
 
 
 def search(problem, start, checkpoint=None, **settings):
@@ -232,7 +232,7 @@ def test_a_search_that_is_stopped_at_once_keeps_the_start(problem, start, landsc
 
 def test_a_budget_ends_it(problem, start, landscape, monkeypatch):
     clock = iter(range(10000))
-    monkeypatch.setattr(optimization.time, "monotonic", lambda: next(clock) / 1000)
+    monkeypatch.setattr(polling.time, "monotonic", lambda: next(clock) / 1000)
     going = search(problem, start, budget=0.3, target=2.0)
     list(going.run())
     outcome = going.outcome()
@@ -281,7 +281,7 @@ def test_a_checkpoint_of_another_search(problem, start, landscape, tmp_path):
     louder = replace(problem, settings=replace(problem.settings, noise=6.0))
     with pytest.raises(CheckpointError, match="belongs to another search"):
         search(louder, start, path, target=2.0)
-    for text in ("{", "[]", '{"search": 1}', "\0"):
+    for text in ("{", "[]", '{"batches": []}', "\0"):
         path.write_text(text)
         with pytest.raises(CheckpointError, match="cannot be read"):
             search(problem, start, path, target=2.0)
@@ -291,7 +291,7 @@ def test_a_full_disk_ends_nothing(problem, start, landscape, tmp_path, monkeypat
     def full(*_args, **_keywords):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(optimization.Path, "write_text", full)
+    monkeypatch.setattr(polling.Path, "write_text", full)
     path = tmp_path / "search.json"
     going = search(problem, start, path, target=2.0, generations=2)
     while not going.warning:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Motion, Push, Scenario, Settings, Solid
+from poise.controller import Gains, Motion, Push, Scenario, Settings, Solid, polling
 from poise.controller import rectification as module
 from poise.controller.correction import SIZE, UNITS
 from poise.controller.exceptions import CheckpointError, MotionError, PoiseError, SettingsError
@@ -300,7 +300,7 @@ def test_where_nothing_stands_at_all_there_is_the_first_frame(problem):
 
 def test_a_budget_ends_it_with_what_there_is(problem, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     going = search(problem, budget=25.0)
     for _ in going.run():
         clock[0] += 10.0

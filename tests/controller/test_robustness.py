@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Search, SearchSettings, Settings, robustness
+from poise.controller import Gains, Search, SearchSettings, Settings, polling, robustness
 from poise.controller.exceptions import ExecutorError, MotionError, SettingsError
 from poise.controller.momentum import GRAVITY
 from poise.controller.robustness import (
@@ -69,7 +69,7 @@ def measure(problem, gains, monkeypatch):
     def run(strengths, executor=None, weak=(), **settings):
         settings = LimitSettings(**({"sequences": len(strengths), "phases": 2} | settings))
         fakes = Fakes(settings, strengths, weak)
-        monkeypatch.setattr(robustness, "Remote", lambda f: getattr(fakes, f.__name__))
+        monkeypatch.setattr(polling, "Remote", lambda f: getattr(fakes, f.__name__))
         search = LimitSearch(problem, gains, settings, executor or SerialExecutor())
         search.fakes = fakes
         list(search.run())
@@ -189,7 +189,7 @@ def begin(problem, gains, monkeypatch):
     def make(strengths, **settings):
         settings = LimitSettings(**({"sequences": len(strengths), "phases": 2} | settings))
         fakes = Fakes(settings, strengths)
-        monkeypatch.setattr(robustness, "Remote", lambda f: getattr(fakes, f.__name__))
+        monkeypatch.setattr(polling, "Remote", lambda f: getattr(fakes, f.__name__))
         executor = Later()
         return LimitSearch(problem, gains, settings, executor), executor
 
@@ -221,7 +221,7 @@ def test_stopped_it_keeps_what_is_measured(begin):
 
 def test_a_budget_that_is_over_ends_it(begin, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(robustness.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(polling.time, "monotonic", lambda: now[0])
     search, executor = begin([60, 70], budget=10.0)
     search.poll()
     executor.work()

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Problem, SearchSettings, optimization
+from poise.controller import Gains, Problem, SearchSettings, polling
 from poise.controller.optimization import Factors
 from poise.controller.workers import SerialExecutor
 from poise.experiments import study
@@ -25,7 +25,7 @@ def trials(monkeypatch, standing):
         return told | {"reward": 1.7 - 0.1 * apart}
 
     tasks = {"evaluate": trial, "describe": lambda _payload: {}}
-    monkeypatch.setattr(optimization, "Remote", lambda function: tasks[function.__name__])
+    monkeypatch.setattr(polling, "Remote", lambda function: tasks[function.__name__])
     monkeypatch.setattr(study, "read", lambda _clip: standing)
     return seen
 
