@@ -42,7 +42,9 @@ def summary(folder, records, left=0):
 def _shot(folder, record):
     report = record["report"] or {}
     name = record["shot"]
-    paths = {"result": result_name(name), "record": name + RECORD, "log": name + LOG}
+    paths = {"record": name + RECORD, "log": name + LOG}
+    if record["state"] in (STOOD, FELL):
+        paths["result"] = result_name(name)
     return {
         "shot": name,
         "source": record["source"],
@@ -51,6 +53,7 @@ def _shot(folder, record):
         "seconds": record["seconds"],
         **{figure: report.get(figure) for figure in FIGURES},
         "warnings": report.get("warnings", []),
+        "result": None,
         **{key: path if Path(folder, path).exists() else None for key, path in paths.items()},
     }
 

@@ -5,6 +5,7 @@ Needs nothing of Blender's, so that the workers of a cluster can run it.
 """
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -85,9 +86,15 @@ class ShotTask:
         """Path of what its processes have told."""
         return Path(self.folder, self.name + LOG)
 
-    def part(self, ending):
-        """Path of what is not whole yet. It is beside the result: paths in it are relative."""
-        return self.result.with_name(f".{self.result.name}.part{ending}")
+    def part(self, mark, ending):
+        """Path of what is not whole yet, for a fingerprint: a search goes on from its checkpoint
+        only if nothing has changed. It is beside the result, as paths in that are relative."""
+        return self.result.with_name(f".{self.result.name}.{mark[:12]}.part{ending}")
+
+    def parts(self, ending=""):
+        """Paths of all that was not whole yet, whatever has changed."""
+        pattern = f".{glob.escape(self.result.name)}.*.part{ending or '*'}"
+        return list(self.result.parent.glob(pattern))
 
 
 def result_name(name):
@@ -181,9 +188,19 @@ def _performed(task, stop):
         record = _record(task, FAILED, _not_written(task, error))
     if record is not None:
         write_json(task.record, record)
-        for ending in _PARTS:
-            task.part(ending).unlink(missing_ok=True)
+        _tidy(task, record)
     return record
+
+
+def _tidy(task, record):
+    """Remove what is not needed once there is this record: all but checkpoints to go on from."""
+    mark = record["fingerprint"]
+    if not mark:  # it was never begun
+        return
+    again = task.part(mark, "").name if record["state"] in (FAILED, HUNG) else None
+    for path in task.parts():
+        if again is None or not path.name.startswith(again) or path.suffix in _PARTS:
+            path.unlink()
 
 
 def _baked(task, stop):
@@ -197,7 +214,7 @@ def _baked(task, stop):
     mark = fingerprint(task)
     told_before = task.log.stat().st_size if task.log.exists() else 0
     started = time.monotonic()
-    status = _run(task, stop)
+    status = _run(task, mark, stop)
     measured = {"seconds": round(time.monotonic() - started, 2), "fingerprint": mark}
     told = _tail(task.log, told_before)
     if status is None:
@@ -205,11 +222,11 @@ def _baked(task, stop):
             return None
         why = f"Not done after {_clock(task.timeout)}, and ended; {_last_line(told)}."
         return _record(task, HUNG, why, **measured)
-    part, report = task.part(".blend"), task.part(".json")
+    part, report, drawn = (task.part(mark, ending) for ending in _PARTS)
     if status not in (DONE, MISSED) or not (part.is_file() and report.is_file()):
         return _record(task, FAILED, _why(status, told), **measured)
     content = json.loads(report.read_text(encoding="utf-8")) | {"file": str(task.result)}
-    strip = task.part(".svg").read_text(encoding="utf-8")
+    strip = drawn.read_text(encoding="utf-8")
     os.replace(part, task.result)
     state = STOOD if status == DONE else FELL
     record = _record(task, state, content["why"], **measured, strip=strip, report=content)
@@ -219,7 +236,7 @@ def _baked(task, stop):
 def _is_ours(task):
     """Whether a batch made the result; until there is a record of it, its report is there."""
     record = read_record(task.record)
-    return task.part(".json").exists() or (record is not None and record["owned"])
+    return bool(task.parts(".json")) or (record is not None and record["owned"])
 
 
 def _check_room(task):
@@ -230,13 +247,13 @@ def _check_room(task):
         raise FileError(f"The disk of '{task.folder}' is full: make room, and start again.")
 
 
-def _run(task, stop):
+def _run(task, mark, stop):
     """Run the process; its exit status, None if it took too long or was stopped."""
     program = task.program or (sys.executable, "-m", "poise")
     command = [*program, "bake", task.source, *task.arguments, *task.workers]
     command += ["--leash", "--overwrite"]
     for ending, option in _PARTS.items():
-        command.append(f"--{option}={task.part(ending)}")
+        command.append(f"--{option}={task.part(mark, ending)}")
     with task.log.open("ab") as log:
         log.write(f"== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command)}\n".encode())
         log.flush()

@@ -58,7 +58,7 @@ _OWN = ("report", "overwrite", "workers", "scheduler", "checkpoint")
 #: Options of `bake` whose value may be a file.
 _FILES = ("gains", "rig", "morphology")
 
-_BAR = 24  # characters
+_BAR, _WIDTH = 20, 79  # characters
 
 
 def add_parser(verbs, commands, add_bake_arguments):
@@ -272,6 +272,7 @@ def _run(options):
     if options.collect:
         if options.shots:
             options.usage_error("--collect takes no shots: it reads the records that are there")
+        _check_summaries(options)
         return _conclude(options, options.collect.absolute(), _collected(options.collect))
     if not options.shots:
         options.usage_error("name shots, or folders of them")
@@ -351,7 +352,9 @@ def _follow(futures, total, caught, stop):
             for future in pending:
                 future.cancel()
             caught.clear()
-        line.show(_bar(first + len(done), total, len(done), time.monotonic() - started))
+        now = ", ".join(sorted(futures[future].name for future in pending if future.running()))
+        bar = _bar(first + len(done), total, len(done), time.monotonic() - started)
+        line.show(f"{bar} {now}"[:_WIDTH])
     line.clear()
     return done
 
@@ -381,13 +384,15 @@ def _line(record, number, total):
 def _bar(number, total, done, elapsed):
     full = _BAR * number // total
     left = f", about {_clock(elapsed / done * (total - number))} left" if done else ""
-    return f"[{'#' * full}{'.' * (_BAR - full)}] {number} of {total} shots{left} "
+    return f"[{'#' * full}{'.' * (_BAR - full)}] {number} of {total}{left}"
 
 
 def _clock(time):
     minutes, time = divmod(round(time), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes}:{time:02} min"
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {time:02} s" if minutes else f"{time} s"
 
 
 # --- Summing up ---------------------------------------------------------------------------------
@@ -450,6 +455,7 @@ def _told(options, total, written):
     if counts["left"]:
         say("Stopped: the same command goes on with those that are left.")
     bad = len(total["shots"]) - counts[STOOD] - counts[FELL] + counts["left"]
-    if options.farm and written and not counts["left"]:
+    on_record = all(shot["record"] for shot in total["shots"])
+    if options.farm and written and on_record and not counts["left"]:
         return DONE
     return FAILURE if bad or not written else MISSED if counts[FELL] else DONE

@@ -50,8 +50,8 @@ def open_shot(name, up=None, unit=None):
 
 
 def is_compressed(path):
-    """Whether it is a compressed .blend file."""
-    return any(_starts_with(path, signature) for signature in SIGNATURES[1:])
+    """Whether a .blend file is, or is to be: what is made of a file of another format."""
+    return not _starts_with(path, b"BLENDER")
 
 
 def _starts_with(path, signature):
@@ -89,4 +89,7 @@ def save(path, compressed):
             filepath=str(path), copy=True, compress=compressed, check_existing=False
         )
     except RuntimeError as error:
-        raise FileError(f"'{path.parent}' cannot take the result ({str(error).strip()}).") from None
+        reason = str(error).strip().removeprefix("Error: ").rstrip(".")
+        raise FileError(
+            f"'{path.parent}' cannot take the result ({reason}): see whether its disk is full."
+        ) from None

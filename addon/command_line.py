@@ -85,18 +85,7 @@ def _bake(options):
     if options.leash:
         end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
-    if options.in_place and source and source.suffix.lower() in FORMATS:
-        options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
-    output = source if options.in_place and source else target(options, source, "_poise.blend")
-    if output == source and not options.in_place:
-        options.usage_error("--output is the shot itself: say --in-place")
-    compressed = source is not None and is_compressed(source)
-    checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
-    report_path = report_target(options, source, output, checkpoint)
-    check_target(output, options.overwrite or options.in_place)
-    if options.strip:
-        check_target(options.strip.absolute(), options.overwrite)
-
+    output, strip, report_path, checkpoint = _bake_targets(options, source)
     warnings = warn_of_libraries()
     shot = _read_shot(options)
     shot.prepare()
@@ -112,15 +101,34 @@ def _bake(options):
     report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
     report["import"] = import_note(shot.scene)
     with written(output) as temporary:
-        save(temporary, compressed)
-        if options.strip:
-            write_text(options.strip.absolute(), batch_strip.strip(shot.recording))
+        save(temporary, source is not None and is_compressed(source))
+        if strip:
+            write_text(strip, batch_strip.strip(shot.recording))
         if report_path:
             write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
     tuning.unlink(missing_ok=True)
     _tell_result(report)
     return DONE if report["success"] else MISSED
+
+
+def _bake_targets(options, source):
+    """Paths of the output, the strip, the report and the checkpoint, of which the strip and the
+    report may be None; checked to be writable."""
+    if options.in_place and source and source.suffix.lower() in FORMATS:
+        options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
+    output = source if options.in_place and source else target(options, source, "_poise.blend")
+    if output == source and not options.in_place:
+        options.usage_error("--output is the shot itself: say --in-place")
+    check_target(output, options.overwrite or options.in_place)
+    strip = options.strip and options.strip.absolute()
+    if strip and strip in (source, output):
+        options.usage_error(f"--strip names '{strip.name}' itself: name another file")
+    if strip:
+        check_target(strip, options.overwrite)
+    checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
+    report_path = report_target(options, source, output, strip, checkpoint)
+    return output, strip, report_path, checkpoint
 
 
 def _simulate(options):

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -247,6 +248,9 @@ def test_collecting_the_records_of_variants(folder, performed, capsys):
     told = json.loads(Path("j.json").read_text())
     assert [s["shot"] for s in told["shots"]] == ["firm/a.blend", "soft/a.blend", "soft/b.blend"]
     assert all(Path("out", shot["result"]).is_file() for shot in told["shots"])
+    make("mine.html", text="precious")
+    assert poise("batch", "--collect", "out", "--report", "mine.html") == 1
+    assert Path("mine.html").read_text() == "precious"
     assert poise("batch", "--collect", "in") == 1
     assert "There are no records in 'in'" in capsys.readouterr().err
 
@@ -331,6 +335,13 @@ def test_summary_that_cannot_be_written_is_told(folder, performed, monkeypatch, 
     assert poise("batch", "in", "--output", "out", "--report", "night.html", "--farm") == 1
 
 
+def test_farm_task_ends_badly_if_nothing_is_on_record(folder, monkeypatch):
+    make("in/a.blend")
+    lost = partial(batch_shot.lost, why="The disk is full.")
+    monkeypatch.setattr(command_batch, "perform", lambda task, stop: lost(task))
+    assert poise("batch", "in", "--output", "out", "--farm") == 1
+
+
 # --- With real shots ----------------------------------------------------------------------------
 
 
@@ -360,6 +371,7 @@ def test_shots_are_baked_by_processes_of_their_own(folder, import_clip, clips):
     assert json.loads(Path("night.json").read_text())["totals"]["stood"] == 1
 
 
+@pytest.mark.slow
 def test_workers_are_those_of_a_command_that_can_be_run(folder, clips):
     """The real parser takes what `batch` passes on, with a search: one that has no time."""
     os.mkdir("in")

@@ -252,9 +252,27 @@ def test_what_no_batch_has_made_is_not_replaced(make_task):
 def test_result_without_a_record_is_made_anew_after_a_kill(make_task):
     task = make_task()
     task.result.write_text("made, and killed before it was on record")
-    task.part(".json").write_text("{}")
+    task.part("0123456789abcdef", ".json").write_text("{}")
     assert perform(task)["state"] == STOOD
     assert task.result.read_text() == "a result of "
+
+
+def test_checkpoint_is_gone_on_from_only_if_nothing_has_changed(make_task):
+    """What a search keeps beside its output: of a run that failed, and one with other options."""
+    keep = "open(options['output'] + '.tuning', 'a').write('x')\n"
+    task = make_task(keep + "sys.exit(1)", name="a [1].bvh")
+    for times in (1, 2):
+        assert perform(task)["state"] == FAILED
+        (name,) = left_over(task)
+        assert name.endswith(".tuning")
+        assert task.result.with_name(name).read_text() == "x" * times
+    other = replace(task, arguments=("--noise=6",))
+    assert perform(other)["state"] == FAILED
+    (kept,) = left_over(task)
+    assert kept != name and task.result.with_name(kept).read_text() == "x"
+    Path(task.source).write_text(keep)
+    assert perform(other)["state"] == STOOD
+    assert not left_over(task)
 
 
 def test_one_process_at_a_time(make_task):
