@@ -150,7 +150,7 @@ class POISE_OT_show(bpy.types.Operator):
         animation = compat.assigned(armature)
         shown = bake_target.mark_of(*animation) is not None
         if not shown and bake_target.find_bake(armature, *animation) is None:
-            cls.poll_message_set(f"'{armature.name}' has no bake: press Bake first")
+            cls.poll_message_set(tr(f"'{armature.name}' has no bake: press Bake first"))
             return False
         return True
 
