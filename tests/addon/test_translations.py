@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Translations: all there, none too many, and found again in what is said at run time."""
 
+import ast
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +17,14 @@ from poise.addon.translations.collect import collect
 
 UPDATE = "run `python -m poise.addon.translations`, then translate what is empty in {}"
 FILES = sorted(FOLDER.glob("*.po"))
+#: What shows a text as it is, and which argument that is.
+SHOW = {
+    "report": 1,
+    "poll_message_set": 0,
+    "status_text_set": 0,
+    "header_text_set": 0,
+    "progress": "text",
+}
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +187,25 @@ def test_languages_are_there_while_poise_is_registered(texts):
     poise.unregister()
     assert not translations._catalogs
     poise.register()
+
+
+def test_properties_have_words_of_their_own(texts):
+    from poise.addon.properties import POISE_PG_settings
+
+    style = POISE_PG_settings.bl_rna.properties["style"]
+    assert (style.enum_items["CLOSE"].name, style.translation_context) == ("Close", "Poise")
+
+
+def test_all_that_is_shown_as_it_is_was_translated():
+    english = []
+    for path in sorted(Path(poise.__file__).parent.glob("addon/**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            where = SHOW.get(getattr(getattr(node, "func", None), "attr", None))
+            if where is None:
+                continue
+            given = dict(enumerate(node.args)) | {word.arg: word.value for word in node.keywords}
+            text = given.get(where)
+            translated = getattr(getattr(text, "func", None), "id", "") == "tr"
+            if text is not None and not translated and ast.unparse(text) != "None":
+                english.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    assert not english, "put tr(...) around what is shown"
