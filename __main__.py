@@ -34,9 +34,9 @@ def _run():
 
 def _leave(status):
     """End with an exit status, without Python's own clean-up where the bpy module would crash in
-    it: that of 4.2 does so once any property with a callback was registered."""
+    it: those of 4.2 to 4.5 do so once any property with a callback was registered."""
     bpy = sys.modules.get("bpy")
-    if bpy is not None and bpy.app.version < (4, 3):
+    if bpy is not None and bpy.app.version < (5, 0):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

@@ -34,10 +34,11 @@ def pytest_sessionfinish(exitstatus):
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure():
-    """Leave without Python's own clean-up where the bpy module would crash in it: that of 4.2
-    does so once any property with a callback was registered, even if it is unregistered again."""
+    """Leave without Python's own clean-up where the bpy module would crash in it: those of
+    4.2 to 4.5 do so once any property with a callback was registered, even if it is unregistered
+    again."""
     bpy = sys.modules.get("bpy")
-    if bpy is not None and bpy.app.version < (4, 3):
+    if bpy is not None and bpy.app.version < (5, 0):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(_status)
