@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What Poise says, in the language of Blender's window.
 
-Each .po file beside this module is a language, named as Blender names it: de_DE.po. Blender looks
-up labels and tooltips by itself once they are registered. A sentence with a name or a number in it
-exists only when it is said, so it is recognised by the sentence that it was made from: the file has
-that with {0} for a text that was put in, and such as {0:.2f} for a number. So English is spoken
-everywhere but at the window's edge, where `tr` stands, and neither the physics nor the command line
-knows of languages.
+Each .po file beside this module is a language, named by its code: de.po, or pt_BR.po for one that
+differs by country. Blender looks up labels and tooltips by itself once they are registered. A
+sentence with a name or a number in it exists only when it is said, so it is recognised by the
+sentence that it was made from: the file has that with {0} for a text that was put in, and such as
+{0:.2f} for a number. So English is spoken everywhere but at the window's edge, where `tr` stands,
+and neither the physics nor the command line knows of languages.
 
 `python -m poise.addon.translations` brings the files up to date with the source.
 """
@@ -70,7 +70,8 @@ def unregister():
 
 def tr(text):
     """A text as the window says it: in its language where that is known, else in English."""
-    catalog = _catalogs.get(bpy.app.translations.locale)
+    locale = bpy.app.translations.locale
+    catalog = _catalogs.get(locale) or _catalogs.get(locale.partition("_")[0])
     if catalog is None or not bpy.context.preferences.view.use_translate_interface:
         return text
     return catalog.say(text)

@@ -38,14 +38,14 @@ def texts():
 @pytest.fixture(scope="module")
 def german():
     """The German Catalog."""
-    return Catalog(read(FOLDER / "de_DE.po"))
+    return Catalog(read(FOLDER / "de.po"))
 
 
 def test_german_is_complete_and_has_nothing_too_much(texts):
-    known = read(FOLDER / "de_DE.po")
+    known = read(FOLDER / "de.po")
     missing = [text for text in texts if not known.get(text)]
     needless = [text for text in known if text not in texts]
-    assert not missing + needless, UPDATE.format("de_DE.po")
+    assert not missing + needless, UPDATE.format("de.po")
 
 
 def test_what_blender_and_the_source_say_is_collected(texts):
@@ -174,11 +174,13 @@ def test_the_window_speaks_its_language_if_that_is_wanted(monkeypatch):
         context=SimpleNamespace(preferences=SimpleNamespace(view=view)),
     )
     monkeypatch.setattr(translations, "bpy", window)
-    monkeypatch.setattr(translations, "_catalogs", {"de_DE": Catalog({"air": "Luft"})})
-    assert translations.tr("air") == "Luft"
+    known = {"de": Catalog({"air": "Luft"}), "pt_BR": Catalog({"air": "ar"})}
+    monkeypatch.setattr(translations, "_catalogs", known)
+    for locale, said in {"de_DE": "Luft", "de_AT": "Luft", "pt_BR": "ar", "pt_PT": "air"}.items():
+        window.app.translations.locale = locale
+        assert translations.tr("air") == said
+    window.app.translations.locale = "de_DE"
     view.use_translate_interface = False
-    assert translations.tr("air") == "air"
-    view.use_translate_interface, window.app.translations.locale = True, "fr_FR"
     assert translations.tr("air") == "air"
 
 
