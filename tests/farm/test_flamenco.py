@@ -5,6 +5,7 @@ commands are those that `poise` understands."""
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -143,3 +144,25 @@ def test_poise_understands_what_the_tasks_run():
         assert options.farm
         assert options.shots or str(options.collect) == "/shared/baked"
         assert not options.shots or options.shots[0].parent == Path("/shared/shots")
+
+
+@pytest.mark.slow
+def test_a_job_is_baked_by_what_its_tasks_run(clips, tmp_path):
+    """As workers would, one task after the other; Poise in Python stands in for Blender's."""
+    pytest.importorskip("bpy")
+    folder, output, report = tmp_path / "in é", tmp_path / "out", tmp_path / "night.html"
+    folder.mkdir()
+    for name in ("a 'q\" 日本.bvh", "b.bvh"):
+        (folder / name).write_bytes(clips["stand"].path.read_bytes())
+    (folder / "corrupt.blend").write_bytes(b"nothing")
+    shots = " | ".join(path.name for path in folder.iterdir())
+    paths = {"folder": str(folder), "output": str(output), "report": str(report)}
+    job = compiled(**paths, shots=shots, seeds="1|2", options="--frames=1:30 | --noise=1")
+    assert len(job["tasks"]) == 7
+    for task in job["tasks"]:
+        command = [sys.executable, "-m", "poise", "batch", *arguments(task)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+    totals = json.loads(report.with_suffix(".json").read_text())["totals"]
+    assert totals == {"stood": 4, "fell": 0, "hung": 0, "failed": 2, "left": 0}
+    assert (output / "seed 2" / "b.bvh.blend").is_file() and report.is_file()
