@@ -38,6 +38,9 @@ NOTE = "poise_import"
 #: A rate this close to a whole number [Hz] is that number: files write 0.0166667 s for 1/60 s.
 _ROUNDING = 0.01
 
+#: Frame rates [Hz] of animations whose keys are farther apart than frames can be.
+_USUAL_RATES = (24, 25, 30, 50, 60)
+
 #: So many frames tell which axis is up.
 _LOOKS = 8
 
@@ -51,10 +54,9 @@ def import_shot(path, up=None, unit=None):
     ending = path.suffix.lower()
     note = _import_bvh(path, up, unit) if ending == ".bvh" else _import_other(path, ending)
     scene = bpy.context.scene
-    armature = find_armature(scene)
-    action, slot = compat.assigned(armature)
-    first, last = reference.animated_range(armature, action, slot)
-    scene.frame_start, scene.frame_end = round(first), round(last)
+    ranges = np.array([action.frame_range for action in bpy.data.actions])
+    if len(ranges):
+        scene.frame_start, scene.frame_end = round(ranges[:, 0].min()), round(ranges[:, 1].max())
     scene.frame_set(scene.frame_start)
     note["fps"] = scene.render.fps / scene.render.fps_base
     scene[NOTE] = {"file": str(path), **note}
@@ -143,15 +145,19 @@ def _rate_of_keys(scene):
     """Whole frame rate [Hz] at which keys lie on frames; the scene's if there is none. glTF knows
     seconds alone."""
     fps = scene.render.fps
-    action, slot = compat.assigned(find_armature(scene))
-    curves = compat.curves(action, slot) if action else []
+    curves = [curve for thing in scene.objects for curve in compat.curves(*compat.assigned(thing))]
     points = max((curve.keyframe_points for curve in curves), key=len, default=())
     if len(points) < 3:
         return fps
     frames = np.empty(2 * len(points))
     points.foreach_get("co", frames)
     rate = fps / np.median(np.diff(frames[::2]))
-    return round(rate) if rate >= 1 and abs(rate - round(rate)) < _ROUNDING * rate else fps
+    if rate < 1 or abs(rate - round(rate)) > _ROUNDING * rate:
+        return fps
+    rate = round(rate)
+    if rate >= 20:
+        return rate
+    return next((usual for usual in _USUAL_RATES if usual % rate == 0), fps)
 
 
 # --- What all share -----------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from poise.addon import command_line, command_progress, compat, reference
 from poise.addon.command_import import import_note, import_shot
 from poise.addon.files import FileError
 from poise.addon.shot import find_armature
+from poise.controller.exceptions import RigError
 
 #: What Blender's FBX exporter shall not do, so that it writes the one action as it is.
 PLAIN = ("add_leaf_bones", "bake_anim_use_all_actions", "bake_anim_use_nla_strips")
@@ -105,6 +106,36 @@ def test_other_formats_keep_rate_and_motion(exported, ending):
     assert len(reading.frames) >= 30
     hips = reading.motion.positions[:30, 0] - reading.motion.positions[0, 0]
     np.testing.assert_allclose(hips, expected[:, 0] - expected[0, 0], atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("rate", "step", "expected"), [(30, 10, 24), (50, 10, 25), (25, 1, 25), (24, 5, 24)]
+)
+def test_few_keys_do_not_make_a_low_frame_rate(biped, tmp_path, rate, step, expected):
+    """What the exporter does not sample has keys where the animator has set them."""
+    scene = bpy.context.scene
+    scene.render.fps = rate
+    action, slot = compat.assigned(biped)
+    for curve in compat.curves(action, slot):
+        for point in reversed(curve.keyframe_points):
+            if round(point.co[0]) % step:
+                curve.keyframe_points.remove(point, fast=True)
+    path = tmp_path / "keyed.glb"
+    bpy.ops.export_scene.gltf(filepath=str(path), export_force_sampling=False)
+    import_shot(path)
+    assert bpy.context.scene.render.fps == expected
+
+
+def test_another_armature_in_the_file_is_no_obstacle(biped, tmp_path):
+    twin = biped.copy()
+    twin.name = "twin"
+    bpy.context.collection.objects.link(twin)
+    path = tmp_path / "two.glb"
+    bpy.ops.export_scene.gltf(filepath=str(path))
+    import_shot(path)
+    with pytest.raises(RigError, match="several armatures: choose one of"):
+        find_armature(bpy.context.scene)
+    assert find_armature(bpy.context.scene, "biped").animation_data.action
 
 
 # --- Bad input ----------------------------------------------------------------------------------
