@@ -209,3 +209,36 @@ def test_ctrl_c_leaves_the_checkpoint_and_no_process(blender_program, shot, tmp_
 
     done = blender_program(*command, "--generations=2")
     assert done.returncode == 3 and not done.stderr.count("generation 0:"), done.stderr
+
+
+def test_folder_is_baked(blender_program, clips, tmp_path):
+    """By Blenders of their own, which end with the one that started them."""
+    shots, output, night = tmp_path / "in", tmp_path / "out é", tmp_path / "night.json"
+    shots.mkdir()
+    for name, clip in (("a 'q\" 日本.bvh", "stand"), ("fall.bvh", "side_kick")):
+        (shots / name).write_bytes(clips[clip].path.read_bytes())
+    (shots / "corrupt.blend").write_bytes(b"BLENDER" + bytes(99))
+    command = ("--background", "--command", "poise", "batch", shots, "--output", output)
+    command += ("--jobs=2", "--json", night, "--report", tmp_path / "night.html")
+    done = blender_program(*command)
+    assert done.returncode == 1, done.stderr
+    told = json.loads(night.read_text())
+    assert told["totals"] == {"stood": 1, "fell": 1, "hung": 0, "failed": 1, "left": 0}
+    assert [shot["shot"] for shot in told["shots"]] == [
+        *("corrupt.blend", "fall.bvh", "a 'q\" 日本.bvh")
+    ]
+    assert "cannot open" in told["shots"][0]["why"] and "Fell at" in told["shots"][1]["why"]
+    assert (output / "a 'q\" 日本.bvh.blend").is_file()
+
+    os.mkfifo(shots / "hang.bvh")
+    process = blender_program.start(*command, "--overwrite")
+    told = iter(process.stderr.readline, "")
+    assert any("2 of 4 shots are done already." in line for line in told)
+    assert any("corrupt.blend failed" in line for line in told)
+    family = descendants(process.pid)
+    (blender, *_) = sorted(pid for pid, name in family.items() if name == "blender")
+    os.kill(blender, signal.SIGINT)
+    _out, told = process.communicate(timeout=60)
+    assert process.returncode == 1, told
+    assert "Stopped: the same command goes on with those that are left." in told
+    assert not any(Path(f"/proc/{pid}").exists() for pid in family)
