@@ -34,6 +34,11 @@ _TURN = 0.1
 #: Among so many last lines is the one that says why; Blender may say good-bye after it.
 _ENDS = 3
 
+#: What a record says.
+_KEYS = set(
+    "shot source state why seconds fingerprint owned version arguments report strip".split()
+)
+
 #: So much of a log tells why a process ended [bytes].
 _TAIL = 20_000
 
@@ -132,9 +137,7 @@ def read_record(path):
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return (
-        content if isinstance(content, dict) and {"state", "fingerprint"} <= set(content) else None
-    )
+    return content if isinstance(content, dict) and set(content) == _KEYS else None
 
 
 def perform(task, stop=None):

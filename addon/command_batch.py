@@ -180,8 +180,8 @@ def _workers(options, understood):
 def _tasks(options, output):
     """The ShotTasks, in the order of their names. Raises FileError."""
     arguments, files, understood = options.bake_arguments(options)
-    sources = sorted({*_sources(options, output)})
-    root = options.root.absolute() if options.root else _root(options, sources)
+    sources = {*_sources(options, output)}
+    root = _absolute(options.root) if options.root else _root(options, sources)
     blender = _blender()
     task = ShotTask(
         source="",
@@ -196,8 +196,9 @@ def _tasks(options, output):
         overwrite=options.overwrite,
     )
     tasks = [replace(task, source=str(path), name=_name(path, root)) for path in sources]
+    tasks.sort(key=lambda task: task.name)
     _check_results(tasks)
-    return sorted(tasks, key=lambda task: task.name)
+    return tasks
 
 
 def _blender():
@@ -205,10 +206,14 @@ def _blender():
     return bpy.app.binary_path
 
 
+def _absolute(path):
+    """An absolute path without '..', which would lead out of the output folder."""
+    return Path(os.path.abspath(path))
+
+
 def _sources(options, output):
     """Absolute paths of the shots."""
-    for given in options.shots:
-        path = given.absolute()
+    for path in map(_absolute, options.shots):
         if path.is_dir():
             found = [*_in_folder(path, options.recursive, output)]
             if not found:
@@ -236,7 +241,7 @@ def _in_folder(folder, recursive, output):
 def _root(options, sources):
     """The folder below which all shots are."""
     if len(options.shots) == 1 and options.shots[0].is_dir():
-        return options.shots[0].absolute()
+        return _absolute(options.shots[0])
     return Path(os.path.commonpath([path.parent for path in sources]))
 
 
@@ -273,14 +278,14 @@ def _run(options):
         if options.shots:
             options.usage_error("--collect takes no shots: it reads the records that are there")
         _check_summaries(options)
-        return _conclude(options, options.collect.absolute(), _collected(options.collect))
+        return _conclude(options, _absolute(options.collect), _collected(options.collect))
     if not options.shots:
         options.usage_error("name shots, or folders of them")
     if not options.output:
         options.usage_error("name an --output folder")
     if options.checkpoint:
         options.usage_error("--checkpoint is for a single shot: here each has its own")
-    output = options.output.absolute()
+    output = _absolute(options.output)
     tasks = _tasks(options, output)
     _make(output)
     _check_summaries(options)
@@ -323,7 +328,7 @@ def _executor(options):
     if options.scheduler:
         executor = cluster.connect(options.scheduler)
         try:
-            yield lambda task: executor.submit(Remote(perform_there), asdict(task)), lambda: None
+            yield lambda task: executor.submit(Remote(perform_there), asdict(task)), _leave_to_end
         finally:
             executor.shutdown(cancel_futures=True)
         return
@@ -334,6 +339,10 @@ def _executor(options):
         finally:
             event.set()
             executor.shutdown(cancel_futures=True)
+
+
+def _leave_to_end():
+    say("What is under way on the cluster ends by itself.")
 
 
 def _follow(futures, total, caught, stop):

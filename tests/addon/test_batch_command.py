@@ -103,6 +103,14 @@ def test_same_names_become_different_results(folder, performed):
     ]
 
 
+def test_no_way_leads_out_of_the_output_folder(folder, performed, monkeypatch):
+    make("x/a.bvh", "here/in/b.bvh")
+    monkeypatch.chdir("here")
+    assert poise("batch", "../x/a.bvh", "in/b.bvh", "../here/in/b.bvh", "--output", "../out") == 0
+    assert [task.name for task in performed] == ["here/in/b.bvh", "x/a.bvh"]
+    assert (folder / "out" / "x" / "a.bvh.blend").is_file()
+
+
 def test_root_names_shots_the_same_in_every_task_of_a_farm(folder, performed):
     make("in/deep/a.bvh", "in/b.bvh")
     for shot in ("in/deep/a.bvh", "in/b.bvh"):
@@ -244,6 +252,7 @@ def test_collecting_the_records_of_variants(folder, performed, capsys):
     for variant, shot in (("soft", "a"), ("soft", "b"), ("firm", "a")):
         shot = f"in/{shot}.blend"
         poise("batch", shot, "--root=in", "--farm", "--output", f"out/{variant}")
+    make("out/other.poise.json", text='{"state": "stood"}')
     assert poise("batch", "--collect", "out", "--json", "j.json", "--report", "r.html") == 0
     told = json.loads(Path("j.json").read_text())
     assert [s["shot"] for s in told["shots"]] == ["firm/a.blend", "soft/a.blend", "soft/b.blend"]
