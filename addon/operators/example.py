@@ -43,7 +43,8 @@ class POISE_OT_example_scene(bpy.types.Operator):
 
 
 def _look_at_character(space):
-    space.show_region_ui = True
+    if not space.show_region_ui:  # to show it again would fade it out
+        space.show_region_ui = True
     view = space.region_3d
     view.view_perspective = "PERSP"
     view.view_location, view.view_distance = (0.0, 0.0, 0.95), 4.5
