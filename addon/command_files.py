@@ -42,9 +42,10 @@ def open_shot(name, up=None, unit=None):
         bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
     except RuntimeError as error:
         reason = " ".join(str(error).removeprefix("Error: ").split()).rstrip(".")
+        reason = reason.rpartition(f"{path}', ")[2]  # Blender names the file twice before it
         raise FileError(
             f"Blender {bpy.app.version_string} cannot open '{path}' ({reason}): "
-            "save it again with a Blender that is not newer."
+            "take it from a backup, or save it again with a Blender that is not newer."
         ) from None
     return path
 
