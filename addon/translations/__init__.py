@@ -14,6 +14,7 @@ and neither the physics nor the command line knows of languages.
 import ast
 import re
 from functools import lru_cache
+from inspect import get_annotations
 from pathlib import Path
 
 import bpy
@@ -48,7 +49,7 @@ _catalogs = {}
 
 def separate(cls):
     """Let a class that is not registered yet have Poise's own words for its properties."""
-    for prop in vars(cls).get("__annotations__", {}).values():
+    for prop in get_annotations(cls).values():
         prop.keywords.setdefault("translation_context", _CONTEXT)
 
 

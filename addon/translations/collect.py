@@ -4,6 +4,7 @@
 import ast
 import re
 from functools import partial
+from inspect import get_annotations
 from itertools import chain
 from pathlib import Path
 from string import Formatter
@@ -97,7 +98,7 @@ def _operator(cls):
 def _properties(cls):
     """The properties that a class of Poise defines itself."""
     own = (base for base in cls.__mro__ if base.__module__.startswith(_PACKAGE))
-    names = {name for base in own for name in vars(base).get("__annotations__", ())}
+    names = {name for base in own for name in get_annotations(base)}
     rna = _operator(cls) if issubclass(cls, bpy.types.Operator) else cls.bl_rna
     return [known for known in rna.properties if known.identifier in names]
 

@@ -43,7 +43,7 @@ def _ask(driver):
         if text in german and said(text, context) != german[text]
     }
     driver.check("all labels are German", not other, other)
-    driver.say(f"{len(shown)} labels in German")
+    driver.check("they are many", len(shown) > 300, len(shown))
 
 
 def _quick(driver):
