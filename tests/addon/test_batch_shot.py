@@ -235,6 +235,11 @@ def test_process_ends_with_the_one_that_started_it(tmp_path):
     assert process.wait(PATIENCE) == 1
 
 
+def test_workers_of_a_cluster_need_nothing_of_blender():
+    script = "import sys; sys.modules['bpy'] = None; import poise.addon.batch_shot"
+    assert subprocess.run([sys.executable, "-c", script], timeout=PATIENCE).returncode == 0
+
+
 # --- The disk -----------------------------------------------------------------------------------
 
 
