@@ -52,6 +52,7 @@ def _shot(folder, record):
         "why": record["why"],
         "seconds": record["seconds"],
         **{figure: report.get(figure) for figure in FIGURES},
+        "optimized": (report.get("optimization") or {}).get("used"),
         "warnings": report.get("warnings", []),
         "result": None,
         **{key: path if Path(folder, path).exists() else None for key, path in paths.items()},
@@ -143,6 +144,8 @@ def _figures(shot, total):
         else:
             text = _number(value)
         yield {"seconds": "time"}.get(name, name), text + unit
+    if shot["optimized"]:
+        yield "gains", shot["optimized"]
 
 
 def _number(value):

@@ -67,8 +67,9 @@ def _use(shot, gains):
 
 def _told(outcome, used):
     last = outcome.history[-1].index
+    found = "The gains to start from" if outcome.chosen == "start" else "Gains were found that"
     what = {
-        "confirmed": "Gains were found that stand on unseen noise too, and are used",
+        "confirmed": f"{found} stand on unseen noise too, and are used",
         "best": "No gains were confirmed; the best so far get further than those to start from, "
         "and are used",
         "start": "No better gains were found; those to start from are used",

@@ -44,7 +44,12 @@ def fake_perform(task, stop=None):
         seconds=2.0,
         fingerprint=batch_shot.fingerprint(task),
         strip="<svg xmlns='http://www.w3.org/2000/svg'/>" if state in ("stood", "fell") else "",
-        report={"reward": 1.5, "foot_slide": {"before": 0.25, "after": None}, "units": UNITS},
+        report={
+            "reward": 1.5,
+            "foot_slide": {"before": 0.25, "after": None},
+            "units": UNITS,
+            "optimization": {"used": "best"},
+        },
     )
     task.record.write_text(json.dumps(record))
     return record
@@ -244,7 +249,7 @@ def test_summary_as_a_page_that_needs_nothing_else(folder, performed):
     assert "é 'q\" 日本 #1 <b>&.bvh" in words
     assert words.index("z.blend") < words.index("a.blend"), "those that failed come first"
     assert "It failed <here>." in words
-    assert "0.25 → none m/s" in words
+    assert "0.25 → none m/s" in words and "gainsbest" in words
 
 
 def test_collecting_the_records_of_variants(folder, performed, capsys):
