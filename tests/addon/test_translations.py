@@ -152,7 +152,7 @@ def test_names_stay(german):
     said = german.say("'Head' has no animation: give it an action")
     assert said == "'Head' hat keine Animation: ihm eine Aktion geben"
     assert german.say("Head") == "Kopf"
-    assert german.say("Tuned on my clip.bvh") == "Abgestimmt auf my clip.bvh"
+    assert german.say("Tuned on my clip.bvh") == "Für my clip.bvh"
 
 
 def test_what_nobody_translated_stays_english(german):
