@@ -26,9 +26,7 @@ class _GainsOperator:
     @classmethod
     def poll(cls, context):
         """What is at work shall end with the gains that it began with."""
-        job, why = session.job(), cls.obstacle(context)
-        if job is not None and not why:
-            why = f"Poise is {job.doing}: wait, or press Esc to stop it"
+        why = cls.obstacle(context) or session.busy()
         if why:
             cls.poll_message_set(tr(why))
         return not why

@@ -100,6 +100,11 @@ def job():
     return _job
 
 
+def busy():
+    """Why nothing else can be begun now; empty while nothing runs."""
+    return f"Poise is {_job.doing}: wait, or press Esc to stop it" if _job else ""
+
+
 def start(new_job):
     """Make a job the one at work. Raises PoiseError if another one is."""
     global _job

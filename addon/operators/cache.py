@@ -37,17 +37,15 @@ class POISE_OT_clear_cache(bpy.types.Operator):
     @classmethod
     def poll(cls, _context):
         """Needs some, and none at work."""
-        job = session.job()
+        why = session.busy()
         try:
-            if job is not None:
-                cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
-            elif not checkpoints.kept():
-                cls.poll_message_set(tr("No unfinished search is kept"))
-            else:
-                return True
+            if not why and not checkpoints.kept():
+                why = "No unfinished search is kept"
         except CheckpointError as error:
-            cls.poll_message_set(tr(str(error)))
-        return False
+            why = str(error)
+        if why:
+            cls.poll_message_set(tr(why))
+        return not why
 
     def invoke(self, context, event):
         """Ask."""

@@ -23,14 +23,12 @@ class POISE_OT_example_scene(bpy.types.Operator):
     @classmethod
     def poll(cls, context):
         """Nothing may run."""
-        job = session.job()
-        if job is not None:
-            cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
-        elif context.mode not in ("OBJECT", "POSE"):
-            cls.poll_message_set(tr("Leave this mode first: the example is for Object Mode"))
-        else:
-            return True
-        return False
+        why = session.busy()
+        if not why and context.mode not in ("OBJECT", "POSE"):
+            why = "Leave this mode first: the example is for Object Mode"
+        if why:
+            cls.poll_message_set(tr(why))
+        return not why
 
     def execute(self, context):
         """Add it, and turn the 3D views to the character."""

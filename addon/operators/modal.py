@@ -18,15 +18,11 @@ _HARMLESS_KINDS = ("WHEEL", "TRACKPAD", "NUMPAD_", "NDOF_")
 
 def poll_idle(cls, context):
     """Whether an armature can be told and nothing runs; else the reason greys the button."""
-    job = session.job()
     armature, reason = chosen_armature(context)
-    if job is not None:
-        cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
-    elif armature is None:
-        cls.poll_message_set(tr(reason))
-    else:
-        return True
-    return False
+    why = session.busy() or ("" if armature else reason)
+    if why:
+        cls.poll_message_set(tr(why))
+    return not why
 
 
 def poll_animated(cls, context):

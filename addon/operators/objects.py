@@ -21,14 +21,10 @@ class _MarkOperator:
     @classmethod
     def poll(cls, context):
         """Needs a selected mesh object, while nothing runs."""
-        job = session.job()
-        if job is not None:
-            cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
-        elif not cls.objects(context):
-            cls.poll_message_set(tr(cls.missing))
-        else:
-            return True
-        return False
+        why = session.busy() or ("" if cls.objects(context) else cls.missing)
+        if why:
+            cls.poll_message_set(tr(why))
+        return not why
 
     missing = "Select a mesh object first"
     objects = staticmethod(_meshes)

@@ -23,14 +23,12 @@ class _PushOperator:
     @classmethod
     def poll(cls, context):
         """Nothing may run; most need a push."""
-        job = session.job()
-        if job is not None:
-            cls.poll_message_set(tr(f"Poise is {job.doing}: wait, or press Esc to stop it"))
-        elif cls.needs_push and not context.scene.poise.pushes.items:
-            cls.poll_message_set(tr("There is no push: add one first"))
-        else:
-            return True
-        return False
+        why = session.busy()
+        if not why and cls.needs_push and not context.scene.poise.pushes.items:
+            why = "There is no push: add one first"
+        if why:
+            cls.poll_message_set(tr(why))
+        return not why
 
     needs_push = True
 

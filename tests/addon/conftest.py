@@ -3,6 +3,7 @@
 the air, and a stand-in for the window."""
 
 import math
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -155,6 +156,10 @@ def airborne(import_clip):
     return max(heights, key=heights.get), scene.frame_end
 
 
+#: At most, for what takes a moment on a quiet machine [s].
+_PATIENCE = 120.0
+
+
 class Window:
     """What a modal operator uses of a context; counts its timers."""
 
@@ -180,6 +185,58 @@ class Window:
 
     def status_text_set(self, text):
         self.status = text
+
+    def begin(self, kind):
+        """Start an operator of Poise's, without Blender's own part of it; `reports` are its."""
+        (base,) = (one for one in kind.__bases__ if one.__module__.startswith("poise."))
+        own = {
+            name: value
+            for name, value in vars(kind).items()
+            # What calls super() would find Blender's part missing.
+            if not name.startswith("bl_") and "__class__" not in _outer_names(value)
+        }
+        stand_in = type(kind.__name__, (_Reporting, base), own)()
+        assert stand_in.invoke(self, _event("LEFTMOUSE")) == {"RUNNING_MODAL"}
+        return stand_in
+
+    def send(self, operator, kind="TIMER", **event):
+        """Let the operator have an event; what it returns."""
+        return operator.modal(self, _event(kind, **event))
+
+    def turn_until(self, operator, condition):
+        """Let the timer go on until a condition holds."""
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            if condition():
+                return
+            assert self.send(operator) == {"PASS_THROUGH"}
+        raise AssertionError("it never came to that")
+
+
+def _outer_names(value):
+    return getattr(getattr(value, "__code__", None), "co_freevars", ())
+
+
+class _Reporting:
+    def __init__(self):
+        self.reports = []
+
+    def report(self, kind, message):
+        self.reports.append((*kind, message))
+
+
+def _event(kind, value="PRESS", x=10, y=10):
+    return SimpleNamespace(type=kind, value=value, mouse_x=x, mouse_y=y)
+
+
+@pytest.fixture
+def registered(blender):
+    """Poise as Blender has it when it is enabled."""
+    import poise
+
+    poise.register()
+    yield
+    poise.unregister()
 
 
 @pytest.fixture

@@ -5,17 +5,10 @@ import bpy
 import numpy as np
 import pytest
 
-import poise
 from poise.addon import compat
 from poise.addon.shot import Shot
 
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.fixture

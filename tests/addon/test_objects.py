@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-import poise
 from poise.addon import bake_target, compat, objects, objects_panel, reference, session
 from poise.addon.properties import bake_options
 from poise.controller.exceptions import PoiseError, SettingsError
@@ -17,15 +16,9 @@ from poise.controller.rotations import matrix_from_quaternion
 from poise.controller.scenario import Throw
 from poise.controller.skeleton import LANDMARKS
 
+pytestmark = pytest.mark.usefixtures("registered")
+
 FPS = 25.0
-
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
 
 
 def collected(frames=range(1, 31), unit=1.0):

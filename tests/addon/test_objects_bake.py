@@ -8,21 +8,14 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-import poise
 from poise.addon import bake_objects, bake_target, compat, objects, reference
 from poise.controller.exceptions import BakeError
 from poise.controller.rotations import exponential, matrix_from_quaternion, multiply
 from poise.controller.scenario import Scenario, Throw
 
+pytestmark = pytest.mark.usefixtures("registered")
+
 RELEASE = 10
-
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
 
 
 @pytest.fixture

@@ -22,20 +22,12 @@ from poise.addon import (
     properties,
     session,
 )
-from poise.addon.operators import bake as bake_operators
 from poise.addon.operators.job import SimulateJob
-from poise.addon.operators.modal import JobOperator
 from poise.controller.exceptions import PoiseError
 
+pytestmark = pytest.mark.usefixtures("registered")
+
 BUDGET = 0.005
-
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
 
 
 @pytest.fixture
@@ -392,51 +384,13 @@ def test_nothing_to_simulate_greys_the_button(armature):
 # --- The modal operator with a stand-in for the window -------------------------------------------
 
 
-class Simulate(JobOperator):
-    """The operator, without Blender's own part."""
-
-    make_job = operators.POISE_OT_simulate.make_job
-    finished = operators.POISE_OT_simulate.finished
-
-    def __init__(self):
-        self.reports = []
-
-    def report(self, kind, message):
-        self.reports.append((*kind, message))
-
-
-def event(kind, value="PRESS", x=10, y=10):
-    return SimpleNamespace(type=kind, value=value, mouse_x=x, mouse_y=y)
-
-
-class Bake(bake_operators._BakeOperator):
-    """The operator, without Blender's own part."""
-
-    writing = operators.POISE_OT_bake.writing
-
-    def __init__(self):
-        self.reports = []
-
-    report = Simulate.report
-
-
 @pytest.fixture
 def started(window):
     """The operator at work in a window."""
-    operator = Simulate()
-    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
+    operator = window.begin(operators.POISE_OT_simulate)
     assert len(window.timers) == 1
     assert "Esc" in window.status
     return window, operator
-
-
-def turn_until(started, condition):
-    window, operator = started
-    for _ in range(5000):
-        if condition():
-            return
-        assert operator.modal(window, event("TIMER")) == {"PASS_THROUGH"}
-    raise AssertionError("it never came to that")
 
 
 def assert_left(window):
@@ -448,7 +402,7 @@ def assert_left(window):
 def test_modal_to_the_end(started, armature):
     window, operator = started
     for _ in range(5000):
-        outcome = operator.modal(window, event("TIMER"))
+        outcome = window.send(operator)
         if outcome != {"PASS_THROUGH"}:
             break
     assert outcome == {"FINISHED"}
@@ -462,8 +416,8 @@ def test_modal_escape(started, armature, simulating):
     window, operator = started
     before = state(armature)
     if simulating:
-        turn_until(started, lambda: session.job().recording)
-    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+        window.turn_until(operator, lambda: session.job().recording)
+    assert window.send(operator, "ESC") == {"CANCELLED"}
     assert_left(window)
     assert state(armature) == before
     assert "as it was" in operator.reports[-1][1]
@@ -471,9 +425,9 @@ def test_modal_escape(started, armature, simulating):
 
 def test_modal_stopped_by_the_button(started):
     window, operator = started
-    turn_until(started, lambda: session.job().recording)
+    window.turn_until(operator, lambda: session.job().recording)
     assert bpy.ops.poise.cancel() == {"FINISHED"}
-    assert operator.modal(window, event("TIMER")) == {"CANCELLED"}
+    assert window.send(operator) == {"CANCELLED"}
     assert_left(window)
 
 
@@ -485,9 +439,9 @@ def test_modal_ended_by_blender(started):
 
 def test_modal_error(started, armature):
     window, operator = started
-    turn_until(started, lambda: session.job().recording)
+    window.turn_until(operator, lambda: session.job().recording)
     name, armature.name = armature.name, "Somebody"
-    assert operator.modal(window, event("TIMER")) == {"CANCELLED"}
+    assert window.send(operator) == {"CANCELLED"}
     assert_left(window)
     kind, message = operator.reports[-1]
     assert kind == "ERROR"
@@ -499,12 +453,11 @@ def test_modal_error(started, armature):
 def test_escape_while_the_keys_are_made_leaves_no_bake(window, armature, reading_back):
     bpy.ops.poise.simulate()
     before = state(armature)
-    operator = Bake()
-    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
+    operator = window.begin(operators.POISE_OT_bake)
     there = len(before["actions"]) + reading_back
-    turn_until((window, operator), lambda: len(bpy.data.actions) == there)
+    window.turn_until(operator, lambda: len(bpy.data.actions) == there)
     assert session.job().doing == "baking"
-    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    assert window.send(operator, "ESC") == {"CANCELLED"}
     assert_left(window)
     assert state(armature) == before
     assert "as it was" in operator.reports[-1][1]
@@ -513,10 +466,9 @@ def test_escape_while_the_keys_are_made_leaves_no_bake(window, armature, reading
 def test_escape_while_the_bake_is_compared_keeps_it(window, armature):
     bpy.ops.poise.simulate()
     before = state(armature)
-    operator = Bake()
-    operator.invoke(window, event("LEFTMOUSE"))
-    turn_until((window, operator), lambda: session.job().doing == "comparing")
-    assert operator.modal(window, event("ESC")) == {"FINISHED"}
+    operator = window.begin(operators.POISE_OT_bake)
+    window.turn_until(operator, lambda: session.job().doing == "comparing")
+    assert window.send(operator, "ESC") == {"FINISHED"}
     assert_left(window)
     assert len(state(armature)["actions"]) == len(before["actions"]) + 1
     assert "comparison" in operator.reports[-1][1]
@@ -528,9 +480,8 @@ def test_an_operator_that_is_over_keeps_no_shot(started, leave):
     shot = weakref.ref(session.job().shot)
     if leave == "ended":
         operator.cancel(window)
-    while leave != "ended" and operator.modal(
-        window, event("ESC" if leave == "escape" else "TIMER")
-    ) == {"PASS_THROUGH"}:
+    kind = "ESC" if leave == "escape" else "TIMER"
+    while leave != "ended" and window.send(operator, kind) == {"PASS_THROUGH"}:
         pass
     session.clear()
     gc.collect()
@@ -541,7 +492,7 @@ def test_modal_bug_leaves_nothing_and_is_raised(started, monkeypatch):
     window, operator = started
     monkeypatch.setattr(SimulateJob, "_step", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        operator.modal(window, event("TIMER"))
+        window.send(operator)
     assert_left(window)
 
 
@@ -557,12 +508,12 @@ def test_only_harmless_events_pass_while_the_scene_is_read(started):
     }
     for kind, passes in alone.items():
         expected = {"PASS_THROUGH" if passes else "RUNNING_MODAL"}
-        assert operator.modal(window, event(kind)) == expected, kind
-    sidebar = event("LEFTMOUSE", x=1100, y=300)
-    assert operator.modal(window, sidebar) == {"PASS_THROUGH"}
-    turn_until(started, lambda: session.job().recording)
+        assert window.send(operator, kind) == expected, kind
+    in_sidebar = window.send(operator, "LEFTMOUSE", x=1100, y=300)
+    assert in_sidebar == {"PASS_THROUGH"}
+    window.turn_until(operator, lambda: session.job().recording)
     for kind in alone:
-        assert operator.modal(window, event(kind)) == {"PASS_THROUGH"}, kind
+        assert window.send(operator, kind) == {"PASS_THROUGH"}, kind
     session.stop()
 
 

@@ -31,7 +31,7 @@ from poise.addon import (
     tuning_plot,
 )
 from poise.addon.locks import claimed
-from poise.addon.operators import modal, optimize
+from poise.addon.operators import optimize
 from poise.controller import workers
 from poise.controller.exceptions import ExecutorError, PoiseError
 from poise.controller.optimization import SearchSettings
@@ -562,12 +562,11 @@ def test_undo_meanwhile(quick, armature):
 
 
 def test_another_scene_meanwhile_gets_nothing(quick, window):
-    operator = Optimize()
-    operator.invoke(window, event("LEFTMOUSE"))
-    turn_until(window, operator, lambda: generations(session.job()) > 1)
+    operator = window.begin(optimize.POISE_OT_optimize)
+    window.turn_until(operator, lambda: generations(session.job()) > 1)
     other = bpy.data.scenes.new("Other")
     window.scene = other
-    while operator.modal(window, event("TIMER")) != {"FINISHED"}:
+    while window.send(operator) != {"FINISHED"}:
         pass
     assert other.poise.gains.source == "DEFAULT"
     assert bpy.data.scenes["Scene"].poise.gains.source == "CUSTOM"
@@ -668,40 +667,11 @@ def test_preview_follows(quick, armature):
 # --- The operator in a window --------------------------------------------------------------------
 
 
-class Optimize(modal.JobOperator):
-    """The operator, without Blender's own part."""
-
-    make_job = optimize.POISE_OT_optimize.make_job
-    redraw = optimize.POISE_OT_optimize.redraw
-    finished = optimize.POISE_OT_optimize.finished
-    _shown, _ghost = None, ""
-
-    def __init__(self):
-        self.reports = []
-
-    def report(self, kind, message):
-        self.reports.append((*kind, message))
-
-
-def event(kind):
-    return SimpleNamespace(type=kind, value="PRESS", mouse_x=10, mouse_y=10)
-
-
-def turn_until(window, operator, condition):
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if condition():
-            return
-        assert operator.modal(window, event("TIMER")) == {"PASS_THROUGH"}
-    raise AssertionError("it never came to that")
-
-
 def test_escape_discards(quick, window, armature, tmp_path):
-    operator = Optimize()
-    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
-    turn_until(window, operator, lambda: generations(session.job()) > 1)
-    assert operator.modal(window, event("A")) == {"PASS_THROUGH"}
-    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    operator = window.begin(optimize.POISE_OT_optimize)
+    window.turn_until(operator, lambda: generations(session.job()) > 1)
+    assert window.send(operator, "A") == {"PASS_THROUGH"}
+    assert window.send(operator, "ESC") == {"CANCELLED"}
     assert window.timers == []
     assert Pool.open == 0
     assert source() == "DEFAULT"
@@ -710,11 +680,10 @@ def test_escape_discards(quick, window, armature, tmp_path):
 
 
 def test_stop_in_the_window_reports(quick, window):
-    operator = Optimize()
-    operator.invoke(window, event("LEFTMOUSE"))
-    turn_until(window, operator, lambda: generations(session.job()) > 1)
+    operator = window.begin(optimize.POISE_OT_optimize)
+    window.turn_until(operator, lambda: generations(session.job()) > 1)
     bpy.ops.poise.keep_best()
-    assert operator.modal(window, event("TIMER")) == {"FINISHED"}
+    assert window.send(operator) == {"FINISHED"}
     assert window.timers == []
     assert source() == "CUSTOM"
     kind, words = operator.reports[-1]

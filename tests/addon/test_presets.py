@@ -12,7 +12,6 @@ import bpy
 import numpy as np
 import pytest
 
-import poise
 from poise.addon import folders, gains_panel, presets, properties, session
 from poise.addon import gains as scene_gains
 from poise.addon.operators.job import InspectJob, SimulateJob
@@ -190,14 +189,6 @@ def test_an_extension_has_a_folder_of_its_own(monkeypatch, tmp_path):
 
 
 # --- The scene's gains --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import bpy
 import numpy as np
 import pytest
 
-import poise
 from poise.addon import command_pushes, pushes, reference, session
 from poise.addon.command_line import main
 from poise.addon.shot import Shot, ShotOptions
@@ -18,13 +17,7 @@ from poise.controller.morphology import Morphology
 from poise.controller.scenario import random_pushes
 from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
 
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.fixture

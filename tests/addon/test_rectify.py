@@ -540,37 +540,11 @@ def test_the_correction_is_the_reference_and_its_offsets(armature):
 # --- The operator in a window --------------------------------------------------------------------
 
 
-class Rectify(operators.PerformOperator):
-    """The operator, without Blender's own part."""
-
-    make_job = operators.POISE_OT_rectify.make_job
-
-    def __init__(self):
-        self.reports = []
-
-    def report(self, kind, message):
-        self.reports.append((*kind, message))
-
-
-def event(kind):
-    return SimpleNamespace(type=kind, value="PRESS", mouse_x=10, mouse_y=10)
-
-
-def turn_until(window, operator, condition):
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if condition():
-            return
-        assert operator.modal(window, event("TIMER")) == {"PASS_THROUGH"}
-    raise AssertionError("it never came to that")
-
-
 def test_escape_keeps_and_says_so(window, armature):
-    operator = Rectify()
-    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
-    turn_until(window, operator, lambda: nodes(session.job()) == 2)
-    assert operator.modal(window, event("A")) == {"PASS_THROUGH"}
-    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    operator = window.begin(operators.POISE_OT_rectify)
+    window.turn_until(operator, lambda: nodes(session.job()) == 2)
+    assert window.send(operator, "A") == {"PASS_THROUGH"}
+    assert window.send(operator, "ESC") == {"CANCELLED"}
     assert window.timers == []
     words = "Stopped at 0.20 of 0.50 s: kept as the result, to bake or to resume"
     assert operator.reports == [("INFO", words)]
@@ -578,11 +552,10 @@ def test_escape_keeps_and_says_so(window, armature):
 
 
 def test_discard_in_the_window_says_so(window, armature):
-    operator = Rectify()
-    operator.invoke(window, event("LEFTMOUSE"))
-    turn_until(window, operator, lambda: nodes(session.job()) == 1)
+    operator = window.begin(operators.POISE_OT_rectify)
+    window.turn_until(operator, lambda: nodes(session.job()) == 1)
     bpy.ops.poise.discard_rectified()
-    assert operator.modal(window, event("TIMER")) == {"CANCELLED"}
+    assert window.send(operator) == {"CANCELLED"}
     assert operator.reports == [("INFO", "Stopped: the scene is as it was")]
     assert result(armature).shot is None
 
@@ -637,11 +610,10 @@ def test_the_result_tells_why_it_ended(armature, draw_panels):
 
 
 def test_the_window_stays_responsive_to_escape_of_playback(window, armature):
-    operator = Rectify()
-    operator.invoke(window, event("LEFTMOUSE"))
-    turn_until(window, operator, lambda: nodes(session.job()) == 1)
+    operator = window.begin(operators.POISE_OT_rectify)
+    window.turn_until(operator, lambda: nodes(session.job()) == 1)
     window.screen = SimpleNamespace(is_animation_playing=True)
-    assert operator.modal(window, event("ESC")) == {"PASS_THROUGH"}
+    assert window.send(operator, "ESC") == {"PASS_THROUGH"}
     assert session.job() is not None
     session.job().discard()
     assert isinstance(operator, modal.JobOperator)

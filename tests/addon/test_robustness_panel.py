@@ -4,14 +4,12 @@ window, the panels with a stand-in for the layout. Trials ask a formula, in this
 
 import time
 from concurrent.futures import Executor, Future
-from types import SimpleNamespace
 
 import bpy
 import pytest
 
 import poise
 from poise.addon import properties, robustness, robustness_panel, session
-from poise.addon.operators import modal
 from poise.addon.operators import robustness as operators
 from poise.controller.exceptions import PoiseError
 from poise.controller.trial import Problem
@@ -159,40 +157,10 @@ def test_two_at_once_are_refused(armature):
     job.cancel()
 
 
-class FindLimit(modal.JobOperator):
-    """The operator, without Blender's own part."""
-
-    make_job = operators.POISE_OT_find_limit.make_job
-    redraw = operators.POISE_OT_find_limit.redraw
-    finished = operators.POISE_OT_find_limit.finished
-    stopped = operators.POISE_OT_find_limit.stopped
-    _shown = None
-
-    def __init__(self):
-        self.reports = []
-
-    def report(self, kind, message):
-        self.reports.append((*kind, message))
-
-
-def event(kind):
-    return SimpleNamespace(type=kind, value="PRESS", mouse_x=10, mouse_y=10)
-
-
-def turn_until(window, operator, condition):
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if condition():
-            return
-        assert operator.modal(window, event("TIMER")) == {"PASS_THROUGH"}
-    raise AssertionError("it never came to that")
-
-
 def test_escape_keeps_what_is_measured(window, armature):
-    operator = FindLimit()
-    assert operator.invoke(window, event("LEFTMOUSE")) == {"RUNNING_MODAL"}
-    turn_until(window, operator, lambda: rates(session.job()) == 3)
-    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    operator = window.begin(operators.POISE_OT_find_limit)
+    window.turn_until(operator, lambda: rates(session.job()) == 3)
+    assert window.send(operator, "ESC") == {"CANCELLED"}
     assert window.timers == [] and Pool.open == 0 and session.job() is None
     outcome = limit_of(armature)
     assert outcome.ended == "stopped" and outcome.limit == 40.0 and not outcome.found
@@ -201,18 +169,16 @@ def test_escape_keeps_what_is_measured(window, armature):
 
 
 def test_the_stop_button_keeps_it_too(window, armature):
-    operator = FindLimit()
-    operator.invoke(window, event("LEFTMOUSE"))
-    turn_until(window, operator, lambda: rates(session.job()) == 2)
+    operator = window.begin(operators.POISE_OT_find_limit)
+    window.turn_until(operator, lambda: rates(session.job()) == 2)
     bpy.ops.poise.cancel()
-    assert operator.modal(window, event("TIMER")) == {"CANCELLED"}
+    assert window.send(operator) == {"CANCELLED"}
     assert limit_of(armature).limit == 20.0
 
 
 def test_escape_before_anything_is_measured_says_so(window, armature):
-    operator = FindLimit()
-    operator.invoke(window, event("LEFTMOUSE"))
-    assert operator.modal(window, event("ESC")) == {"CANCELLED"}
+    operator = window.begin(operators.POISE_OT_find_limit)
+    assert window.send(operator, "ESC") == {"CANCELLED"}
     assert operator.reports == [("INFO", "Stopped: nothing was measured yet")]
     assert limit_of(armature) is None
 

@@ -12,17 +12,11 @@ import pytest
 import poise
 from poise.addon import menus, operators, session
 
+pytestmark = pytest.mark.usefixtures("registered")
+
 ADDON = Path(poise.__file__).parent / "addon"
 #: Buttons of one name that mean one thing: end what is at work, with what there is or without.
 SYNONYMS = {"Discard", "Stop and Keep", "Resume", "Rectify"}
-
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
 
 
 def own_operators():

@@ -9,18 +9,11 @@ import bpy
 import numpy as np
 import pytest
 
-import poise
 from poise.addon import checkpoints, overlay, preferences, session
 from poise.addon.locks import claimed
 from poise.controller import CheckpointError, workers
 
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.fixture

@@ -14,13 +14,7 @@ from poise.controller import Gains
 from poise.controller.adult import adult
 from poise.controller.styles import STYLES
 
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.fixture

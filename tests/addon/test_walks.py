@@ -5,7 +5,6 @@ import bpy
 import numpy as np
 import pytest
 
-import poise
 from poise.addon import walks_panel
 from poise.addon.properties import shot_options
 from poise.addon.shot import Shot, ShotOptions
@@ -88,14 +87,6 @@ def test_what_cannot_be_walked_is_refused(walker):
     walker.keyframe_insert("location", frame=194)
     with pytest.raises(MotionError, match=r"is moved itself, by .* m in a cycle"):
         read(5.0)
-
-
-@pytest.fixture
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
 
 
 def test_the_sidebar_finds_the_cycle(registered, walker, draw_panels):

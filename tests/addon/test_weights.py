@@ -18,13 +18,7 @@ from poise.controller import Push, Scenario, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.physics_weights import NAMES
 
-
-@pytest.fixture(autouse=True)
-def registered(blender):
-    """Poise as Blender has it when it is enabled."""
-    poise.register()
-    yield
-    poise.unregister()
+pytestmark = pytest.mark.usefixtures("registered")
 
 
 @pytest.fixture
