@@ -28,11 +28,12 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow extension prove-extension demo bench figures table3 table4 ablation morphologies study sok lint clean libraries
+.PHONY: help test slow versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
 	@echo "make slow   the proofs that take long"
+	@echo "make versions  the tests on Blender 4.2, 4.3, 4.5 and 5.0, with Python 3.11; 5.2 has 3.13"
 	@echo "make extension  build the extension's zips for all platforms in build/extension"
 	@echo "make prove-extension  that they come out the same again, and work"
 	@echo "make demo   simulate and bake two shots; pictures and reports in build/demo"
@@ -63,6 +64,12 @@ extension: $(ready)
 
 prove-extension: extension
 	$(bin)/python packaging/prove.py $(PYTHONS)
+
+versions:
+	@for version in 4.2 4.3 4.5 5.0; do \
+		$(MAKE) test VENV=.venv-$$version BPY="bpy==$$version.*" || failed="$$failed $$version"; \
+	done; \
+	test -z "$$failed" || { echo "make versions: failed on$$failed" >&2; exit 1; }
 
 demo: $(ready)
 	@echo "make demo: simulating, baking and rendering two shots into build/demo; about 3 minutes."
