@@ -19,16 +19,16 @@ def scenario(driver):
     yield from driver.open("jumping_jacks")
     yield from _stop(driver)
     yield from _check(driver)
-    _pop(driver.armature)
+    _pop(driver)
     bpy.ops.ed.undo_push(message="Popped")
     yield from _find(driver)
     yield from _clean(driver)
     yield from _show(driver)
 
 
-def _pop(armature):
+def _pop(driver):
     """The left elbow flips from frame 41 to 44."""
-    for curve in armature.animation_data.action.fcurves:
+    for curve in driver.curves(driver.armature.animation_data.action):
         if "LeftElbow" in curve.data_path and curve.array_index == 0:
             for point in curve.keyframe_points:
                 point.co.y += math.radians(150) if 41 <= point.co.x <= 44 else 0.0

@@ -197,12 +197,18 @@ class Driver:
         job_class.step = timed
         return longest
 
+    def curves(self, action):
+        """All curves of an action."""
+        compat = self.module("compat")
+        slots = action.slots if compat.HAS_SLOTS else [None]
+        return [curve for slot in slots for curve in compat.curves(action, slot)]
+
     def state(self):
         """What a user would miss if it changed: frame, actions, keys and the pose, as text."""
         scene, armature = bpy.context.scene, self.armature
         keys = hashlib.sha1()
         for action in bpy.data.actions:
-            for curve in action.fcurves:
+            for curve in self.curves(action):
                 for point in curve.keyframe_points:
                     keys.update(repr(tuple(point.co)).encode())
         pose = hashlib.sha1()
@@ -315,7 +321,11 @@ class Driver:
 
     def find(self, command, across=0.4):
         """Point at the button in the sidebar that runs a Python command; scrolls if need be."""
-        for _ in range(4):
+        if (yield from self._find_in_sight(command, across)):
+            return
+        _xdotool("click", "--repeat", 60, 4)  # to the top
+        yield 0.5
+        for _ in range(6):
             if (yield from self._find_in_sight(command, across)):
                 return
             _xdotool("click", "--repeat", 10, 5)

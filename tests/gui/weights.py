@@ -43,7 +43,8 @@ def _set(driver):
 
 
 def _keys(driver):
-    (curve,) = driver.armature.data.animation_data.action.fcurves
+    compat = driver.module("compat")
+    (curve,) = compat.curves(*compat.assigned(driver.armature.data))
     return [tuple(point.co) for point in curve.keyframe_points]
 
 
