@@ -3,7 +3,8 @@
 #
 # PYTHON  Python 3.11 or 3.13 to set up with; the first of python3, python3.13, python3.11 that is one
 # VENV    folder of the set-up
-# BPY     another Blender module than the newest one for that Python, such as 'bpy==4.2.*'
+# BPY     another Blender module than the newest one for that Python, such as 'bpy==4.2.*', and perhaps
+#         the NumPy that it was made with
 # ARGS    options of an experiment, such as '--clips arm wave'
 
 # A name in the path may be a pyenv shim that only says what is not installed: so each is run.
@@ -67,7 +68,7 @@ prove-extension: extension
 
 versions:
 	@for version in 4.2 4.3 4.5 5.0; do \
-		$(MAKE) test VENV=.venv-$$version BPY="bpy==$$version.*" || failed="$$failed $$version"; \
+		$(MAKE) test VENV=.venv-$$version BPY="bpy==$$version.* numpy==1.26.*" || failed="$$failed $$version"; \
 	done; \
 	test -z "$$failed" || { echo "make versions: failed on$$failed" >&2; exit 1; }
 
@@ -128,7 +129,7 @@ $(ready): pyproject.toml
 		"a download of about 500 MB, 1 to 5 minutes."
 	@# Made anew, so that nothing of an earlier set-up stays.
 	$(PYTHON) -m venv --clear $(VENV)
-	$(bin)/python -m pip install --quiet --editable '.[test]' $(if $(BPY),'$(BPY)')
+	$(bin)/python -m pip install --quiet --editable '.[test]' $(BPY)
 	@$(bin)/python -c 'import bpy' || { echo "make: Blender's module does not start. On Debian or" \
 		"Ubuntu install what it needs: apt-get install $(LIBRARIES)" >&2; exit 1; }
 	@touch $@
