@@ -44,6 +44,7 @@ def _add_push(scene):
 def _add_light(scene):
     light = bpy.data.objects.new("Sun", bpy.data.lights.new("Sun", "SUN"))
     light.data.energy = 3.0
+    light.location = 4.0, -8.0, 6.0  # out of sight: where it stands makes no difference
     light.rotation_euler = math.radians(40), math.radians(20), 0
     scene.collection.objects.link(light)
 
