@@ -96,6 +96,8 @@ def download(name, folder):
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder]
         package = f"{parts.package}=={parts.version}"
         subprocess.run([*pip, "--only-binary=:all:", *tags, package], check=True)
+        if not path.is_file():
+            raise WheelError(f"pip has downloaded another wheel of {package} than {name}.")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != locked()[name]:
         raise WheelError(

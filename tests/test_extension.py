@@ -180,6 +180,15 @@ def test_a_wheel_that_is_not_the_locked_one_is_refused(wheels, tmp_path):
         wheels.download(LINUX, tmp_path)
 
 
+def test_another_wheel_than_the_locked_one_is_told(wheels, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_options: asked.append(command))
+    with pytest.raises(wheels.WheelError, match="another wheel"):
+        wheels.download(LINUX, tmp_path)
+    assert {"--python-version=3.11", "--abi=cp311", "pybullet_arm64==3.2.8"} <= set(asked[0])
+    assert "--platform=manylinux_2_28_x86_64" in asked[0]
+
+
 # --- The lock file and the zips ------------------------------------------------------------------
 
 

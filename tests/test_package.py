@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(
     path
-    for folder in ("addon", "controller", "tests", "demo", "experiments")
+    for folder in ("addon", "controller", "tests", "demo", "experiments", "packaging")
     for path in (ROOT / folder).rglob("*.py")
     if "__pycache__" not in path.parts
 ) + sorted(ROOT.glob("*.py"))
