@@ -269,13 +269,23 @@ def test_collecting_the_records_of_variants(folder, performed, capsys):
     assert "There are no records in 'in'" in capsys.readouterr().err
 
 
-def test_ctrl_c_ends_it_and_the_same_command_goes_on(folder, performed, monkeypatch, capsys):
+@pytest.fixture
+def ctrl_c():
+    """ctrl_c() does what the key does; what runs in the background may have inherited none."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: os.kill(os.getpid(), signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_it_and_the_same_command_goes_on(
+    folder, performed, monkeypatch, capsys, ctrl_c
+):
     make("in/a.blend", "in/b.blend", "in/c.blend")
 
     def interrupted(task, stop):
         if task.name != "b.blend":
             return fake_perform(task)
-        os.kill(os.getpid(), signal.SIGINT)
+        ctrl_c()
         assert stop.wait(60)
         return None
 

@@ -32,11 +32,11 @@ import json, os, signal, subprocess, sys, time
 arguments = sys.argv[1:]
 assert arguments[0] == "bake" and "--leash" in arguments and "--overwrite" in arguments
 options = dict(a[2:].split("=", 1) for a in arguments if "=" in a)
+print("baking", arguments[1], flush=True)
 if "FIFO" in os.environ:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     with open(os.environ["FIFO"], "w") as pipe:
         pipe.write(f"{os.getpid()} {child.pid}")
-print("baking", arguments[1])
 text = open(arguments[1], encoding="utf-8").read()
 exec(text)
 def finish(status, why=""):
@@ -197,14 +197,14 @@ HANG = "while True: time.sleep(1)"
 
 
 def test_hanging_shot_is_ended_with_its_children(make_task, family):
-    task, records = make_task(HANG, timeout=1.0), []
+    task, records = make_task(HANG, timeout=4.0), []
     thread = threading.Thread(target=lambda: records.append(perform(task)))
     thread.start()
     pids = family()
     thread.join(PATIENCE)
     (record,) = records
     assert record["state"] == HUNG
-    assert record["why"].startswith("Not done after 1 s, and ended; the last that it told was 'bak")
+    assert record["why"].startswith("Not done after 4 s, and ended; the last that it told was 'bak")
     for pid in pids:
         assert_ended(pid)
 

@@ -25,7 +25,7 @@ from poise.controller.gains import Gains
 from poise.controller.measures import MAXIMA
 
 SHORT = ("--frames=1:60", "--population=4", "--generations=2", "--confirmations=2")
-PATIENCE = 60  # [s] at most, for what takes a moment
+PATIENCE = 300  # [s] at most, for what takes a moment
 
 
 @pytest.fixture
