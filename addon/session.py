@@ -5,6 +5,7 @@ None of it is in the .blend file. Everything is kept under names: references to 
 invalid with every undo.
 """
 
+import gc
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -111,6 +112,9 @@ def start(new_job):
     if _job is not None:
         raise PoiseError(f"Poise is still {_job.doing}: wait for it, or press Esc to stop it.")
     _job = new_job
+    # To look through all that Blender's own Python holds for garbage takes nearly a tenth of a
+    # second, for which the window would stand still: while a job is at work it is left out.
+    gc.freeze()
 
 
 def end(ended_job):
@@ -118,6 +122,7 @@ def end(ended_job):
     global _job
     if _job is ended_job:
         _job = None
+        gc.unfreeze()
 
 
 def stop():

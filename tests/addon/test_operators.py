@@ -702,3 +702,11 @@ def test_panels_for_an_unknown_rig(import_clip):
     assert "geometry (detected)" in drawn()
     bpy.context.scene.poise.rig = "nobody's rig"
     assert "nobody's rig" in drawn()
+
+
+def test_garbage_is_sought_in_all_again_once_a_job_is_over(armature):
+    gc.unfreeze()
+    job = new_job(armature)
+    assert gc.get_freeze_count() > 0
+    job.cancel()
+    assert gc.get_freeze_count() == 0
