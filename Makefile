@@ -50,7 +50,7 @@ help:
 	@echo "make clean  remove .venv and build"
 
 test: $(ready)
-	@echo "make test: running the tests with $$($(bin)/python -V); about 3 minutes."
+	@echo "make test: running the tests with $$($(bin)/python -V); about 5 minutes."
 	$(bin)/python -m pytest $(PYTEST_ARGS)
 
 slow: $(ready)
