@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import time
+from abc import ABC, abstractmethod
 from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +27,7 @@ def engine():
     return {"numpy": np.__version__, "cma": version("cma"), "pybullet": world.version()}
 
 
-class Polled:
+class Polled(ABC):
     """A search that goes on, one `poll` after the other.
 
     Children define `_steps`, a generator that yields batches (lists of items), takes the list of
@@ -52,16 +53,17 @@ class Polled:
 
     # --- What children define
 
+    @abstractmethod
     def _steps(self):
-        raise NotImplementedError
+        """The plan, as above."""
 
+    @abstractmethod
     def _task(self, item):
         """(function of this package, its arguments) of an item of a batch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _note(self, results):
         """Take down what a batch came to, before the search goes on with it."""
-        raise NotImplementedError
 
     def _beside(self):
         """Futures of tasks beside the batch, which are waited for together with the first one."""

@@ -271,6 +271,7 @@ def modules(monkeypatch, tmp_path):
 
 def test_what_is_needed_is_here():
     requirements.check()
+    assert "pybullet" in sys.modules
 
 
 @pytest.mark.parametrize("module", ["pybullet", "cma"])
@@ -306,6 +307,7 @@ def test_an_old_version_in_front_is_named_with_its_place(modules, package, versi
 def test_a_new_version_in_front_will_do(modules):
     install(modules, "pybullet", "3.2.10", "pybullet.py")
     requirements.check()
+    assert sys.modules["pybullet"].__file__ == str(modules / "pybullet.py")
 
 
 def test_a_folder_of_that_name_is_not_taken_for_the_module(modules, monkeypatch):
