@@ -270,6 +270,30 @@ class Driver:
         scene.frame_start, scene.frame_end = 1, frames
         scene.frame_set(1)
 
+    def bake(self, pause=1.0):
+        """Press *Bake* and wait for the comparison; `unbaked` and `baked` are the states."""
+        before = self.state()
+        yield from self.click("bpy.ops.poise.bake()")
+        yield lambda: self.result.shot.measures and self.session.job() is None
+        after = self.state()
+        new = set(after["actions"]) - set(before["actions"])
+        self.check("there is one new action", len(new) == 1, new)
+        self.check("it is assigned", after["assigned"] in new, after["assigned"])
+        self.check("the frame is the same", after["frame"] == before["frame"])
+        self.check("the pose is another", after["pose"] != before["pose"])
+        yield pause
+        self.unbaked, self.baked = before, after
+
+    def undo_bake(self):
+        """Undo it by one step."""
+        yield from self.press("ctrl+z")
+        self.check("one undo removes the bake", self.state() == self.unbaked, self.state())
+
+    def redo_bake(self):
+        """Bring it back."""
+        yield from self.press("ctrl+shift+z")
+        self.check("redo brings it back", self.state() == self.baked, self.state())
+
     def look_at(self, point, distance, direction=(1.15, 0.0, 0.7)):
         """Turn the 3D view: from `direction` (Euler angles [rad])."""
         import mathutils

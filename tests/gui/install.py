@@ -7,7 +7,7 @@ import time
 import bpy
 
 EXAMPLE, SIMULATE = "bpy.ops.poise.example_scene()", "bpy.ops.poise.simulate()"
-BAKE, OPTIMIZE = "bpy.ops.poise.bake()", "bpy.ops.poise.optimize()"
+OPTIMIZE = "bpy.ops.poise.optimize()"
 ADD, GENERATE = "bpy.ops.poise.add_push()", "bpy.ops.poise.generate_pushes("
 
 #: So many steps per second [Hz] that there is time to stop it.
@@ -106,24 +106,13 @@ def _scrub(driver):
 
 
 def _bake(driver):
-    before = driver.state()
-    yield from driver.click(BAKE)
-    yield lambda: driver.result.shot.measures and _idle(driver)
-    after = driver.state()
-    new = set(after["actions"]) - set(before["actions"])
-    driver.check("there is one new action", len(new) == 1, new)
-    driver.check("it is assigned", after["assigned"] in new, after["assigned"])
-    driver.check("the pose is another", after["pose"] != before["pose"])
-    yield 0.5
+    yield from driver.bake(0.5)
     yield from driver.shot("journey_6_baked")
-    driver.unbaked, driver.baked = before, after
 
 
 def _undo(driver):
-    yield from driver.press("ctrl+z")
-    driver.check("one undo removes the bake", driver.state() == driver.unbaked, driver.state())
-    yield from driver.press("ctrl+shift+z")
-    driver.check("redo brings it back", driver.state() == driver.baked, driver.state())
+    yield from driver.undo_bake()
+    yield from driver.redo_bake()
     yield from driver.press("ctrl+z")
 
 

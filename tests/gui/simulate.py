@@ -4,7 +4,7 @@
 import bpy
 
 SIMULATE, STOP = "bpy.ops.poise.simulate()", "bpy.ops.poise.cancel()"
-BAKE, DISCARD = "bpy.ops.poise.bake()", "bpy.ops.poise.discard()"
+DISCARD = "bpy.ops.poise.discard()"
 SOURCE, BAKED = "bpy.ops.poise.show(which='source')", "bpy.ops.poise.show(which='baked')"
 
 #: So many steps per second [Hz] that there is time to stop it.
@@ -89,27 +89,15 @@ def _scrub(driver):
 
 
 def _bake(driver):
-    before = driver.state()
-    yield from driver.click(BAKE)
-    yield lambda: driver.result.shot.measures and _idle(driver)
-    after = driver.state()
-    new = set(after["actions"]) - set(before["actions"])
-    driver.check("there is one new action", len(new) == 1, new)
-    driver.check("it is assigned", after["assigned"] in new, after["assigned"])
-    driver.check("the frame is the same", after["frame"] == before["frame"])
-    driver.check("the pose is another", after["pose"] != before["pose"])
-    yield 1.0
+    yield from driver.bake()
     yield from driver.shot("7_baked")
-    driver.unbaked, driver.baked = before, after
 
 
 def _undo(driver):
-    yield from driver.press("ctrl+z")
-    driver.check("one undo removes the bake", driver.state() == driver.unbaked, driver.state())
+    yield from driver.undo_bake()
     yield 1.0
     yield from driver.shot("8_undone")
-    yield from driver.press("ctrl+shift+z")
-    driver.check("redo brings it back", driver.state() == driver.baked, driver.state())
+    yield from driver.redo_bake()
 
 
 def _compare(driver):
