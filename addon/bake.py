@@ -15,6 +15,7 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
+from ..controller.trajectory import low_passed_rotations
 from . import bake_proportions, bake_solver, bake_target, compat, keys, reference, walks
 from .bake_target import KINDS, marked_slot, restore_values
 from .pose import inverse, slerp
@@ -23,10 +24,13 @@ from .pose import inverse, slerp
 EXACT = 0.02
 #: How often a bake is corrected, and how often its keys are thinned anew.
 SWEEPS, THINNINGS = 6, 6
+#: Bones between two segments turn with what is slower than this [Hz]: a capture's own tremor
+#: cancels along a chain of bones, and would show if it were taken from the ends alone.
+_CHAIN_CUTOFF = 6.0
 #: Body parts that follow a segment, but must be keyed too where controls replace their bones.
 FOLLOWERS = {
     f"{part}_{side}": f"{segment}_{side}"
-    for part, segment in (("hand", "forearm"), ("toe", "foot"))
+    for part, segment in (("hand", "forearm"),)
     for side in ("l", "r")
 }
 
@@ -295,6 +299,10 @@ class _Wanted:
         deltas[..., 0] = 1
         norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
+        self._slow = deltas.copy()
+        self._slow[clip.simulated] = low_passed_rotations(
+            deltas[clip.simulated], reading.motion.rate, _CHAIN_CUTOFF
+        )
         moved = np.zeros((len(clip.frames), 3))
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
         if proportions:
@@ -308,7 +316,8 @@ class _Wanted:
         self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
         chains, controls = self._rig_map.bones, self._rig_map.controls
         for segment in SEGMENTS:
-            self._add(segment, chains[segment], shares)
+            if segment in chains:  # a rig need not have toes
+                self._add(segment, chains[segment], shares)
         for part, segment in FOLLOWERS.items():
             if part in chains and part in controls:
                 delta = self._deltas[:, SEGMENT_INDEX[segment]]
@@ -328,13 +337,14 @@ class _Wanted:
             self.matrices[chain[-1]][:, :3, 3] += self._moved
             return
         parent = PARENTS[segment]
-        start = self._deltas[:, SEGMENT_INDEX[parent]]
+        start, end = (self._slow[:, SEGMENT_INDEX[s]] for s in (parent, segment))
         before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
         spread = chain if segment in ("trunk", "head") else chain[:1]
-        for i, bone in enumerate(spread):
+        for i, bone in enumerate(spread[:-1]):
             share = shares.get(bone, (i + 1) / len(spread))
-            self._put(segment, bone, before, slerp(start, delta, share))
+            self._put(segment, bone, before, slerp(start, end, share))
             before = bone
+        self._put(segment, spread[-1], before, delta)
 
     def _put(self, slot, bone, parent, delta):
         """Turn a bone in the world, and carry its head along with the bone that carries it."""

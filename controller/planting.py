@@ -13,7 +13,7 @@ import numpy as np
 
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
-from .skeleton import SEGMENT_INDEX, SIDES
+from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from .stance import DIRECTIONS, runs, support_reach
 
 _RAMP = 0.2  # [s] into and out of the planted pose
@@ -81,13 +81,15 @@ def plant(character, trajectory, contacts):
     joints, frames = joints.copy(), frames.copy()
     weight = _weights(contacts, trajectory.rate)
     for side, label in enumerate(SIDES):
-        foot = SEGMENT_INDEX[f"foot_{label}"]
+        foot, toe = FEET[side], TOES[side]
         ankle, heading = _targets(joints[:, foot], frames[:, foot], contacts[:, side])
         ankle[:, 2] = character.ground + character.feet[side].depth
         share = weight[:, side, None]
         ankle = joints[:, foot] + share * (ankle - joints[:, foot])
         bend_leg(joints, frames, label, ankle)
-        frames[:, foot] = _blend(frames[:, foot], heading, share)
+        straight = _flat(heading)
+        frames[:, toe] = blend(frames[:, toe], straight, share)
+        frames[:, foot] = blend(frames[:, foot], straight, share)
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
 
 
@@ -142,9 +144,14 @@ def bend_leg(joints, frames, side, ankle):
         frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
 
 
-def _blend(frames, heading, share):
-    """Frames (F, 3, 3) turned by their share towards flat ones that look along `heading`."""
-    up = unit((1 - share) * frames[:, :, 2] + share * np.array([0.0, 0, 1]))
-    ahead = (1 - share) * frames[:, :, 0] + share * heading
-    left = unit(np.cross(up, ahead))
+def _flat(heading):
+    """Level frames (F, 3, 3) that look along (F, 3)."""
+    up = np.broadcast_to([0.0, 0, 1], heading.shape)
+    return np.stack([heading, np.cross(up, heading), up], -1)
+
+
+def blend(frames, others, share):
+    """Frames (F, 3, 3) turned by their shares (F, 1) towards others."""
+    up = unit((1 - share) * frames[:, :, 2] + share * others[:, :, 2])
+    left = unit(np.cross(up, (1 - share) * frames[:, :, 0] + share * others[:, :, 0]))
     return np.stack([np.cross(left, up), left, up], -1)
