@@ -76,6 +76,8 @@ TOE_RANGE = (-1.05, 0.05)
 #: How far ahead of the ankle the toes may begin: they are so long [m, adult of 1.75 m].
 _TOE_LENGTHS = (0.05, 0.08)
 _TOE_THICKNESS = 0.025  # [m, adult]: so high is their hinge, wherever the rig has it
+#: Of a flat foot, the sine of its pitch.
+_FLAT = 0.06
 #: Where the ball is if the rig does not say, as a share of the way from ankle to tip.
 _BALL_SHARE = 0.65
 #: Of a foot's mass, what is ahead of the ball, and of its moments of inertia, what is behind it.
@@ -611,19 +613,14 @@ def _stand_on_ground(character, motion, floor):
     corners = character.sole_corners(*character.pose(trajectory))
     ground = _ground_quantile(corners[..., 2].min((1, 2)))
     depth = character.feet[0].depth + ground - floor
-    share = body.ANKLE_HEIGHT_SHARE * character.height
-    if 0.5 * share < depth < 2.2 * share:
+    if _is_plausible(character, depth):
         # The clip's own floor is where the scene's is: take that and let the soles reach it.
         ground = floor
-        foot = replace(character.feet[0], depth=depth)
-        shapes = tuple(
-            _foot_shape(s.segment, foot, character.centres[SEGMENT_INDEX[s.segment]])
-            if SEGMENT_INDEX[s.segment] in FEET + TOES
-            else s
-            for s in character.shapes
-        )
-        joints = _hinged(character.joints, foot)
-        character = replace(character, feet=(foot, foot), shapes=shapes, joints=joints)
+        character = _with_depth(character, depth)
+    character = replace(character, ground=ground)
+    depth = _depth_in_stance(character, motion.rate, trajectory)
+    if _is_plausible(character, depth):
+        character = _with_depth(character, depth)
     limits = []
     for name, values in zip(character.dof_names, trajectory.angles.T, strict=True):
         if name.startswith("toe"):
@@ -633,7 +630,37 @@ def _stand_on_ground(character, motion, floor):
         limits.append(
             (min(low, values.min() - _RANGE_MARGIN), max(high, values.max() + _RANGE_MARGIN))
         )
-    return replace(character, ground=ground, limits=np.array(limits))
+    return replace(character, limits=np.array(limits))
+
+
+def _is_plausible(character, depth):
+    """Whether a sole may be so deep [m] below the ankle."""
+    share = body.ANKLE_HEIGHT_SHARE * character.height
+    return 0.5 * share < depth < 2.2 * share
+
+
+def _with_depth(character, depth):
+    """The character on soles so deep [m] below the ankles."""
+    foot = replace(character.feet[0], depth=depth)
+    shapes = tuple(
+        _foot_shape(s.segment, foot, character.centres[SEGMENT_INDEX[s.segment]])
+        if SEGMENT_INDEX[s.segment] in FEET + TOES
+        else s
+        for s in character.shapes
+    )
+    joints = _hinged(character.joints, foot)
+    return replace(character, feet=(foot, foot), shapes=shapes, joints=joints)
+
+
+def _depth_in_stance(character, rate, trajectory):
+    """How high [m] the ankles are while their feet stand flat, so that soles of that depth are as
+    high as the clip has them; NaN if they never do."""
+    joints, frames = character.pose(trajectory)
+    corners = character.sole_corners(joints, frames)
+    contacts, _ = find_contacts(character, corners, rate, trajectory.root)
+    flat = contacts & (np.abs(frames[:, FEET, 2, 0]) < _FLAT)
+    heights = joints[:, FEET, 2][flat]
+    return float(np.median(heights)) - character.ground if len(heights) else np.nan
 
 
 def _foot_shape(segment, foot, centre):

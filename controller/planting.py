@@ -30,12 +30,11 @@ def physical(character, trajectory, contacts, cutoff):
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
     """
+    shift = np.zeros_like(trajectory.root)
     planted = plant(character, trajectory, contacts)
     for _ in range(_ROUNDS):
-        shift = _weight_shift(character, planted, contacts, cutoff)
-        moved = replace(trajectory, root=trajectory.root + shift)
-        trajectory = moved
-        planted = plant(character, trajectory, contacts)
+        shift = shift + _weight_shift(character, planted, contacts, cutoff)
+        planted = plant(character, trajectory, contacts, shift)
     return planted
 
 
@@ -75,17 +74,20 @@ def _inside(points, reach):
     return points
 
 
-def plant(character, trajectory, contacts):
-    """Trajectory with the feet planted while `contacts` (F, 2) hold."""
+def plant(character, trajectory, contacts, shift=(0.0, 0.0, 0.0)):
+    """Trajectory with the feet planted while `contacts` (F, 2) hold, and the hips moved by shift
+    (F, 3) [m] over them: feet stay where the animation has them."""
     joints, frames = character.pose(trajectory)
-    joints, frames = joints.copy(), frames.copy()
+    ankles, frames = joints[:, FEET].copy(), frames.copy()
+    joints = joints + np.asarray(shift)[..., None, :]
     weight = _weights(contacts, trajectory.rate)
     for side, label in enumerate(SIDES):
         foot, toe = FEET[side], TOES[side]
-        ankle, heading = _targets(joints[:, foot], frames[:, foot], contacts[:, side])
+        own = ankles[:, side]
+        ankle, heading = _targets(own, frames[:, foot], contacts[:, side])
         ankle[:, 2] = character.ground + character.feet[side].depth
         share = weight[:, side, None]
-        ankle = joints[:, foot] + share * (ankle - joints[:, foot])
+        ankle = own + share * (ankle - own)
         bend_leg(joints, frames, label, ankle)
         straight = _flat(heading)
         frames[:, toe] = blend(frames[:, toe], straight, share)
@@ -111,7 +113,8 @@ def _targets(ankles, frames, contact):
     ankles = ankles.copy()
     heading = unit(frames[:, :, 0] * [1, 1, 0])
     for start, stop in runs(contact):
-        place = np.median(ankles[start:stop, :2], axis=0)
+        # Where the clip begins it stands on its mark, whatever it does later.
+        place = np.median(ankles[start : stop if start else 1, :2], axis=0)
         ahead = unit(heading[start:stop].mean(0))
         apart = np.linalg.norm(ankles[start:stop, :2] - place, axis=1).max()
         turned = np.arccos(np.clip(heading[start:stop] @ ahead, -1, 1)).max()

@@ -27,6 +27,7 @@ _FLATTEST = 5
 #: What a standing foot turns and tips by more than this [rad] it keeps.
 _DEAD_ZONE = np.radians(3)
 _BELL = 0.15  # [s] over which it does
+_MOST_ROLL = 0.2  # [rad] a stiff sole that tips farther stands on its edge
 _RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
 _CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
 _MORE_CLEARANCE = 0.03  # ... so much more than captured, if that is less
@@ -35,11 +36,11 @@ _FLOOR = 0.8  # [s] over which the pelvis follows the clip's own floor
 _STEEPEST = 1.3  # [rad] of a pitch
 
 
-def rolled(character, trajectory, contacts):
+def rolled(character, trajectory, contacts, shift=(0.0, 0.0, 0.0)):
     """Trajectory whose feet roll on the floor while `contacts` (F, 2) hold, and clear it else.
 
-    The pelvis is lower by what the clip's own floor is higher, and else where it was; the legs
-    reach the feet by bending.
+    The pelvis is lower by what the clip's own floor is higher, and else where it was, but for a
+    shift (F, 3) [m]; the legs reach the feet by bending.
     """
     joints, frames = (values.copy() for values in character.pose(trajectory))
     floors, ankles = [], []
@@ -52,6 +53,7 @@ def rolled(character, trajectory, contacts):
         frames[:, toe] = frames[:, foot] @ rotation_about(1, rolling.bend)
         floors.append(rolling.floor)
         ankles.append((label, rolling.ankle))
+    joints += np.asarray(shift)[..., None, :]
     joints[..., 2] -= _bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
     for label, ankle in ankles:
         bend_leg(joints, frames, label, ankle)
@@ -88,13 +90,14 @@ class _Rolling:
         """(F,) pitch [rad]: where the foot stands, that of the rolling sole."""
         pitch, foot = self._pitch.copy(), self._foot
         table = np.linspace(0, _STEEPEST, 131)
-        height = -foot.profile(table, _bend_of(table))[:, :, 1].min(1)
-        height = np.maximum.accumulate(height)
+        height = np.maximum.accumulate(self._height_at(table))
         self.floor = np.zeros(len(pitch))
         for start, stop in self._stances():
             own, ankle = self._pitch[start:stop], self._captured[start:stop, 2] - self._ground
             flat = _flattest(own, _LEVEL)
-            self.floor[start:stop] = floor = np.median(ankle[flat]) - foot.depth
+            # A foot that is never flat stands on its ball, or its heel.
+            under = np.where(np.abs(own) < _FLAT, foot.depth, self._height_at(own))
+            self.floor[start:stop] = floor = np.median((ankle - under)[flat])
             rises = np.maximum(ankle - floor - _HEEL_OFF, 0)
             lifted = np.interp(rises, height, table)
             # Before it is flat the heel is where the capture has it; later the ball.
@@ -103,6 +106,10 @@ class _Rolling:
         turned = bridged(np.where(self._contact, pitch - self._pitch, 0.0), self._contact)
         self.floor = bridged(self.floor, self._contact)
         return bell_smooth(self._pitch + near * turned, self._rate)
+
+    def _height_at(self, pitch):
+        """(n,) height of the ankle [m] above the lowest point of a sole of these pitches [rad]."""
+        return -self._foot.profile(pitch, _bend_of(pitch))[:, :, 1].min(1)
 
     def _place(self, pitch, profile):
         """Put the ankle of each stance where it rolls without slip, and lead it from each to the
@@ -115,14 +122,16 @@ class _Rolling:
             look = unit(self._heading[part][flat].mean(0))
             across = np.cross([0.0, 0, 1], look)
             ahead[part] = self._pivoted(look, across, part)
-            roll[part] = self._kept(np.arcsin(np.clip(self._frames[part, 2, 1], -1, 1)))
+            tipped = self._kept(np.arcsin(np.clip(self._frames[part, 2, 1], -1, 1)))
+            roll[part] = np.clip(tipped, -_MOST_ROLL, _MOST_ROLL)
             points, captured = profile[part], self._captured[part]
             lowest = points[:, :, 1].argmin(1)
             rows = np.arange(1, stop - start)
             steps = points[rows - 1, lowest[1:], 0] - points[rows, lowest[1:], 0]
             along = np.concatenate([[0.0], np.cumsum(steps)])
-            along += np.median((captured @ look - along)[flat])
-            target = along[:, None] * look + np.median((captured @ across)[flat]) * across
+            at = flat if start else slice(1)  # the clip begins on its mark, whatever it does later
+            along += np.median((captured @ look - along)[at])
+            target = along[:, None] * look + np.median((captured @ across)[at]) * across
             target[:, 2] = self._ground - points[:, :, 1].min(1)
             moved[part] = target - captured
         moved = np.stack([bridged(axis, self._contact) for axis in moved.T], 1)

@@ -16,7 +16,7 @@ SIMULATED_SPEED = 0.3
 ADULT = 1.75
 
 _IN_PLACE_TRAVEL = 0.5  # [m]
-_HEIGHT = 0.05  # [m]
+_HEIGHT = 0.04  # [m]
 _HEIGHT_IN_PLACE = 0.03
 _SPEED = 0.6  # [m/s]
 _FLIGHT = 0.05  # [s]
@@ -45,7 +45,7 @@ def reference_contacts(character, corners, rate, in_place):
     """(F, 2) contact of the left and right foot of a reference.
 
     corners: (F, 2, n, 3) sole corners [m]; rate [Hz]. A foot stands when one of its corners is low
-    and slow: 5 cm and 0.6 m/s, in place 3 cm, by a majority vote over 0.1 s (ankle height alone,
+    and slow: 4 cm and 0.6 m/s, in place 3 cm, by a majority vote over 0.1 s (ankle height alone,
     as in SCA12, mistakes a sixth of a walk's stance). Heights are those of an adult; a child's are
     smaller. A body with other proportions stands when the actor did.
     """
