@@ -35,8 +35,10 @@ from ..controller.exceptions import (
 from ..controller.gait import Endless
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
+from ..controller.performed import performed_motion
 from ..controller.solids import stands_at
 from ..controller.trial import NOISE, Problem
+from ..controller.verdict import judge_motions
 from . import (
     bake,
     bake_objects,
@@ -199,7 +201,8 @@ class Shot:
         None where balance alone performs. target: Trajectory of the corrected reference, then.
     recording: what was simulated so far.
     baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
-    measures: {name: (before, after)} of the bake, after `measure`.
+    measures: {name: (before, after)} of the bake, after `measure`; baked_verdict: then, too,
+        controller.verdict.Verdict of its keys; None before.
     """
 
     def __init__(self, scene, options=None):
@@ -219,7 +222,7 @@ class Shot:
         self.choice = self.rectified = self.target = None
         self.baked = None
         self.baked_objects = []
-        self.measures = {}
+        self.measures, self.baked_verdict = {}, None
         self._seconds = {}
 
     @property
@@ -428,7 +431,7 @@ class Shot:
             self.reshaping,
             kind,
         )
-        self.measures = {}  # until it is read back
+        self.measures, self.baked_verdict = {}, None  # until it is read back
         self._seconds["writing"] = time.perf_counter() - started
 
     def measure(self):
@@ -445,12 +448,20 @@ class Shot:
             metres_per_unit=before.metres_per_unit,
         )
         yield 1.0
+        source = self.recording.motion
         self.measures = controller.measures_of_bake(
-            self.character,
-            _start_of(self.recording.motion, samples),
-            after.motion,
-            self.recording.contacts,
+            self.character, _start_of(source, samples), after.motion, self.recording.contacts
         )
+        self.baked_verdict = judge_motions(source, after.motion, self.recording.success)
+
+    def judge(self):
+        """Would an animator keep what was simulated, before it is baked -> Verdict; None where it
+        fell at once."""
+        recording = self.recording
+        if len(recording) < 2:
+            return None
+        performed = performed_motion(recording)
+        return judge_motions(recording.motion, performed, recording.success)
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
@@ -474,6 +485,7 @@ class Shot:
     def report(self):
         """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
         reading, recording, options = self.reading, self.recording, self.options
+        verdict = self.baked_verdict or self.judge()
         report = {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -486,6 +498,7 @@ class Shot:
             **_plain(recording.summary()),
             "fell_frame": self.fell_frame,
             "why": self.why,
+            "verdict": _plain(verdict.as_dict()) if verdict else None,
             "method": asdict(self.choice) if self.choice else None,
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
             "pushes": [self._push(push) for push in recording.scenario.pushes],
