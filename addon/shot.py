@@ -201,8 +201,7 @@ class Shot:
         None where balance alone performs. target: Trajectory of the corrected reference, then.
     recording: what was simulated so far.
     baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
-    measures: {name: (before, after)} of the bake, after `measure`; baked_verdict: then, too,
-        controller.verdict.Verdict of its keys; None before.
+    measures: {name: (before, after)} of the bake, after `measure`.
     """
 
     def __init__(self, scene, options=None):
@@ -222,7 +221,8 @@ class Shot:
         self.choice = self.rectified = self.target = None
         self.baked = None
         self.baked_objects = []
-        self.measures, self.baked_verdict = {}, None
+        self.measures = {}
+        self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
         self._seconds = {}
 
     @property
@@ -431,7 +431,7 @@ class Shot:
             self.reshaping,
             kind,
         )
-        self.measures, self.baked_verdict = {}, None  # until it is read back
+        self.measures, self._of_keys = {}, None  # until it is read back
         self._seconds["writing"] = time.perf_counter() - started
 
     def measure(self):
@@ -452,16 +452,29 @@ class Shot:
         self.measures = controller.measures_of_bake(
             self.character, _start_of(source, samples), after.motion, self.recording.contacts
         )
-        self.baked_verdict = judge_motions(source, after.motion, self.recording.success)
+        self._of_keys = judge_motions(source, after.motion, self.recording.success)
+
+    @property
+    def verdict(self):
+        """Would an animator keep it -> controller.verdict.Verdict: of the keys, if they are baked,
+        measured and still there, else of what was simulated; None where it fell at once."""
+        # An undo takes the bake away, but not what is remembered of it.
+        if self._of_keys is not None and self.baked.action in bpy.data.actions:
+            return self._of_keys
+        return self.judge()
 
     def judge(self):
-        """Would an animator keep what was simulated, before it is baked -> Verdict; None where it
-        fell at once."""
+        """The Verdict on what was simulated so far; None below two samples. A panel asks for it at
+        each drawing, so it is remembered."""
         recording = self.recording
         if len(recording) < 2:
             return None
-        performed = performed_motion(recording)
-        return judge_motions(recording.motion, performed, recording.success)
+        of, count, verdict = self._of_simulation
+        if of is not recording or count != len(recording):
+            performed = performed_motion(recording)
+            verdict = judge_motions(recording.motion, performed, recording.success)
+            self._of_simulation = recording, len(recording), verdict
+        return verdict
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
@@ -485,7 +498,7 @@ class Shot:
     def report(self):
         """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
         reading, recording, options = self.reading, self.recording, self.options
-        verdict = self.baked_verdict or self.judge()
+        verdict = self.verdict
         report = {
             "armature": reading.armature,
             "source_action": reading.action,

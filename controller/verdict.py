@@ -20,8 +20,7 @@ from .rotations import matrix_from_quaternion, quaternion_from_matrix, rotation_
 from .skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENT_INDEX, SIDES
 from .stance import runs
 
-#: How a foot that is down can be turned against the source's, beside its pitch: as it rolls.
-TURNS = ("tips sideways", "twists")
+#: Whose the values are where there are two of each sample.
 FEET = ("left foot", "right foot")
 
 _TIPS = [f"tip_{side}" for side in SIDES]
@@ -121,14 +120,16 @@ class Measure:
     result may have, given what the source has (None if it is a difference from the source).
     samples: takes a Pair, gives the values of source (or None) and result, each (m,), or (m, 2) for
     left and right foot, NaN where they do not count. words: the finding, with {worst} (the result's
-    value there), {frame}, {ratio} (of all of the result to the source), {foot} and {turns}.
+    value there), {frame}, {ratio} (of all of the result to the source) and {foot}; of several,
+    `which` takes a Pair and the index of the worst value and tells the one that fits.
     """
 
     unit: str
     summed: Callable
     limit: Callable
     samples: Callable
-    words: str
+    words: tuple
+    which: Callable = lambda _pair, _at: 0
 
 
 @dataclass(frozen=True)
@@ -232,11 +233,10 @@ def _judged(name, pair, frame):
     worst = []
     for sample, *foot in _worst(measure, limit, source, result):
         at, foot = (sample, *foot), foot[0] if foot else None
-        sentence = measure.words.format(
+        sentence = measure.words[measure.which(pair, at)].format(
             worst=float(result[at]),
             ratio=after / before if before else np.inf,
             foot="" if foot is None else FEET[foot],
-            turns="" if foot is None else TURNS[int(np.argmax(pair.turned[at]))],
             frame=frame(sample),
         )
         worst.append(Finding(name, foot, sample, frame(sample), sentence))
@@ -477,62 +477,66 @@ MEASURES = {
         np.max,
         lambda _before: 0.4,
         _height_lost,
-        "it is down at frame {frame:g}",
+        ("it is down at frame {frame:g}",),
     ),
     "pose": Measure(
         "m",
         np.mean,
         lambda _before: 0.04,
         _pose,
-        "its pose is off by {worst:.2f} m at frame {frame:g}",
+        ("its pose is off by {worst:.2f} m at frame {frame:g}",),
     ),
     "place": Measure(
         "m",
         np.max,
         lambda _before: 0.15,
         _place,
-        "it is {worst:.2f} m off its place at frame {frame:g}",
+        ("it is {worst:.2f} m off its place at frame {frame:g}",),
     ),
     "slip": Measure(
         "m/s",
         np.mean,
         lambda before: max(0.03, before or 0.0),
         _slip,
-        "{foot} slips at {worst:.2f} m/s at frame {frame:g}",
+        ("the {foot} slips at {worst:.2f} m/s at frame {frame:g}",),
     ),
     "foot_turn": Measure(
         "deg",
         partial(np.percentile, q=95),
         lambda _before: 15.0,
         _foot_turn,
-        "{foot} {turns} by {worst:.0f}° at frame {frame:g}",
+        (
+            "the {foot} tips sideways by {worst:.0f}° at frame {frame:g}",
+            "the {foot} twists by {worst:.0f}° at frame {frame:g}",
+        ),
+        lambda pair, at: int(np.argmax(pair.turned[at])),
     ),
     "floor": Measure(
         "m",
         np.max,
         lambda before: before + 0.02,
         _floor,
-        "{foot} is {worst:.3f} m in the floor at frame {frame:g}",
+        ("the {foot} is {worst:.3f} m in the floor at frame {frame:g}",),
     ),
     "jerk": Measure(
         "m/s^3",
         np.mean,
         lambda before: max(_STEADY, 1.2 * before),
         _jerk,
-        "it shakes {ratio:.1f} times as much as the source, most at frame {frame:g}",
+        ("it shakes {ratio:.1f} times as much as the source, most at frame {frame:g}",),
     ),
     "speed": Measure(
         "m/s",
         _root_mean_square,
         lambda _before: 0.12,
         _speed,
-        "its speed is off by {worst:.2f} m/s at frame {frame:g}",
+        ("its speed is off by {worst:.2f} m/s at frame {frame:g}",),
     ),
     "rest": Measure(
         "m/s",
         np.mean,
         lambda _before: 0.12,
         _rest,
-        "it moves at {worst:.2f} m/s where the source rests, at frame {frame:g}",
+        ("it moves at {worst:.2f} m/s where the source rests, at frame {frame:g}",),
     ),
 }

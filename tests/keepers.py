@@ -65,7 +65,7 @@ def compared(judge, shot):
                 NAMES.get(judged.name, judged.name) not in found["not_kept_for"],
             ),
         )
-        for judged in shot.baked_verdict.judged
+        for judged in shot.verdict.judged
     }
 
 
@@ -87,14 +87,14 @@ def main():
             for _ in stage():
                 pass
         simulated = {judged.name: judged for judged in shot.judge().judged}
-        print(f"{name}: keeper {shot.baked_verdict.keeper}, {shot.why or 'it stood'}", flush=True)
+        print(f"{name}: keeper {shot.verdict.keeper}, {shot.why or 'it stood'}", flush=True)
         for measure, (ours, theirs) in compared(judge, shot).items():
             differ = "   DIFFERENT" if ours[2] != theirs[2] else ""
             print(
                 f"  {measure:10} Poise {_figures(ours)}   judge {_figures(theirs)}   before the "
                 f"bake {_figure(simulated[measure].after)}{differ}"
             )
-        for found in shot.baked_verdict.findings:
+        for found in shot.verdict.findings:
             print(f"    {found.sentence}")
 
 

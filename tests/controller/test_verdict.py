@@ -125,7 +125,7 @@ def test_a_foot_turned_by_20_degrees_measures_20(person, foot, subject, axis, wo
     verdict = judge(person, turned(person, foot, axis, 40), RATE, frame=lambda sample: sample + 7)
     (finding,) = verdict.findings
     assert finding.foot == foot and finding.frame == 7 + finding.sample
-    assert finding.sentence == f"{subject} {words} by 40° at frame {finding.frame}"
+    assert finding.sentence == f"the {subject} {words} by 40° at frame {finding.frame}"
 
 
 def test_pitch_of_a_foot_is_free(person):
@@ -207,7 +207,7 @@ def test_feet_in_the_floor(person):
     found = measured(person, moved(person, [0, 0, -0.05]))["floor"]
     assert (found.before, found.limit) == (0.0, pytest.approx(0.02))
     assert found.after == pytest.approx(0.05)
-    assert found.worst[0].sentence == "left foot is 0.050 m in the floor at frame 0"
+    assert found.worst[0].sentence == "the left foot is 0.050 m in the floor at frame 0"
 
 
 def test_a_body_that_is_down(person):
