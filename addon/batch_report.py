@@ -103,7 +103,7 @@ def html(total, strips, place):
         if number
     )
     if total["keepers"]:
-        totals += f'<li class="stood"><b>{total["keepers"]}</b>keepers</li>'
+        totals += f'<li class="stood"><b>{total["keepers"]}</b>to keep</li>'
     name = escape(Path(total["folder"]).name)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -452,6 +452,7 @@ class Shot:
         self.measures = controller.measures_of_bake(
             self.character, _start_of(source, samples), after.motion, self.recording.contacts
         )
+        yield 1.0
         self._of_keys = judge_motions(source, after.motion, self.recording.success)
 
     @property

@@ -44,6 +44,8 @@ _MASSES = (
 )
 #: A sole reaches this far behind the ankle, below the tip of the foot bone, and before it [m].
 _HEEL, _DEPTH, _TOES = 0.05, 0.025, 0.07
+#: A foot that stays so much higher than the other one [m] has no height of its own in stance.
+_APART = 0.05
 #: A foot stands flat where ankle and tip are within this of their heights in stance [m].
 _FLAT = 0.015
 #: Only what is within this of a sole's lowest point can stand on the floor [m].
@@ -120,8 +122,8 @@ class Measure:
     result may have, given what the source has (None if it is a difference from the source).
     samples: takes a Pair, gives the values of source (or None) and result, each (m,), or (m, 2) for
     left and right foot, NaN where they do not count. words: the finding, with {worst} (the result's
-    value there), {frame}, {ratio} (of all of the result to the source) and {foot}; of several,
-    `which` takes a Pair and the index of the worst value and tells the one that fits.
+    value there), {frame}, {ratio} (of what the result has in all to the limit) and {foot}; of
+    several, `which` takes a Pair and the index of the worst value and tells the one that fits.
     """
 
     unit: str
@@ -235,7 +237,7 @@ def _judged(name, pair, frame):
         at, foot = (sample, *foot), foot[0] if foot else None
         sentence = measure.words[measure.which(pair, at)].format(
             worst=float(result[at]),
-            ratio=after / before if before else np.inf,
+            ratio=after / limit,
             foot="" if foot is None else FEET[foot],
             frame=frame(sample),
         )
@@ -315,9 +317,8 @@ class Floor:
     def __init__(self, source):
         self.heights = {}
         for part in ("ankle", "tip"):
-            # A foot that is hardly ever down has no height of its own.
             low = [np.percentile(source.landmark(f"{part}_{s}")[:, 2], 5) for s in SIDES]
-            if abs(low[0] - low[1]) > 0.05:
+            if abs(low[0] - low[1]) > _APART:
                 low = [min(low)] * 2
             self.heights |= {(part, s): float(h) for s, h in zip(SIDES, low, strict=True)}
         self.ground = min(self.heights["tip", s] for s in SIDES) - _DEPTH
@@ -523,7 +524,7 @@ MEASURES = {
         np.mean,
         lambda before: max(_STEADY, 1.2 * before),
         _jerk,
-        ("it shakes {ratio:.1f} times as much as the source, most at frame {frame:g}",),
+        ("it shakes {ratio:.1f} times as much as it may, most at frame {frame:g}",),
     ),
     "speed": Measure(
         "m/s",

@@ -244,7 +244,7 @@ def test_summary_tells_what_is_kept(folder, performed, capsys):
     words = " ".join(Page(Path("night.html").read_text(encoding="utf-8")).words)
     assert "It stood, but the left foot twists by 23° at frame 41." in words
     assert "verdict not kept for foot_turn" in words and "verdict keeper" in words
-    assert "1 keepers" in words
+    assert "1 to keep" in words
 
 
 class Page(HTMLParser):
