@@ -24,7 +24,9 @@ from .stance import runs
 FEET = ("left foot", "right foot")
 
 _TIPS = [f"tip_{side}" for side in SIDES]
-_JOINTS = [i for name, i in LANDMARK_INDEX.items() if name not in OPTIONAL_LANDMARKS]
+#: Most spines begin where the pelvis is, which would count twice.
+_LEFT_OUT = ("lumbar", *OPTIONAL_LANDMARKS)
+_JOINTS = [i for name, i in LANDMARK_INDEX.items() if name not in _LEFT_OUT]
 #: Where the mass is: from, to, share of the body's, its centre as a share of the way (D. A. Winter,
 #: "Biomechanics and Motor Control of Human Movement", table 4.1; the head between its ends).
 _MASSES = (
@@ -100,9 +102,11 @@ class Body:
 
     @cached_property
     def joints(self):
-        """(n, J, 3) the joints that every rig has, the head and the tips of the feet [m]."""
-        tips = [self.landmark(name)[:, None] for name in ("head_top", *_TIPS)]
-        return np.concatenate([self.points[:, _JOINTS], *tips], 1)
+        """(n, J, 3) the joints that every rig has, the head's middle and top, and the tips of the
+        feet [m]."""
+        top, *tips = (self.landmark(name) for name in ("head_top", *_TIPS))
+        middle = (self.landmark("neck") + top) / 2
+        return np.concatenate([self.points[:, _JOINTS], np.stack([middle, top, *tips], 1)], 1)
 
     @cached_property
     def com(self):
