@@ -455,6 +455,19 @@ class Shot:
         yield 1.0
         self._of_keys = judge_motions(source, after.motion, self.recording.success)
 
+    def _chains(self):
+        """Where the bones of spine and neck begin in the animation, as `performed_motion` has
+        them; none for a body of other proportions, in which they are elsewhere."""
+        if self.reshaping is not None:
+            return {}
+        reading = self.reading
+        heads = reading.bone_matrices[..., :3, 3]
+        return {
+            segment: reading.metres_per_unit
+            * heads[:, [reading.bone_names.index(bone) for bone in reading.rig_map.bones[segment]]]
+            for segment in ("trunk", "head")
+        }
+
     @property
     def verdict(self):
         """Would an animator keep it -> controller.verdict.Verdict: of the keys, if they are baked,
@@ -472,7 +485,7 @@ class Shot:
             return None
         of, count, verdict = self._of_simulation
         if of is not recording or count != len(recording):
-            performed = performed_motion(recording)
+            performed = performed_motion(recording, self._chains())
             verdict = judge_motions(recording.motion, performed, recording.success)
             self._of_simulation = recording, len(recording), verdict
         return verdict

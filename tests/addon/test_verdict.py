@@ -148,8 +148,7 @@ def test_before_a_bake_it_says_what_the_keys_will(import_clip, clip):
     shot = baked(import_clip(clip), frames=(1, 120))
     before = {judged.name: judged for judged in shot.judge().judged}
     for judged in shot.verdict.judged:
-        # Spines bend over several bones in the bake, and as one before it.
-        near = pytest.approx(before[judged.name].after or 0.0, rel=0.15, abs=2e-3)
+        near = pytest.approx(before[judged.name].after or 0.0, rel=1e-3, abs=1e-5)
         assert (judged.after or 0.0) == near
         assert judged.passes == before[judged.name].passes
 
@@ -219,4 +218,4 @@ def test_a_judge_that_knows_keys_alone_comes_to_the_same(import_clip, keepers, c
         assert ours[2] == theirs[2], name
         if theirs[1] is not None and ours[1] is not None:
             # It counts other joints of spine and head.
-            assert ours[1] == pytest.approx(theirs[1], rel=0.05), name
+            assert ours[1] == pytest.approx(theirs[1], rel=0.07), name

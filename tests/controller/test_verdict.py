@@ -339,6 +339,44 @@ def test_differences_of_a_thigh_move_what_hangs_on_it(make_motion):
     assert not away[:, other].any()
 
 
+def test_a_spine_of_two_bones_bends_by_half_at_the_first(make_motion):
+    motion = make_motion()
+    neck, lumbar = (motion.positions[:, LANDMARK_INDEX[name]] for name in ("neck", "lumbar"))
+    heads = np.stack([lumbar, (lumbar + neck) / 2], 1)
+    deltas = np.tile([1.0, 0, 0, 0], (len(motion), len(SEGMENTS), 1))
+    for name in (
+        "trunk",
+        "head",
+        *(f"{arm}_{s}" for arm in ("upper_arm", "forearm") for s in "lr"),
+    ):
+        deltas[:, SEGMENTS.index(name)] = exponential(np.array([0, np.radians(60), 0]))
+    recording = recording_of(motion, deltas, np.zeros((len(motion), 3)))
+    bent = performed_motion(recording, {"trunk": heads}).positions
+    length = np.linalg.norm(neck - lumbar, axis=1)[0] / 2
+    sine, cosine = (length * sum(f(np.radians([30, 60]))) for f in (np.sin, np.cos))
+    assert np.allclose(bent[:, LANDMARK_INDEX["neck"]] - lumbar, [sine, 0, cosine])
+    apart = motion.positions[:, LANDMARK_INDEX["shoulder_l"]] - neck
+    turn = matrix_from_quaternion(deltas[0, SEGMENTS.index("trunk")])
+    found = bent[:, LANDMARK_INDEX["shoulder_l"]] - bent[:, LANDMARK_INDEX["neck"]]
+    assert np.allclose(found, apart @ turn.T)
+    straight = performed_motion(recording, {"trunk": heads[:, :1]}).positions
+    assert np.allclose(straight, performed_motion(recording).positions)
+
+
+def test_toes_turn_by_themselves_where_there_are_any(make_motion):
+    motion = make_motion()
+    bare = motion.positions.copy()
+    bare[:, LANDMARK_INDEX["ball_l"]] = np.nan
+    deltas = np.tile([1.0, 0, 0, 0], (len(motion), len(SEGMENTS), 1))
+    deltas[:, SEGMENTS.index("toe_l")] = exponential(np.array([0, -0.5, 0]))
+    still = np.zeros((len(motion), 3))
+    toe = LANDMARK_INDEX["toe_l"]
+    for positions, moves in ((motion.positions, True), (bare, False)):
+        animation = replace(motion, positions=positions)
+        found = performed_motion(recording_of(animation, deltas, still))
+        assert np.allclose(found.positions[:, toe], positions[:, toe]) != moves
+
+
 def test_a_verdict_is_of_motions_by_their_own_frames(make_motion):
     motion = replace(make_motion(), first_frame=101.0, frame_step=2.0)
     moved_on = replace(motion, positions=motion.positions + [0.5, 0, 0])
