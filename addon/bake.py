@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..controller.exceptions import BakeError, MotionError, SettingsError
+from ..controller.performed import CHAIN_CUTOFF
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
 from ..controller.trajectory import low_passed_rotations
@@ -24,9 +25,6 @@ from .pose import inverse, slerp
 EXACT = 0.02
 #: How often a bake is corrected, and how often its keys are thinned anew.
 SWEEPS, THINNINGS = 6, 6
-#: Bones between two segments turn with what is slower than this [Hz]: a capture's own tremor
-#: cancels along a chain of bones, and would show if it were taken from the ends alone.
-_CHAIN_CUTOFF = 6.0
 #: Body parts that follow a segment, but must be keyed too where controls replace their bones.
 FOLLOWERS = {
     f"{part}_{side}": f"{segment}_{side}"
@@ -301,7 +299,7 @@ class _Wanted:
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
         self._slow = deltas.copy()
         self._slow[clip.simulated] = low_passed_rotations(
-            deltas[clip.simulated], reading.motion.rate, _CHAIN_CUTOFF
+            deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
         )
         moved = np.zeros((len(clip.frames), 3))
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
