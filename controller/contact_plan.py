@@ -119,11 +119,11 @@ class ContactPlan:
                 )
         if airborne is None:
             return
-        contacts, edge = self.contacts(count, rate), round(_FLIGHT_EDGE * rate)
-        for first, stop in runs(airborne):
-            inside = contacts[first + edge : max(first + edge, stop - edge)]
+        contacts = self.contacts(count, rate)
+        for first, stop in flights(airborne, rate):
+            inside = contacts[first:stop].any(0)
             if inside.any():
-                foot = FEET[int(inside.any(0).argmax())]
+                foot = FEET[int(inside.argmax())]
                 _fail(
                     _SOURCE,
                     f"lets the {foot} foot stand while the body is in the air, from "
@@ -245,6 +245,15 @@ class ContactPlan:
         except (ValueError, RecursionError) as error:
             _fail(source, f"is not JSON: {error}")
         return cls.from_dict(data, source)
+
+
+def flights(airborne, rate):
+    """(first, stop) of each stretch of samples in which no foot can stand, of (F,) samples at
+    `rate` [Hz] in which the body falls freely: without its ends, and long enough for a step."""
+    edge = round(_FLIGHT_EDGE * rate)
+    for first, stop in runs(airborne):
+        if stop - first - 2 * edge > SHORTEST_SWING * rate + 1:
+            yield first + edge, stop - edge
 
 
 # --- Checks --------------------------------------------------------------------------------------
