@@ -93,7 +93,14 @@ def bake(*arguments, **options):
 
 
 def baking(
-    scene, reading, rotation_deltas, root_displacement, options=None, reshaping=None, kind=KINDS[0]
+    scene,
+    reading,
+    rotation_deltas,
+    root_displacement,
+    options=None,
+    reshaping=None,
+    kind=KINDS[0],
+    toes=None,
 ):
     """Write what differs from the reference to a new action, and assign that: yields the progress
     from 0 to 1.
@@ -105,6 +112,8 @@ def baking(
     reshaping: controller.morphology.Reshaping, if the body has other proportions than the armature.
         The differences are then those from its motion.
     kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
+    toes: {"toe_l", "toe_r": (n, 4)} world rotations of toes that do not turn as their feet do; None
+        for none.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before, as it is if the generator is closed half-way.
@@ -133,7 +142,7 @@ def baking(
             proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
             state.change(proportions.flags)
         deltas = rotation_deltas, root_displacement
-        wanted = _Wanted(reading, clip, deltas, options, proportions)
+        wanted = _Wanted(reading, clip, deltas, options, proportions, toes)
         yield 0.0
         keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
@@ -284,17 +293,15 @@ class _Wanted:
     factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
     """
 
-    def __init__(self, reading, clip, deltas, options, proportions=None):
+    def __init__(self, reading, clip, deltas, options, proportions=None, toes=None):
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
         self._proportions = proportions
         self.factors = proportions.factors if proportions else {}
         self.sizes = proportions.sizes if proportions else {}
         weight = _blend_weights(clip, options)
-        deltas = np.zeros((len(clip.frames), len(SEGMENTS), 4))
-        deltas[..., 0] = 1
-        norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
-        deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
+        deltas = _all_along(clip, rotations, weight)
+        self._toes = {toe: _all_along(clip, turns, weight) for toe, turns in (toes or {}).items()}
         moved = np.zeros((len(clip.frames), 3))
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
         if proportions:
@@ -310,8 +317,9 @@ class _Wanted:
         for segment in SEGMENTS:
             self._add(segment, chains[segment], shares)
         for part, segment in FOLLOWERS.items():
-            if part in chains and part in controls:
-                delta = self._deltas[:, SEGMENT_INDEX[segment]]
+            # Where bones are keyed themselves, only toes with turns of their own need be.
+            if part in chains and (part in controls or (part in self._toes and not controls)):
+                delta = self._toes.get(part, self._deltas[:, SEGMENT_INDEX[segment]])
                 self._put(part, chains[part][0], chains[segment][0], delta)
         self.bones = tuple(self.matrices)
         self.objects = self._objects()
@@ -370,6 +378,16 @@ class _Wanted:
             points += [matrices[bone][:, :3, 3]]
             points += [matrices[bone][:, :3, 3] + length * matrices[bone][:, :3, 1]]
         return np.stack(points, 1)
+
+
+def _all_along(clip, rotations, weight):
+    """(T, ..., 4): rotations (n, ..., 4) in the simulated frames, by weights (n,), else none."""
+    rotations = rotations / np.linalg.norm(rotations, axis=-1, keepdims=True)
+    result = np.zeros((len(clip.frames), *rotations.shape[1:]))
+    result[..., 0] = 1
+    weight = weight.reshape(-1, *[1] * (rotations.ndim - 2))
+    result[clip.simulated] = slerp(result[clip.simulated], rotations, weight)
+    return result
 
 
 def _blend_weights(clip, options):

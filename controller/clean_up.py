@@ -123,6 +123,11 @@ class CleanUp:
                 positions[:, row] = joints[:, joint] + turned
         return replace(motion, rotations=rotations, positions=positions)
 
+    def com_shift(self):
+        """How far the centre of mass is from where it was at most, in plan [m]."""
+        com = self.body.pose(self.corrections, slopes=False).com
+        return float(np.linalg.norm((com - self._facts.com)[:, :2], axis=1).max())
+
     def slip(self):
         """Mean speeds in plan of what the plan marks [m/s], of the animation and of the result."""
         source = np.zeros_like(self.corrections)
