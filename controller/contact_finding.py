@@ -26,6 +26,7 @@ _LET_GO = 0.08  # [s] that a foot is off the floor at least
 _GAP, _SHORTEST = 0.12, 0.05  # [s] a point's gaps that are closed, spans that are dropped
 _PIVOT, _PIVOT_TIME = 0.05, 0.3  # [m, adult] that a standing point may go in [s]
 _TURNS = 1.5  # times as far as another point
+_TWIST = 0.2  # [rad] in the same time, of a foot that turns on one point
 _FALLING = 0.35  # of gravity: below, the floor gives next to nothing
 
 
@@ -122,7 +123,8 @@ def _let_pivots_go(marks, plan, rate, size):
     """Free the points of a standing foot that travel, as where it turns on its ball.
 
     marks: (n, 3), changed in place. plan: (n, 3, 2) [m]. A foot that slides as a whole is none: a
-    point is let go that goes much farther than the one that goes least, which is kept.
+    point is let go that goes much farther than the one that goes least, which is kept; and where
+    the foot is twisted, all but that one.
     """
     count = len(marks)
     half = max(2, round(_PIVOT_TIME / 2 * rate))
@@ -138,6 +140,16 @@ def _let_pivots_go(marks, plan, rate, size):
             others[:, point] = False
             least = np.where(others, way, np.inf).min(1)
             marks[first:stop, point] &= way[:, point] < np.maximum(_PIVOT * size, _TURNS * least)
+    start, end = np.maximum(at - half, 0), np.minimum(at + half, count - 1)
+    ahead = plan[:, 1] - plan[:, 0]
+    across = ahead[start, 0] * ahead[end, 1] - ahead[start, 1] * ahead[end, 0]
+    turned = np.abs(np.arctan2(across, (ahead[start] * ahead[end]).sum(1)))
+    way = np.linalg.norm(plan[end] - plan[start], axis=-1)
+    for first, stop in runs(turned > _TWIST):
+        own = marks[first:stop]
+        often = own.sum(0) > 0.5 * own.sum(0).max()
+        best = int(np.where(often, way[first:stop].mean(0), np.inf).argmin())
+        own[own[:, best]] = np.arange(3) == best
 
 
 def _majority(mask, rate):
