@@ -39,6 +39,7 @@ _DAMPING = 1e-6
 #: is farther outside pulls no harder [m], the filter [s], and the least weight to count.
 _DIRECTIONS = np.stack([np.cos(np.arange(32) * np.pi / 16), np.sin(np.arange(32) * np.pi / 16)], 1)
 _MARGIN, _OUTSIDE, _WEIGHT_FILTER, _LOADED = 0.03, 0.05, 0.12, 0.35
+_ENDS = 0.3  # [s]
 _HIGHEST = 0.3  # [s^2] of height over gravity, where the body nearly flies
 
 
@@ -149,8 +150,10 @@ def _weight(com, body):
     height = smooth[:, 2] - body.floor
     zmp = smooth[:, :2] - (height / pull)[:, None] * acceleration[:, :2]
     load = 1 + acceleration[:, 2] / GRAVITY
-    load[[0, -1]] = 0
     load = np.where(load > _LOADED, np.minimum(load, 1), 0)
+    # At its ends a clip could gain speed that nothing takes back.
+    at = np.arange(len(com))
+    load = load * np.minimum(1, np.minimum(at, at[::-1]) / (_ENDS * body.rate))
     return zmp, np.minimum(height / pull, _HIGHEST), load
 
 
