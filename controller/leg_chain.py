@@ -32,6 +32,7 @@ _ANKLE_HEIGHTS, _BALL_HEIGHTS = (0.04, 0.10), (0.005, 0.05)
 _BALL_HEIGHT = 0.025
 #: A floor that is closer than this to the scene's own [m], of an adult, is that.
 _SAME_FLOOR = 0.05
+_BENT = 0.03  # [m, adult] of a knee beside the line from hip to ankle that tells where front is
 _FLAT_SHARE = 6  # of the samples, one in so many tells how a foot stands flat
 
 
@@ -358,8 +359,13 @@ class _Sole:
 
     def _check(self, flat, along, rise):
         """Raise RigError for feet that no leg stands on."""
-        ahead = np.cross(self._left_of_body, [0, 0, 1.0])
-        if np.median((along * ahead)[flat].sum(1)) < -0.3:
+        hip, knee, ankle = np.moveaxis(self._joints[:, :3], 1, 0)
+        shin = unit(ankle - knee)
+        # A knee bends to where the toes are, seen along the shin, whatever the body does.
+        bend = _beside(shin, knee - (hip + ankle) / 2)
+        bent = np.linalg.norm(bend, axis=1) > _BENT * self._size
+        same = (unit(bend) * unit(_beside(shin, along))).sum(1)
+        if bent.any() and np.median(same[bent]) < -0.3:
             raise RigError(
                 f"The {self._words} toes of '{self._motion.name}' point backward: correct the "
                 "foot and toes in the rig map."
@@ -378,6 +384,11 @@ class _Sole:
         if values[-1] < 1e-12:  # a leg that is always straight
             return unit(np.median(_into(self._frames[:, 1], self._left_of_body), axis=0))
         return unit(axes[:, -1])
+
+
+def _beside(along, vectors):
+    """(F, 3) vectors without what they have along unit vectors (F, 3)."""
+    return vectors - (vectors * along).sum(1, keepdims=True) * along
 
 
 def _into(frames, vectors):

@@ -275,15 +275,15 @@ def test_a_foot_may_not_stand_in_a_flight(stepping):
         clean_up(body, propose(body).added("right", "tip", 1.1, 1.5))
 
 
-def test_refuses_feet_that_no_leg_stands_on(standing):
+def test_refuses_feet_that_no_leg_stands_on(stepping):
     for landmark, offset, sentence in (
         ("ball", [-0.3, 0, 0], "left toes of 'person' point backward"),
         ("ball", [0, 0, 0.2], "left toes of 'person' lie 16 cm above its ankle"),
     ):
-        positions = standing.positions.copy()
+        positions = stepping.positions.copy()
         positions[:, LANDMARK_INDEX[f"{landmark}_l"]] += offset
         with pytest.raises(RigError, match=sentence):
-            Body.from_motion(dataclasses.replace(standing, positions=positions))
+            Body.from_motion(dataclasses.replace(stepping, positions=positions))
 
 
 def test_points_move_with_no_correction_of_the_other_leg(stepping):
