@@ -27,9 +27,8 @@ COLUMNS = {s: np.r_[0:6, first : first + 8] for s, first in _FIRST.items()}
 
 #: Heel behind the ankle, and the tip of the toes ahead of their joint [m], of an adult.
 _HEEL, _TIP = 0.05, 0.07
-#: What the heights of ankle and ball above the sole may be [m], of an adult.
-_ANKLE_HEIGHTS, _BALL_HEIGHTS = (0.04, 0.10), (0.005, 0.05)
-_BALL_HEIGHT = 0.025
+#: Least height of the ankle above the sole, and that of the ball [m], of an adult.
+_ANKLE_HEIGHT, _BALL_HEIGHT = 0.04, 0.025
 #: A floor that is closer than this to the scene's own [m], of an adult, is that.
 _SAME_FLOOR = 0.05
 _BENT = 0.03  # [m, adult] of a knee beside the line from hip to ankle that tells where front is
@@ -334,8 +333,8 @@ class _Sole:
         dip = np.arcsin(np.clip((ankle_low - ball_low) / max(length, 1e-6), -0.9, 0.9))
         level = np.cos(dip) * ahead + np.sin(dip) * up
         upright = np.cos(dip) * up - np.sin(dip) * ahead
-        sole = min(max(ball_low - floor, _BALL_HEIGHTS[0] * size), _BALL_HEIGHTS[1] * size)
-        depth = min(max(ankle_low - floor, _ANKLE_HEIGHTS[0] * size), _ANKLE_HEIGHTS[1] * size)
+        sole = _BALL_HEIGHT * size
+        depth = max(ankle_low - ball_low + sole, _ANKLE_HEIGHT * size)
         way = np.median(_into(foot, ball - ankle), axis=0)
         tip = foot @ (_TIP * size * level - sole * upright)
         tip = np.median(_into(toes, tip)[flat], axis=0)
