@@ -22,12 +22,19 @@ def solve(bands, right):
         both = np.linalg.solve(block, np.column_stack([beside[i - 1], column]))
         ahead.append(both[:, :-1])
         solved.append(both[:, -1])
-        block = diagonal[i] - beside[i - 1].T @ ahead[-1]
+        block = diagonal[i] - _product(beside[i - 1].T, ahead[-1])
         column = columns[i] - beside[i - 1].T @ solved[-1]
     solution = [np.linalg.solve(block, column)]
     for step, start in zip(reversed(ahead), reversed(solved), strict=True):
         solution.append(start - step @ solution[-1])
     return np.concatenate(solution[::-1]).reshape(-1, right.shape[1])[: len(right)]
+
+
+def _product(first, second):
+    """first @ second in two halves: a BLAS gives larger products to several threads, which wait for
+    each other longer than one takes."""
+    half = second.shape[1] // 2
+    return np.hstack([first @ second[:, :half], first @ second[:, half:]])
 
 
 def _grouped(bands, right, group):
@@ -37,7 +44,7 @@ def _grouped(bands, right, group):
     padded = groups * group
     diagonal = np.zeros((groups, group, size, group, size))
     beside = np.zeros_like(diagonal)
-    for k, band in enumerate(bands):
+    for k, band in enumerate(bands[:count]):
         blocks = np.zeros((padded, size, size))
         blocks[: count - k] = band[: count - k]
         if k == 0:

@@ -189,7 +189,7 @@ class _Stencil:
     def residual(self, corrections):
         """(T, 22)."""
         values = corrections + self.offset
-        count = len(values) - len(self.factors) + 1
+        count = max(0, len(values) - len(self.factors) + 1)
         return sum(factor * values[k : k + count] for k, factor in enumerate(self.factors))
 
 

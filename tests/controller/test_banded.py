@@ -7,7 +7,9 @@ import pytest
 from poise.controller import banded
 
 
-@pytest.mark.parametrize(("reach", "count"), [(0, 3), (1, 2), (2, 7), (3, 3), (3, 10), (3, 31)])
+@pytest.mark.parametrize(
+    ("reach", "count"), [(0, 3), (3, 2), (1, 2), (2, 7), (3, 3), (3, 10), (3, 31)]
+)
 def test_solves_as_a_dense_matrix_does(reach, count):
     random, size = np.random.default_rng(reach + count), 5
     # Of least squares, so that it is symmetric and positive definite.
@@ -26,7 +28,7 @@ def test_solves_as_a_dense_matrix_does(reach, count):
     dense = dense.reshape(count * size, -1) + np.eye(count * size)
     right = random.normal(size=(count, size))
     for k in range(1, reach + 1):
-        bands[k, count - k :] = np.nan  # beyond the last sample: must not be looked at
+        bands[k, max(0, count - k) :] = np.nan  # beyond the last sample: must not be looked at
     solution = banded.solve(bands, right)
     assert solution.shape == right.shape
     assert np.allclose(solution.ravel(), np.linalg.solve(dense, right.ravel()), atol=1e-10)

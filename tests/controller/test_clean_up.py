@@ -211,6 +211,18 @@ def test_softness_lets_corrections_change_faster(skating):
     assert bent[1] > 1.1 * bent[0]
 
 
+@pytest.mark.parametrize("samples", [2, 3, 4, 7])
+def test_clips_of_a_few_samples(stepping, samples):
+    part = slice(30, 30 + samples)
+    motion = dataclasses.replace(
+        stepping, positions=stepping.positions[part], rotations=stepping.rotations[part]
+    )
+    body = Body.from_motion(motion, _toes(motion))
+    cleaned = clean_up(body, propose(body))
+    assert cleaned.corrections.shape == (samples, UNKNOWNS)
+    assert np.isfinite(cleaned.corrections).all()
+
+
 def test_the_same_again_to_the_bit(skating):
     body = Body.from_motion(skating, _toes(skating))
     first, second = (clean_up(body, propose(body)).corrections for _ in range(2))
