@@ -322,7 +322,7 @@ class _Sole:
         flat = self._flat(ankle[:, 2] - ankle_low, ball[:, 2] - ball_low)
         along = unit(ball - ankle)
         left = unit(np.cross([0, 0, 1.0], along))
-        self._check(flat, along, np.median((ankle - ball)[flat, 2]))
+        self._check(flat, along)
         foot, toes = frames[:, 2], frames[:, 3]
         ahead = unit(_into(foot, along)[flat].mean(0))
         aside = _into(foot, left)[flat].mean(0)
@@ -356,9 +356,9 @@ class _Sole:
         doubt = 10 * np.abs(ankle - ball) + 3 * np.maximum(ankle, ball) + 0.3 * speed
         return np.argsort(doubt, kind="stable")[: max(5, len(ankle) // _FLAT_SHARE)]
 
-    def _check(self, flat, along, rise):
+    def _check(self, flat, along):
         """Raise RigError for feet that no leg stands on."""
-        hip, knee, ankle = np.moveaxis(self._joints[:, :3], 1, 0)
+        hip, knee, ankle, ball = np.moveaxis(self._joints, 1, 0)
         shin = unit(ankle - knee)
         # A knee bends to where the toes are, seen along the shin, whatever the body does.
         bend = _beside(shin, knee - (hip + ankle) / 2)
@@ -369,6 +369,9 @@ class _Sole:
                 f"The {self._words} toes of '{self._motion.name}' point backward: correct the "
                 "foot and toes in the rig map."
             )
+        leg = np.linalg.norm(hip - knee, axis=1) + np.linalg.norm(knee - ankle, axis=1)
+        upright = flat[(hip - ankle)[flat, 2] > leg[flat] / 2]
+        rise = np.median((ankle - ball)[upright, 2]) if len(upright) else 0.0
         if rise < -0.02 * self._size:
             raise RigError(
                 f"The {self._words} toes of '{self._motion.name}' lie {-100 * rise:.0f} cm above "

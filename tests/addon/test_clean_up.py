@@ -13,6 +13,7 @@ from poise.addon.clean_up import CleanShot, CleanShotOptions, toes_of
 from poise.controller.clean_up import CleanUpOptions
 from poise.controller.contact_plan import ContactPlan
 from poise.controller.skeleton import LANDMARK_INDEX
+from poise.experiments.sok import _scene
 
 
 @pytest.fixture
@@ -68,6 +69,18 @@ def test_standing_feet_slide_no_more(import_clip):
     before, after = shot.cleaned.slip()
     assert before > 0.08 and after < 0.05 * before
     assert shot.report()["place"] < 0.01
+
+
+@pytest.mark.parametrize("clip", ["walk", "jump", "spinkick"])
+def test_clips_of_another_body(blender, clip):
+    """PyBullet's humanoid, on which nothing was chosen."""
+    pytest.importorskip("pybullet_data")
+    scene = _scene(f"pybullet_{clip}")
+    shot = cleaned(scene.objects[0])
+    before, after = shot.cleaned.slip()
+    assert after < 0.05 * before
+    assert shot.baked.error_mm < 0.05
+    assert shot.report()["place"] < 0.02
 
 
 def test_another_clean_up_takes_the_place_of_the_first(import_clip):

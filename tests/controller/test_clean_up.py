@@ -12,7 +12,11 @@ from poise.controller.clean_up import CleanUpOptions, clean_up, propose, update
 from poise.controller.contact_plan import ContactPlan
 from poise.controller.exceptions import MotionError, PlanError, RigError, SettingsError
 from poise.controller.leg_chain import COLUMNS, UNKNOWNS, Body, exponential_and_jacobian
-from poise.controller.rotations import matrix_from_quaternion
+from poise.controller.rotations import (
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_about,
+)
 from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDES
 
 
@@ -296,6 +300,19 @@ def test_refuses_feet_that_no_leg_stands_on(stepping):
         positions[:, LANDMARK_INDEX[f"{landmark}_l"]] += offset
         with pytest.raises(RigError, match=sentence):
             Body.from_motion(dataclasses.replace(stepping, positions=positions))
+
+
+def test_which_way_up_a_body_is_says_nothing_of_its_toes(stepping):
+    """On its hands and knees the toes are behind everything, on its back they are above."""
+    for angle in (np.pi / 2, -np.pi / 2):
+        lying = rotation_about(1, angle)
+        frames = lying @ matrix_from_quaternion(stepping.rotations)
+        motion = dataclasses.replace(
+            stepping,
+            positions=stepping.positions @ lying.T,
+            rotations=quaternion_from_matrix(frames),
+        )
+        assert len(Body.from_motion(motion)) == len(motion)
 
 
 def test_points_move_with_no_correction_of_the_other_leg(stepping):
