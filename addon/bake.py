@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..controller.exceptions import BakeError, MotionError, SettingsError
+from ..controller.performed import CHAIN_CUTOFF
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
+from ..controller.trajectory import low_passed_rotations
 from . import bake_proportions, bake_solver, bake_target, compat, keys, reference, walks
 from .bake_target import KINDS, marked_slot, restore_values
 from .pose import inverse, slerp
@@ -26,7 +28,7 @@ SWEEPS, THINNINGS = 6, 6
 #: Body parts that follow a segment, but must be keyed too where controls replace their bones.
 FOLLOWERS = {
     f"{part}_{side}": f"{segment}_{side}"
-    for part, segment in (("hand", "forearm"), ("toe", "foot"))
+    for part, segment in (("hand", "forearm"),)
     for side in ("l", "r")
 }
 
@@ -93,14 +95,7 @@ def bake(*arguments, **options):
 
 
 def baking(
-    scene,
-    reading,
-    rotation_deltas,
-    root_displacement,
-    options=None,
-    reshaping=None,
-    kind=KINDS[0],
-    toes=None,
+    scene, reading, rotation_deltas, root_displacement, options=None, reshaping=None, kind=KINDS[0]
 ):
     """Write what differs from the reference to a new action, and assign that: yields the progress
     from 0 to 1.
@@ -112,8 +107,6 @@ def baking(
     reshaping: controller.morphology.Reshaping, if the body has other proportions than the armature.
         The differences are then those from its motion.
     kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
-    toes: {"toe_l", "toe_r": (n, 4)} world rotations of toes that do not turn as their feet do; None
-        for none.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before, as it is if the generator is closed half-way.
@@ -142,7 +135,7 @@ def baking(
             proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
             state.change(proportions.flags)
         deltas = rotation_deltas, root_displacement
-        wanted = _Wanted(reading, clip, deltas, options, proportions, toes)
+        wanted = _Wanted(reading, clip, deltas, options, proportions)
         yield 0.0
         keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
@@ -293,15 +286,21 @@ class _Wanted:
     factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
     """
 
-    def __init__(self, reading, clip, deltas, options, proportions=None, toes=None):
+    def __init__(self, reading, clip, deltas, options, proportions=None):
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
         self._proportions = proportions
         self.factors = proportions.factors if proportions else {}
         self.sizes = proportions.sizes if proportions else {}
         weight = _blend_weights(clip, options)
-        deltas = _all_along(clip, rotations, weight)
-        self._toes = {toe: _all_along(clip, turns, weight) for toe, turns in (toes or {}).items()}
+        deltas = np.zeros((len(clip.frames), len(SEGMENTS), 4))
+        deltas[..., 0] = 1
+        norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
+        deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
+        self._slow = deltas.copy()
+        self._slow[clip.simulated] = low_passed_rotations(
+            deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
+        )
         moved = np.zeros((len(clip.frames), 3))
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
         if proportions:
@@ -315,11 +314,11 @@ class _Wanted:
         self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
         chains, controls = self._rig_map.bones, self._rig_map.controls
         for segment in SEGMENTS:
-            self._add(segment, chains[segment], shares)
+            if segment in chains:  # a rig need not have toes
+                self._add(segment, chains[segment], shares)
         for part, segment in FOLLOWERS.items():
-            # Where bones are keyed themselves, only toes with turns of their own need be.
-            if part in chains and (part in controls or (part in self._toes and not controls)):
-                delta = self._toes.get(part, self._deltas[:, SEGMENT_INDEX[segment]])
+            if part in chains and part in controls:
+                delta = self._deltas[:, SEGMENT_INDEX[segment]]
                 self._put(part, chains[part][0], chains[segment][0], delta)
         self.bones = tuple(self.matrices)
         self.objects = self._objects()
@@ -336,13 +335,17 @@ class _Wanted:
             self.matrices[chain[-1]][:, :3, 3] += self._moved
             return
         parent = PARENTS[segment]
-        start = self._deltas[:, SEGMENT_INDEX[parent]]
+        # What rides along on its parent turns as that does, with nothing to spread.
+        rides = np.array_equal(delta, self._deltas[:, SEGMENT_INDEX[parent]])
+        turns = self._deltas if rides else self._slow
+        start, end = (turns[:, SEGMENT_INDEX[s]] for s in (parent, segment))
         before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
         spread = chain if segment in ("trunk", "head") else chain[:1]
-        for i, bone in enumerate(spread):
+        for i, bone in enumerate(spread[:-1]):
             share = shares.get(bone, (i + 1) / len(spread))
-            self._put(segment, bone, before, slerp(start, delta, share))
+            self._put(segment, bone, before, slerp(start, end, share))
             before = bone
+        self._put(segment, spread[-1], before, delta)
 
     def _put(self, slot, bone, parent, delta):
         """Turn a bone in the world, and carry its head along with the bone that carries it."""
@@ -378,16 +381,6 @@ class _Wanted:
             points += [matrices[bone][:, :3, 3]]
             points += [matrices[bone][:, :3, 3] + length * matrices[bone][:, :3, 1]]
         return np.stack(points, 1)
-
-
-def _all_along(clip, rotations, weight):
-    """(T, ..., 4): rotations (n, ..., 4) in the simulated frames, by weights (n,), else none."""
-    rotations = rotations / np.linalg.norm(rotations, axis=-1, keepdims=True)
-    result = np.zeros((len(clip.frames), *rotations.shape[1:]))
-    result[..., 0] = 1
-    weight = weight.reshape(-1, *[1] * (rotations.ndim - 2))
-    result[clip.simulated] = slerp(result[clip.simulated], rotations, weight)
-    return result
 
 
 def _blend_weights(clip, options):

@@ -34,6 +34,7 @@ def summary(folder, records, left=0):
         "folder": str(folder),
         "totals": {state: sum(s["state"] == state for s in shots) for state in reversed(ORDER)}
         | {"left": left},
+        "keepers": sum(shot["keeper"] is True for shot in shots),
         "units": {name: units[name] for name in FIGURES if name in units} | {"seconds": "s"},
         "shots": shots,
     }
@@ -41,6 +42,7 @@ def summary(folder, records, left=0):
 
 def _shot(folder, record):
     report = record["report"] or {}
+    verdict = report.get("verdict") or {}  # none of an earlier version
     name = record["shot"]
     paths = {"record": name + RECORD, "log": name + LOG}
     if record["state"] in (STOOD, FELL):
@@ -50,6 +52,9 @@ def _shot(folder, record):
         "source": record["source"],
         "state": record["state"],
         "why": record["why"],
+        "keeper": verdict.get("keeper"),
+        "not_kept_for": verdict.get("not_kept_for", []),
+        "findings": [found["sentence"] for found in verdict.get("findings", [])],
         "seconds": record["seconds"],
         **{figure: report.get(figure) for figure in FIGURES},
         "optimized": (report.get("optimization") or {}).get("used"),
@@ -97,6 +102,8 @@ def html(total, strips, place):
         for state, number in total["totals"].items()
         if number
     )
+    if total["keepers"]:
+        totals += f'<li class="stood"><b>{total["keepers"]}</b>to keep</li>'
     name = escape(Path(total["folder"]).name)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -118,6 +125,8 @@ def _article(shot, total, strips, place):
         if shot[key]
     ]
     notes = [shot["why"], *shot["warnings"]]
+    if shot["state"] == STOOD and shot["findings"]:
+        notes.append(f"It stood, but {'; '.join(shot['findings'])}.")
     lines = "".join(f"<p>{escape(note)}</p>" for note in notes if note)
     strip = strips.get(shot["shot"])
     figures = "".join(
@@ -134,6 +143,9 @@ def _article(shot, total, strips, place):
 
 def _figures(shot, total):
     """(name, text with its unit) of each figure that the shot has."""
+    if shot["keeper"] is not None:
+        kept = "keeper" if shot["keeper"] else f"not kept for {', '.join(shot['not_kept_for'])}"
+        yield "verdict", kept
     for name in (*FIGURES, "seconds"):
         value, unit = shot[name], total["units"].get(name, "")
         if value is None:

@@ -144,7 +144,6 @@ class CleanShot:
             self.cleaned.displacement(),
             self.options.keys,
             kind="clean",
-            toes=self.cleaned.toe_deltas(),
         )
         self._seconds["writing"] = time.perf_counter() - started
         return self.baked

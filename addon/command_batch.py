@@ -457,7 +457,10 @@ def _conclude(options, folder, outcome):
 
 def _told(options, total, written):
     counts = total["totals"]
-    say(", ".join(f"{number} {state}" for state, number in counts.items() if number) + ".")
+    told = [f"{number} {state}" for state, number in counts.items() if number]
+    if any(shot["keeper"] is not None for shot in total["shots"]):
+        told.append(f"{total['keepers']} to keep")
+    say(", ".join(told) + ".")
     for shot in total["shots"]:
         if shot["state"] != STOOD:
             say(f"  {shot['shot']} {shot['state']}: {shot['why']}")

@@ -21,6 +21,7 @@ from .operators import (
     POISE_OT_keep_rectified,
     POISE_OT_save_map,
     POISE_OT_show,
+    POISE_OT_show_flaw,
     POISE_OT_simulate,
 )
 from .properties import chosen_armature
@@ -323,16 +324,32 @@ class POISE_PT_measures(_Panel, bpy.types.Panel):
 
 
 def _draw_outcome(layout, context, result):
-    """Whether it stood, in a box that tells at a glance."""
+    """Whether it is a keeper, or stood at least, in a box that tells at a glance."""
     recording, motion = result.recording, result.shot.reading.motion
     box = layout.box()
-    if recording.success:
-        last = motion.frame(len(motion) - 1)
-        text = f"Stood: {motion.duration:.2f} s, to frame {last:g}"
-        _sentence(box, context, text, "CHECKMARK")
-    else:
+    last = motion.frame(len(motion) - 1)
+    if not recording.success:
         box.alert = True
         _sentence(box, context, result.shot.why, "CANCEL")
+    elif result.shot.verdict.keeper:
+        text = f"Keeper: {motion.duration:.2f} s, to frame {last:g}"
+        _sentence(box, context, text, "CHECKMARK")
+    else:
+        text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
+        _sentence(box, context, text, "INFO")
+        _draw_flaws(box, result.shot.verdict.findings)
+
+
+def _draw_flaws(layout, findings):
+    """A button for each, which goes to the frame where it is worst."""
+    column = layout.column(align=True)
+    for i, finding in enumerate(findings):
+        row = column.row()
+        row.alignment = "LEFT"
+        sentence = finding.sentence
+        text = tr(f"{sentence[0].upper() + sentence[1:]}")
+        button = row.operator(POISE_OT_show_flaw.bl_idname, text=text, icon="ERROR", emboss=False)
+        button.index = i
 
 
 def _draw_ghost(layout, settings):

@@ -106,7 +106,8 @@ def _draw_result(layout, context, armature, shot):
     outcome, settings = shot.rectified, context.scene.poise.rectification
     box = layout.box()
     words = rectify.outcome_words(outcome, shot.reading.motion.duration)
-    _sentence(box, context, words, "CHECKMARK" if outcome.success else "INFO")
+    kept = outcome.success and shot.verdict.keeper
+    _sentence(box, context, words, "CHECKMARK" if kept else "INFO")
     column = box.column(align=True)
     _fact(column, "CPU time", clock(outcome.cpu))
     _fact(column, "Elapsed", clock(outcome.wall))

@@ -15,7 +15,7 @@ from ..controller.exceptions import MotionError, RigError
 from ..controller.faults import find_flips
 from ..controller.motion import Motion
 from ..controller.rotations import quaternion_from_matrix
-from ..controller.skeleton import LANDMARKS, SEGMENTS, SIDES
+from ..controller.skeleton import LANDMARKS, PARENTS, SEGMENTS, SIDES
 from . import compat
 from .pose import nearest_rotation
 
@@ -453,8 +453,8 @@ def _check_bones(rig_map, names, matrices, frames):
 
 
 def carrier(rig_map, segment):
-    """The bone whose orientation is that of a segment."""
-    chain = rig_map.bones[segment]
+    """The bone whose orientation is that of a segment: toes without a bone turn with the foot."""
+    chain = rig_map.bones.get(segment) or rig_map.bones[PARENTS[segment]]
     return chain[-1] if segment in ("pelvis", "trunk", "head") else chain[0]
 
 

@@ -35,8 +35,10 @@ from ..controller.exceptions import (
 from ..controller.gait import Endless
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
+from ..controller.performed import performed_motion
 from ..controller.solids import stands_at
 from ..controller.trial import NOISE, Problem
+from ..controller.verdict import judge_motions
 from . import (
     bake,
     bake_objects,
@@ -220,6 +222,7 @@ class Shot:
         self.baked = None
         self.baked_objects = []
         self.measures = {}
+        self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
         self._seconds = {}
 
     @property
@@ -428,7 +431,7 @@ class Shot:
             self.reshaping,
             kind,
         )
-        self.measures = {}  # until it is read back
+        self.measures, self._of_keys = {}, None  # until it is read back
         self._seconds["writing"] = time.perf_counter() - started
 
     def measure(self):
@@ -445,12 +448,47 @@ class Shot:
             metres_per_unit=before.metres_per_unit,
         )
         yield 1.0
+        source = self.recording.motion
         self.measures = controller.measures_of_bake(
-            self.character,
-            _start_of(self.recording.motion, samples),
-            after.motion,
-            self.recording.contacts,
+            self.character, _start_of(source, samples), after.motion, self.recording.contacts
         )
+        yield 1.0
+        self._of_keys = judge_motions(source, after.motion, self.recording.success)
+
+    def _chains(self):
+        """Where the bones of spine and neck begin in the animation, as `performed_motion` has
+        them; none for a body of other proportions, in which they are elsewhere."""
+        if self.reshaping is not None:
+            return {}
+        reading = self.reading
+        heads = reading.bone_matrices[..., :3, 3]
+        return {
+            segment: reading.metres_per_unit
+            * heads[:, [reading.bone_names.index(bone) for bone in reading.rig_map.bones[segment]]]
+            for segment in ("trunk", "head")
+        }
+
+    @property
+    def verdict(self):
+        """Would an animator keep it -> controller.verdict.Verdict: of the keys, if they are baked,
+        measured and still there, else of what was simulated; None where it fell at once."""
+        # An undo takes the bake away, but not what is remembered of it.
+        if self._of_keys is not None and self.baked.action in bpy.data.actions:
+            return self._of_keys
+        return self.judge()
+
+    def judge(self):
+        """The Verdict on what was simulated so far; None below two samples. A panel asks for it at
+        each drawing, so it is remembered."""
+        recording = self.recording
+        if len(recording) < 2:
+            return None
+        of, count, verdict = self._of_simulation
+        if of is not recording or count != len(recording):
+            performed = performed_motion(recording, self._chains())
+            verdict = judge_motions(recording.motion, performed, recording.success)
+            self._of_simulation = recording, len(recording), verdict
+        return verdict
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
@@ -474,6 +512,7 @@ class Shot:
     def report(self):
         """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
         reading, recording, options = self.reading, self.recording, self.options
+        verdict = self.verdict
         report = {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -486,6 +525,7 @@ class Shot:
             **_plain(recording.summary()),
             "fell_frame": self.fell_frame,
             "why": self.why,
+            "verdict": _plain(verdict.as_dict()) if verdict else None,
             "method": asdict(self.choice) if self.choice else None,
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
             "pushes": [self._push(push) for push in recording.scenario.pushes],

@@ -3,9 +3,10 @@
 
 import numpy as np
 
+from .foot import sole_corners
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import matrix_from_quaternion
-from .skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENT_INDEX, SIDES
+from .skeleton import FEET, LANDMARK_INDEX, OPTIONAL_LANDMARKS, SIDES, TOES
 from .stance import DIRECTIONS, support_reach
 
 UNITS = {
@@ -33,14 +34,13 @@ def measures_of_bake(character, before, after, contacts):
 
 
 def soles(character, motion):
-    """(n, 2, 4, 3) sole corners [m], straight from the animated feet."""
-    corners = []
-    for side, foot in zip(SIDES, character.feet, strict=True):
-        index = SEGMENT_INDEX[f"foot_{side}"]
-        frames = matrix_from_quaternion(motion.rotations[:, index]) @ character.calibration[index]
-        ankle = motion.positions[:, LANDMARK_INDEX[f"ankle_{side}"]]
-        corners.append(ankle[:, None] + foot.corners @ np.swapaxes(frames, 1, 2))
-    return np.stack(corners, 1)
+    """(n, 2, 6, 3) sole corners [m], straight from the animated feet and toes."""
+    frames, toes = (
+        matrix_from_quaternion(motion.rotations[:, segments]) @ character.calibration[segments]
+        for segments in (FEET, TOES)
+    )
+    ankles = motion.positions[:, [LANDMARK_INDEX[f"ankle_{side}"] for side in SIDES]]
+    return sole_corners(character.feet, ankles, frames, toes)
 
 
 def jerk(points, rate):
@@ -52,8 +52,8 @@ def jerk(points, rate):
 
 def _measure(character, motion, contacts):
     corners = soles(character, motion)
-    # Heel and toe: the middles of the sole's ends.
-    ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 2:].mean(2)], 2)
+    # Heel and tip: the middles of the sole's ends.
+    ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 4:].mean(2)], 2)
     speed = np.linalg.norm(np.diff(ends[..., :2], axis=0), axis=-1).mean(-1) * motion.rate
     standing = contacts[1:] & contacts[:-1]
     depth = 1e3 * max(0.0, character.ground - float(corners[..., 2].min()))

@@ -8,33 +8,21 @@ at the joint as J^T w, and the torque that lets the leg press with it is the neg
 
 import numpy as np
 
-EDGE_SHARE = 0.95  # of the sole's half width, heel and toe that the centre of pressure may use
-DUAL_EDGE_SHARE = 0.8  # of the half width, where weight can be shifted to the other foot instead
+EDGE_SHARE = 0.95  # of the sole's half width that the centre of pressure may use
+DUAL_EDGE_SHARE = 0.8  # of it, where weight can be shifted to the other foot instead
+#: Of it, where the heel is up: a foot on its ball tips over more easily.
+RAISED_EDGE_SHARE = 0.4
 _NEAR_ENOUGH = 1e-8  # [m^2]
 FRICTION_SHARE = 0.8  # tangential to normal force
-TWIST_SHARE = 0.5  # twisting moment to normal force times the sole's half width
-
-
-# A sole on the floor is a tuple, since it is made anew at every step: (x, y) of the point under the
-# ankle, (x, y) of the horizontal unit vector along the foot, and how far the centre of pressure may
-# go from that point: back, front and to either side [m].
-
-
-def nearest(sole, x, y):
-    """The point of a sole nearest to (x, y) [m]."""
-    at_x, at_y, ahead_x, ahead_y, back, front, side = sole
-    dx, dy = x - at_x, y - at_y
-    along = min(max(dx * ahead_x + dy * ahead_y, -back), front)
-    across = min(max(dy * ahead_x - dx * ahead_y, -side), side)
-    return at_x + along * ahead_x - across * ahead_y, at_y + along * ahead_y + across * ahead_x
+TWIST_SHARE = 0.25  # twisting moment to normal force times the width of both regions together
 
 
 def centres_of_pressure(x, y, left, right, least, most):
     """Bring the body's centre of pressure to (x, y), or as near as the soles allow.
 
-    left, right: soles; the left foot's share of the weight is kept from `least` to `most`. Weight
-    is shifted along the line between the feet, the rest of the way is taken by both soles.
-    Returns the left share and both centres of pressure [m].
+    left, right: sole.Region of each foot; the left foot's share of the weight is kept from `least`
+    to `most`. Weight is shifted along the line between the feet, the rest of the way is taken by
+    both soles. Returns the left share and both centres of pressure [m].
     """
     a, b = left[:2], right[:2]
     for _ in range(3):
@@ -42,8 +30,8 @@ def centres_of_pressure(x, y, left, right, least, most):
         rest = 1 - share
         rx = x - share * a[0] - rest * b[0]
         ry = y - share * a[1] - rest * b[1]
-        a = nearest(left, a[0] + rx, a[1] + ry)
-        b = nearest(right, b[0] + rx, b[1] + ry)
+        a = left.nearest(a[0] + rx, a[1] + ry)
+        b = right.nearest(b[0] + rx, b[1] + ry)
         rx = x - share * a[0] - rest * b[0]
         ry = y - share * a[1] - rest * b[1]
         if rx * rx + ry * ry < _NEAR_ENOUGH:
@@ -64,10 +52,10 @@ def _share(x, y, a, b, least, most):
 def press(force, torque, com, grounds, left, right, load):
     """Forces of the floor on the feet that come closest to a wanted wrench on the body.
 
-    force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; grounds (2,):
-    height of what is under each foot [m]; left, right: soles; load (2,): largest share of the
-    weight of each foot.
-    The floor can only push, inside the soles and within friction. Where a force and a torque need
+    force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; grounds:
+    sole.Ground under each foot; left, right: sole.Region of each; load (2,): largest
+    share of the weight of each foot.
+    The floor can only push, inside the regions and within friction. Where a force and a torque need
     a centre of pressure outside, the torque is kept and the horizontal force gives way: the body
     leans instead of spinning. Returns points, forces and moments, each (2, 3).
     """
@@ -75,7 +63,8 @@ def press(force, torque, com, grounds, left, right, load):
     tx, ty, tz = torque
     cx, cy, cz = com
     left_ground, right_ground = grounds
-    height = max(cz - (left_ground + right_ground) / 2, 0.1)
+    floor = (left_ground.at(left.x, left.y) + right_ground.at(right.x, right.y)) / 2
+    height = max(cz - floor, 0.1)
     fz = max(fz, 1.0)
     wanted_x = cx - (ty + height * fx) / fz
     wanted_y = cy + (tx - height * fy) / fz
@@ -92,11 +81,11 @@ def press(force, torque, com, grounds, left, right, load):
         fx, fy = fx * scale, fy * scale
     # Yaw: what the forces do not already turn, as far as the soles can twist on the floor.
     tz -= (px - cx) * fy - (py - cy) * fx
-    grip = TWIST_SHARE * fz * (left[6] + right[6])
+    grip = TWIST_SHARE * fz * (left.left - left.right + right.left - right.right)
     tz = min(max(tz, -grip), grip)
     rest = 1 - share
     return (
-        np.array(((a[0], a[1], left_ground), (b[0], b[1], right_ground))),
+        np.array(((*a, left_ground.at(*a)), (*b, right_ground.at(*b)))),
         np.array(((share * fx, share * fy, share * fz), (rest * fx, rest * fy, rest * fz))),
         np.array(((0.0, 0.0, share * tz), (0.0, 0.0, rest * tz))),
     )

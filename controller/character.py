@@ -12,6 +12,7 @@ import numpy as np
 
 from . import anthropometry as body
 from .exceptions import RigError, SettingsError
+from .foot import Foot, sole_corners
 from .rotations import (
     angles_yxz,
     arctan2,
@@ -22,15 +23,17 @@ from .rotations import (
     unit,
 )
 from .skeleton import (
+    FEET,
     JOINT_OF,
     LANDMARK_INDEX,
     PARENTS,
     SEGMENT_INDEX,
     SEGMENTS,
     SIDES,
+    TOES,
 )
 from .stance import NAMES as STANCE_NAMES
-from .stance import is_in_place, reference_contacts, stance_of
+from .stance import find_contacts, stance_of
 from .trajectory import Trajectory
 
 PITCH, ROLL, TWIST = 1, 0, 2  # coordinate axes y, x, z
@@ -46,6 +49,7 @@ _JOINTS = {
     **{f"thigh_{s}": (f"hip_{s}", _BALL) for s in SIDES},
     **{f"shin_{s}": (f"knee_{s}", (PITCH,)) for s in SIDES},
     **{f"foot_{s}": (f"ankle_{s}", _BALL) for s in SIDES},
+    **{f"toe_{s}": (f"toe_{s}", (PITCH,)) for s in SIDES},
 }
 
 #: Anatomical range of each degree of freedom [rad], widened to what the clip itself does.
@@ -66,6 +70,18 @@ _RANGES = {
     "ankle_roll": (-0.6, 0.6),
     "ankle_twist": (-0.8, 0.8),
 }
+#: Toes bend up by 60 degrees and hardly down, whatever the clip does: a foot that presses stands on
+#: them. Their own animation often is a capture's noise.
+TOE_RANGE = (-1.05, 0.05)
+#: How far ahead of the ankle the toes may begin: they are so long [m, adult of 1.75 m].
+_TOE_LENGTHS = (0.05, 0.08)
+_TOE_THICKNESS = 0.025  # [m, adult]: so high is their hinge, wherever the rig has it
+#: Of a flat foot, the sine of its pitch.
+_FLAT = 0.06
+#: Where the ball is if the rig does not say, as a share of the way from ankle to tip.
+_BALL_SHARE = 0.65
+#: Of a foot's mass, what is ahead of the ball, and of its moments of inertia, what is behind it.
+_TOE_MASS, _HIND_INERTIA = 0.2, 0.7
 #: A foot whose lowest ankle is this much higher than the other's [m] never stood flat.
 _FLAT_FOOT_HEIGHT = 0.03
 _RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room
@@ -101,28 +117,6 @@ class Shape:
     size: tuple
     position: tuple
     rotation: tuple = (1.0, 0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Foot:
-    """The sole as a box in the foot's frame [m]: heel and toe along x, half width, depth below
-    the ankle."""
-
-    heel: float
-    toe: float
-    half_width: float
-    depth: float
-
-    @property
-    def corners(self):
-        """(4, 3) sole corners in the foot's frame [m]."""
-        return np.array(
-            [
-                (x, y, -self.depth)
-                for x in (-self.heel, self.toe)
-                for y in (-self.half_width, self.half_width)
-            ]
-        )
 
 
 @dataclass(frozen=True)
@@ -187,7 +181,7 @@ class Character:
         """Share of the motion's samples in each stance state, by its name."""
         joints, frames = self.pose(self.trajectory(motion))
         corners = self.sole_corners(joints, frames)
-        contacts = reference_contacts(self, corners, motion.rate, is_in_place(joints[:, 0]))
+        contacts, _ = find_contacts(self, corners, motion.rate, joints[:, 0])
         share = np.bincount(stance_of(contacts), minlength=4) / len(motion)
         return dict(zip(STANCE_NAMES, share.tolist(), strict=True))
 
@@ -222,10 +216,9 @@ class Character:
         return positions + np.einsum("fsij,sj->fsi", frames, self.centres)
 
     def sole_corners(self, positions, frames):
-        """(F, 2, 4, 3) world positions of the sole corners of both feet [m]."""
-        feet = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
-        corners = np.stack([foot.corners for foot in self.feet])
-        return positions[:, feet, None] + np.einsum("fsij,scj->fsci", frames[:, feet], corners)
+        """(F, 2, 6, 3) world positions of the sole corners of both feet [m], see
+        `foot.sole_corners`."""
+        return sole_corners(self.feet, positions[:, FEET], frames[:, FEET], frames[:, TOES])
 
     def trajectory(self, motion):
         """Project a motion of the same rig on the character's degrees of freedom.
@@ -334,10 +327,11 @@ def _calibrate(motion):
             frames[f"{upper}_{side}"] = frame_from_up(a[at] - b[at], axis)
             frames[f"{lower}_{side}"] = frame_from_up(b[at] - c[at], axis)
         ahead = _foot_direction(motion, side)[at]
-        frames[f"foot_{side}"] = frame_from_up(up, np.cross(up, ahead))
+        frames[f"foot_{side}"] = frames[f"toe_{side}"] = frame_from_up(up, np.cross(up, ahead))
     own = axes[at]
     calibration = np.stack([own[i].T @ frames[name] for i, name in enumerate(SEGMENTS)])
     _level_feet(motion, calibration)
+    _straighten_toes(motion, calibration)
     return calibration
 
 
@@ -371,6 +365,19 @@ def _level_feet(motion, calibration):
         if np.isfinite(turn):
             index = SEGMENT_INDEX[f"foot_{tilted}"]
             calibration[index] = calibration[index] @ rotation_about(PITCH, turn)
+
+
+def _straighten_toes(motion, calibration):
+    """Let the toes go on straight where the foot does while it is low and slow."""
+    axes = matrix_from_quaternion(motion.rotations)
+    for side, foot, toe in zip(SIDES, FEET, TOES, strict=True):
+        (ankle,) = _points(motion, f"ankle_{side}")
+        planted = _low_and_slow(ankle, motion.rate)
+        frames = axes[planted, foot] @ calibration[foot]
+        toes = axes[planted, toe] @ calibration[toe]
+        relative = np.swapaxes(frames, 1, 2) @ toes
+        bend = float(np.median(arctan2(relative[:, 0, 2], relative[:, 2, 2])))
+        calibration[toe] = calibration[toe] @ rotation_about(PITCH, -bend)
 
 
 def _toe_slope(motion, calibration, side):
@@ -419,6 +426,9 @@ def _offsets(motion, frames):
     """Joint centres in the parent's frame, (3,) [m] by segment: medians over the motion."""
     offsets = {}
     for segment, parent in PARENTS.items():
+        if SEGMENT_INDEX[segment] in TOES:  # its hinge is the sole's, see `_hinged`
+            offsets[segment] = np.zeros(3)
+            continue
         origin, point = _points(motion, JOINT_OF[parent], JOINT_OF[segment])
         local = np.einsum("fji,fj->fi", frames[:, SEGMENT_INDEX[parent]], point - origin)
         offsets[segment] = np.median(local, axis=0)
@@ -506,8 +516,8 @@ def _joints(offsets, bases):
     return tuple(joints)
 
 
-def _feet(motion, height):
-    """Soles of both feet, as long as the animated foot if that is plausible."""
+def _foot(motion, height):
+    """The Foot on both sides, as long as the animated ones if that is plausible."""
     feet = []
     for side in SIDES:
         ankle, ball, toe = _points(motion, f"ankle_{side}", f"ball_{side}", f"toe_{side}")
@@ -526,7 +536,30 @@ def _feet(motion, height):
                 drop = max(drop, min(float(fall), 2 * drop))
         feet.append((body.HEEL_SHARE * height, reach * height, drop))
     heel, reach, drop = np.mean(feet, axis=0)  # left and right are alike
-    return heel, reach, body.FOOT_WIDTH_SHARE * height / 2, drop
+    size = height / 1.75
+    ball = _ball(motion, reach)
+    ball = min(max(ball, reach - _TOE_LENGTHS[1] * size), reach - _TOE_LENGTHS[0] * size)
+    half_width = body.FOOT_WIDTH_SHARE * height / 2
+    return Foot(heel, reach, half_width, drop, ball, _TOE_THICKNESS * size)
+
+
+def _ball(motion, reach):
+    """How far ahead of the ankle [m] the rig has the ball of the foot, while that is planted."""
+    found = []
+    for side in SIDES:
+        ankle, ball = _points(motion, f"ankle_{side}", f"ball_{side}")
+        if np.isfinite(ball).all():
+            planted = _low_and_slow(ankle, motion.rate)
+            ahead = _foot_direction(motion, side)[planted]
+            found.append(np.median(((ball - ankle)[planted] * ahead).sum(1)))
+    return float(np.mean(found)) if found else _BALL_SHARE * reach
+
+
+def _hinged(joints, foot):
+    """Joints of which the toes' are where the sole has their hinge."""
+    return tuple(
+        replace(joint, offset=foot.hinge) if joint.segment in TOES else joint for joint in joints
+    )
 
 
 def _ground_quantile(lowest):
@@ -555,8 +588,8 @@ def _measure(cls, motion, mass, floor):
     calibration = _calibrate(motion)
     frames = _segment_frames(motion, calibration)
     joints = _joints(_offsets(motion, frames), _bases(motion, frames))
-    heel, reach, half_width, depth = _feet(motion, height)
-    foot = Foot(heel, reach, half_width, depth)
+    foot = _foot(motion, height)
+    joints = _hinged(joints, foot)
     solids = _solids(motion, height, mass, foot, {j.segment: j for j in joints})
     character = cls(
         mass=mass,
@@ -580,33 +613,73 @@ def _stand_on_ground(character, motion, floor):
     corners = character.sole_corners(*character.pose(trajectory))
     ground = _ground_quantile(corners[..., 2].min((1, 2)))
     depth = character.feet[0].depth + ground - floor
-    share = body.ANKLE_HEIGHT_SHARE * character.height
-    if 0.5 * share < depth < 2.2 * share:
+    if _is_plausible(character, depth):
         # The clip's own floor is where the scene's is: take that and let the soles reach it.
         ground = floor
-        foot = replace(character.feet[0], depth=depth)
-        shapes = tuple(
-            _foot_shape(s.segment, foot, character.centres[SEGMENT_INDEX[s.segment]])
-            if s.segment.startswith("foot")
-            else s
-            for s in character.shapes
-        )
-        character = replace(character, feet=(foot, foot), shapes=shapes)
+        character = _with_depth(character, depth)
+    character = replace(character, ground=ground)
+    depth = _depth_in_stance(character, motion.rate, trajectory)
+    if _is_plausible(character, depth):
+        character = _with_depth(character, depth)
     limits = []
     for name, values in zip(character.dof_names, trajectory.angles.T, strict=True):
+        if name.startswith("toe"):
+            limits.append(TOE_RANGE)
+            continue
         low, high = _RANGES.get(name.replace("_l_", "_").replace("_r_", "_"), (-np.inf, np.inf))
         limits.append(
             (min(low, values.min() - _RANGE_MARGIN), max(high, values.max() + _RANGE_MARGIN))
         )
-    return replace(character, ground=ground, limits=np.array(limits))
+    return replace(character, limits=np.array(limits))
+
+
+def _is_plausible(character, depth):
+    """Whether a sole may be so deep [m] below the ankle."""
+    share = body.ANKLE_HEIGHT_SHARE * character.height
+    return 0.5 * share < depth < 2.2 * share
+
+
+def _with_depth(character, depth):
+    """The character on soles so deep [m] below the ankles."""
+    foot = replace(character.feet[0], depth=depth)
+    shapes = tuple(
+        _foot_shape(s.segment, foot, character.centres[SEGMENT_INDEX[s.segment]])
+        if SEGMENT_INDEX[s.segment] in FEET + TOES
+        else s
+        for s in character.shapes
+    )
+    joints = _hinged(character.joints, foot)
+    return replace(character, feet=(foot, foot), shapes=shapes, joints=joints)
+
+
+def _depth_in_stance(character, rate, trajectory):
+    """How high [m] the ankles are while their feet stand flat, so that soles of that depth are as
+    high as the clip has them; NaN if they never do."""
+    joints, frames = character.pose(trajectory)
+    corners = character.sole_corners(joints, frames)
+    contacts, _ = find_contacts(character, corners, rate, trajectory.root)
+    flat = contacts & (np.abs(frames[:, FEET, 2, 0]) < _FLAT)
+    heights = joints[:, FEET, 2][flat]
+    return float(np.median(heights)) - character.ground if len(heights) else np.nan
 
 
 def _foot_shape(segment, foot, centre):
-    """The box under the ankle, from the sole to half the ankle's height."""
-    half_height = foot.depth / 4
-    middle = np.array([(foot.toe - foot.heel) / 2, 0, -foot.depth + half_height])
-    size = ((foot.toe + foot.heel) / 2, foot.half_width, half_height)
+    """The box under the ankle, from the sole to half the ankle's height, or that of the toes."""
+    if SEGMENT_INDEX[segment] in TOES:
+        half_height, half_length = foot.thickness / 2, (foot.toe - foot.ball) / 2
+        middle = np.array([half_length, 0, -half_height])
+    else:
+        half_height, half_length = foot.depth / 4, (foot.ball + foot.heel) / 2
+        middle = np.array([foot.ball - half_length, 0, half_height - foot.depth])
+    size = (half_length, foot.half_width, half_height)
     return Shape(segment, "box", size, tuple(middle - centre))
+
+
+def _toes(foot, mass):
+    """Mass, centre (3,) from the hinge, moments of inertia (3,) of the toes: a uniform box."""
+    long, wide, thick = foot.toe - foot.ball, 2 * foot.half_width, foot.thickness
+    squares = np.array([wide**2 + thick**2, long**2 + thick**2, long**2 + wide**2])
+    return mass, np.array([long / 2, 0, -thick / 2]), mass * squares / 12
 
 
 def _limb(name, length, mass):
@@ -652,11 +725,18 @@ def _solids(motion, height, mass, foot, joints):
     # A foot lies along x: its longitudinal radius belongs there.
     gyration = np.array([table.gyration[2], table.gyration[1], table.gyration[0]]) * length
     sole = np.array([table.centre * length - foot.heel, 0, -foot.depth / 2])
+    mass_of_foot = table.mass * mass
+    toes = _toes(foot, _TOE_MASS * mass_of_foot)
+    # Both together have the foot's centre along x.
+    ahead = foot.ball + toes[1][0] - sole[0]
+    hind = sole - [_TOE_MASS / (1 - _TOE_MASS) * ahead, 0, 0]
+    hind_mass = (1 - _TOE_MASS) * mass_of_foot
+    hind = hind_mass, hind, _HIND_INERTIA * hind_mass * gyration**2
     for side in SIDES:
         for name, long in limbs.items():
             own[f"{name}_{side}"] = _limb(name, long, mass)
         own[f"forearm_{side}"] = forearm
-        own[f"foot_{side}"] = (table.mass * mass, sole, table.mass * mass * gyration**2)
+        own[f"foot_{side}"], own[f"toe_{side}"] = hind, toes
     masses = np.array([own[s][0] for s in SEGMENTS])
     centres = np.stack([own[s][1] for s in SEGMENTS])
     inertias = np.stack([own[s][2] for s in SEGMENTS])
@@ -692,6 +772,6 @@ def _shapes(height, lengths, reach, foot, centres, hips):
             radius = share * height
             long = max(lengths[name] - 2 * radius, 0.01)
             add(f"{name}_{side}", "capsule", (radius, long), [0, 0, -lengths[name] / 2])
-        index = SEGMENT_INDEX[f"foot_{side}"]
-        shapes.append(_foot_shape(f"foot_{side}", foot, centres[index]))
+        for segment in (f"foot_{side}", f"toe_{side}"):
+            shapes.append(_foot_shape(segment, foot, centres[SEGMENT_INDEX[segment]]))
     return tuple(shapes)

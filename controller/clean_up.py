@@ -92,13 +92,8 @@ class CleanUp:
     def rotation_deltas(self):
         """(F, len(SEGMENTS), 4) the same turns of the segments, as quaternions."""
         turns = self.turns()
-        deltas = [turns.get(_part(segment), turns["pelvis"]) for segment in SEGMENTS]
+        deltas = [turns.get(segment, turns["pelvis"]) for segment in SEGMENTS]
         return quaternion_from_matrix(np.stack(deltas, 1))
-
-    def toe_deltas(self):
-        """{"toe_l", "toe_r": (F, 4)} the turns of the toes."""
-        turns = self.turns()
-        return {f"toe_{s}": quaternion_from_matrix(turns[f"toe_{s}"]) for s in SIDES}
 
     def motion(self, motion):
         """The Motion that was read, cleaned up."""
@@ -140,10 +135,6 @@ class CleanUp:
         marks = self._facts.marks
         held = marks[1:] & marks[:-1]
         return float(speed[held].mean()) if held.any() else 0.0
-
-
-def _part(segment):
-    return segment.replace("toes_", "toe_")
 
 
 def propose(body):

@@ -277,7 +277,7 @@ class _Words:
 
     def axes(self, character, trajectory):
         """Single axes of a joint that no simulation follows, beside its pops."""
-        speeds = joint_speeds(trajectory)
+        speeds = joint_speeds(character, trajectory)
         for pop in self.found_pops:
             edge = round(_POP_EDGE * self.rate)
             speeds[max(0, pop.first - edge) : pop.last + edge + 1] = 0
@@ -424,6 +424,7 @@ def joint_name(segment):
         "thigh": "hip",
         "shin": "knee",
         "foot": "ankle",
+        "toe": "toes",
     }
     if segment in names:
         return names[segment]

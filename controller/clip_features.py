@@ -10,7 +10,7 @@ import numpy as np
 
 from .provenance import tuning_words
 from .skeleton import SEGMENT_INDEX
-from .stance import DUAL, FLIGHT, is_in_place, reference_contacts, stance_of
+from .stance import DUAL, FLIGHT, find_contacts, stance_of
 
 #: A clip that differs this much from all others is like none of them.
 _ALIKE = 3.0
@@ -33,18 +33,20 @@ def clip_features(character, motion):
     dual, single, flight: shares of the stance states. steps: feet set down per second.
     stance_width: median distance of the ankles in dual stance. com_range: between the 5th and the
     95th percentile of the height of the centre of mass. com_speed: root mean square. joint_speed:
-    root mean square of all degrees of freedom [rad/s]. travel: horizontal distance from start to
-    end, per second. duration [s].
+    root mean square of all degrees of freedom but the toes' [rad/s]. travel: horizontal distance
+    from start to end, per second. duration [s].
     """
     trajectory = character.trajectory(motion)
     joints, frames = character.pose(trajectory)
     corners = character.sole_corners(joints, frames)
-    contacts = reference_contacts(character, corners, motion.rate, is_in_place(joints[:, 0]))
+    contacts, _ = find_contacts(character, corners, motion.rate, joints[:, 0])
     stance = stance_of(contacts)
     com = character.body_centres(joints, frames).transpose(0, 2, 1) @ character.masses
     com /= character.mass * character.height
     low, high = np.percentile(com[:, 2], (5, 95))
-    speeds = np.diff(trajectory.angles, axis=0) * motion.rate
+    # Toes often are a capture's noise, or stiff.
+    own = [i for i, name in enumerate(character.dof_names) if not name.startswith("toe")]
+    speeds = np.diff(trajectory.angles[:, own], axis=0) * motion.rate
     duration = max(motion.duration, 1 / motion.rate)
     features = {
         "dual": (stance == DUAL).mean(),

@@ -9,8 +9,10 @@ from math import atan2, hypot, sqrt
 import numpy as np
 
 from . import tracking
-from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, press
+from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, RAISED_EDGE_SHARE, press
+from .foot_hold import FootHold
 from .legs import AXES, Legs
+from .sole import Ground, carrying
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from .stepping import MOMENTUM_SHARE, Stepping
 from .styles import of_joints
@@ -24,6 +26,11 @@ _BALANCE_PERIOD = 1 / 75
 NOISE_STEP = 0.0003
 _LEAST_LOAD = 0.05
 _MOST_DRIFT = 0.3  # [m/s] at which a body that has drifted off goes back
+#: How fast [1/s] one that travels does.
+_DRIFT_GAIN = 2.0
+#: Factors on the weights of com_position, com_velocity, trunk and momentum while the clip travels:
+#: chosen on four captured walks, of which each one needs each of them.
+_TRAVELLING_WEIGHTS = np.array([1.0, 2.0, 2.0, 0.7])
 
 
 class Controller:
@@ -44,10 +51,11 @@ class Controller:
         #: physics_weights.Hold, where not all of the body is simulated throughout.
         self.hold = None
         #: How fast [1/s] to go back to where the reference is on the floor.
-        self.drift_gain = 0.0
+        self.drift_gain = _DRIFT_GAIN if reference.travels else 0.0
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
         self.legs = Legs(character)
-        self.weights = {1: gains.single.tolist(), 2: gains.dual.tolist()}
+        scales = _TRAVELLING_WEIGHTS if reference.travels and self.feedforward else np.ones(4)
+        self.weights = {1: (scales * gains.single).tolist(), 2: (scales * gains.dual).tolist()}
         self.mass = character.mass
         size = character.mass * character.height / (71 * 1.80)
         self.limit = settings.torque_limit * size
@@ -59,13 +67,7 @@ class Controller:
         at_rest = character.actor is not None and not self.feedforward
         self.goals = reference.goals_over_base() if at_rest else reference.goals
         self.ground = float(character.ground)
-        foot = character.feet[0]
-        # Back, front and side [m] of a sole that the centre of pressure may use, while the
-        # reference stands on one foot or on two.
-        self.reach = {
-            count: (EDGE_SHARE * foot.heel, EDGE_SHARE * foot.toe, side * foot.half_width)
-            for count, side in ((1, EDGE_SHARE), (2, DUAL_EDGE_SHARE))
-        }
+        self.foot_hold = FootHold(character, reference, self.legs, size)
         # A new mass matrix comes with a new balance. The paper's mode, less steady, has both at
         # every step.
         self.balance_period = self.period = 1
@@ -74,7 +76,7 @@ class Controller:
             self.period = self.balance_period * max(
                 1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
             )
-        self._grounds = [world.floor, world.floor]  # [m] under either foot
+        self._grounds = [Ground(0.0, 0.0, world.floor)] * 2  # under either foot
         #: Recovery steps, where they are wanted; in an endless walk, where its steps land.
         self.stepping = None
         if reference.walks and self.feedforward:
@@ -103,6 +105,7 @@ class Controller:
         count = step - self._origin
         balancing = count % self.balance_period == 0
         state, reference = self.world.state(balancing), self.reference
+        self._state = state
         # What is held stiffly shakes with an old mass matrix once the body moves fast.
         if count % self.period == 0 or (self.hold and self.hold.acts(step)):
             self._refresh(state)
@@ -133,16 +136,23 @@ class Controller:
             self._update_momentum(state)
             self.legs.update(state.positions, state.frames, state.angles)
             if self.world.has_colliders:
-                self._grounds = self.world.supports()
+                self._grounds = self.world.supports(self.legs.anchors[:, 2].tolist())
+            self.legs.set_down(self._grounds)
             if self.stepping is not None:
                 self._step_aside(step, state)
+            self.foot_hold.release()
             self._legs_share = self.balance(step, state)
         torques[self.legs.dofs] += self._legs_share
+        self.foot_hold.add_to(torques, state, self._share(step))
         np.maximum(torques, -limit, out=torques)
         np.minimum(torques, limit, out=torques)
         if self.noise:
             torques += self.random.uniform(-self.noise, self.noise, len(torques))
         return torques
+
+    def toe_motor(self, step):
+        """What World.drive needs in the step that begins now, after `torques`."""
+        return self.foot_hold.toe_motor(step, self._state, self._share(step))
 
     def _targets(self, step):
         """Angles and speeds (dofs,) that the joints should have at a step."""
@@ -174,7 +184,6 @@ class Controller:
             self._base(step),
             self.legs.soles,
             self._standing(),
-            self._grounds,
             self._share(step) == 1,
         )
         if self._share(step) == 0:
@@ -225,10 +234,9 @@ class Controller:
     def _standing(self):
         """[left, right] 1 for each foot that has a sole corner close to the floor, else 0."""
         left, right = self.legs.soles
-        left_ground, right_ground = self._grounds
         return [
-            int(self._swing != 0 and left[4] < left_ground + SIMULATED_CLEARANCE),
-            int(self._swing != 1 and right[4] < right_ground + SIMULATED_CLEARANCE),
+            int(self._swing != 0 and left.clearance < SIMULATED_CLEARANCE),
+            int(self._swing != 1 and right.clearance < SIMULATED_CLEARANCE),
         ]
 
     def _wrench(self, step, state, count):
@@ -270,7 +278,8 @@ class Controller:
 
     def _rise(self, step):
         """How much higher [m] than in the reference the floor is under the feet that stand."""
-        support, (left, right) = self.reference.support[step], self._grounds
+        support = self.reference.support[step]
+        left, right = (sole.floor for sole in self.legs.soles)
         height = left if support == LEFT else right if support == RIGHT else (left + right) / 2
         drop = 0.0 if self.stepping is None else self.stepping.drop
         return height - self.ground - drop
@@ -295,8 +304,10 @@ class Controller:
         if not count:
             return np.zeros(2 * AXES)
         left_load, right_load = self.reference.load[step].tolist()
-        reach = self.reach[2 if left_load and right_load else 1]
-        left, right = self.legs.soles
+        share = DUAL_EDGE_SHARE if left_load and right_load else EDGE_SHARE
+        regions = [
+            self._region(step, foot, sole, share) for foot, sole in enumerate(self.legs.soles)
+        ]
         left_load, right_load = left_load * standing[0], right_load * standing[1]
         if left_load + right_load < _LEAST_LOAD:
             left_load, right_load = float(standing[0]), float(standing[1])
@@ -308,11 +319,18 @@ class Controller:
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),
             self.com.tolist(),
             self._grounds,
-            left[:4] + reach,
-            right[:4] + reach,
+            *regions,
             (left_load / most, right_load / most),
         )
+        self.foot_hold.update(step, state, standing, self._grounds, points, forces)
         return -self.legs.transposed_jacobian(points, forces, moments)
+
+    def _region(self, step, foot, sole, share):
+        """Where a foot may be pressed on, with a share of its width: only what is down of it, of
+        its heel in the reference too."""
+        heel = float(self.reference.heels[step, foot])
+        up = 1 - min(sole.heel_down, heel)
+        return carrying(sole, heel, share + up * (min(RAISED_EDGE_SHARE, share) - share))
 
     def _virtual_forces(self, step, state):
         """(14,) torques of both legs [N m] by SCA12's equations 5 to 16: a force at the centre of
@@ -322,6 +340,7 @@ class Controller:
         if not count:
             return np.zeros(2 * AXES)
         force, torque = self._wrench(step, state, count)
+        self.foot_hold.stand(standing)
         share = np.array(standing, float)[:, None] / count
         points = np.broadcast_to(self.com, (2, 3))
         return -self.legs.transposed_jacobian(

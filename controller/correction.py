@@ -108,7 +108,6 @@ def blank(reference):
         angles=reference.angles.copy(),
         speeds=reference.speeds.copy(),
         goals=reference.goals.copy(),
-        accelerations=reference.accelerations.copy(),
         walks=True,
         aiming=AIMING,
     )
@@ -123,22 +122,22 @@ def write(target, reference, columns, spacing, first, last, offsets):
     period = spacing * steps
     rows = slice(first * steps, last * steps + 2)  # Stable PD looks one step ahead
     count = len(reference.angles[rows])
-    values, speeds, accelerations = _interpolated(offsets, period, count, reference.rate)
+    # Accelerations of cosines jump at every node from one sign to the other: fed forward, they
+    # would make the body jerk.
+    values, speeds = _interpolated(offsets, period, count, reference.rate)
     turns = len(columns)
     target.angles[rows] = reference.angles[rows]
     target.angles[rows, columns] += values[:, :turns]
     target.speeds[rows] = reference.speeds[rows]
     target.speeds[rows, columns] += speeds[:, :turns]
-    target.accelerations[rows] = reference.accelerations[rows]
-    target.accelerations[rows, 6 + columns] += accelerations[:, :turns]
     target.goals[rows] = reference.goals[rows]
     target.goals[rows, 0] += values[:, turns:]
     target.goals[rows, 1] += speeds[:, turns:]
 
 
 def _interpolated(offsets, period, count, rate):
-    """(count, n) values, speeds and accelerations of offsets (nodes, n) that are `period` steps
-    apart, by cosines."""
+    """(count, n) values and speeds of offsets (nodes, n) that are `period` steps apart, by
+    cosines."""
     at = np.arange(count)
     low = np.minimum(at // period, len(offsets) - 1)
     high = np.minimum(low + 1, len(offsets) - 1)
@@ -147,5 +146,4 @@ def _interpolated(offsets, period, count, rate):
     phase = turn * (at % period)[:, None]
     values = offsets[low] + delta * (1 - np.cos(phase)) / 2
     speeds = delta * (np.sin(phase) * turn / 2 * rate)
-    accelerations = delta * (np.cos(phase) * (turn * rate) ** 2 / 2)
-    return values, speeds, accelerations
+    return values, speeds

@@ -11,7 +11,7 @@ import numpy as np
 
 from .momentum import GRAVITY, com_dynamics
 from .rotations import multiply, quaternion_from_matrix, rotation_vector
-from .skeleton import SEGMENTS
+from .skeleton import SEGMENTS, TOES
 from .stance import ADULT, FLIGHT, is_in_place, reference_contacts, runs, stance_of
 
 #: A joint that is so much faster [rad/s], or a root so much faster [m/s], than in the 0.15 s
@@ -83,11 +83,14 @@ def joint_velocities(turns, rate):
 
 
 def find_pops(character, trajectory):
-    """Tuple of Pop: joints, in the order of SEGMENTS, then the root."""
+    """Tuple of Pop: joints, in the order of SEGMENTS, then the root. Toes do not count: captures
+    often have noise there, and no body stands or falls by it."""
     turns = relative_frames(character, character.pose(trajectory)[1])
     speeds = _departure(joint_velocities(turns, trajectory.rate), trajectory.rate)
     found = []
     for channel in range(len(SEGMENTS)):
+        if channel in TOES:
+            continue
         path = turns[:, channel]
         found += _pops(channel, speeds[:, channel], POP_SPEED, _angles(path), trajectory.rate)
     velocity = np.diff(trajectory.root, axis=0)[:, None] * trajectory.rate
@@ -97,11 +100,12 @@ def find_pops(character, trajectory):
 
 
 def find_flips(motion):
-    """[(sample, segment, angle [rad])]: from this sample to the next what carries the segment
-    turns by so much."""
+    """[(sample, segment, angle [rad])]: from this sample to the next what carries the segment, but
+    toes, turns by so much."""
     turns = rotation_vector(multiply(motion.rotations[1:], motion.rotations[:-1] * [1, -1, -1, -1]))
     angles = np.linalg.norm(turns, axis=-1)
     flips = (angles > FLIP_ANGLE) & (angles * motion.rate > FLIP_SPEED)
+    flips[:, TOES] = False
     return [(int(i), int(s), float(angles[i, s])) for i, s in np.argwhere(flips)]
 
 
@@ -225,8 +229,8 @@ _UP = np.array([0.0, 0, 1])
 
 
 def _slip(corners, rate):
-    # Heel and toe: the middles of the sole's ends.
-    ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 2:].mean(2)], 2)[..., :2]
+    # Heel and tip: the middles of the sole's ends.
+    ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 4:].mean(2)], 2)[..., :2]
     velocity = np.gradient(ends, axis=0) * rate
     slower = np.argmin(np.linalg.norm(velocity, axis=-1), axis=-1)
     return np.take_along_axis(velocity, slower[..., None, None], 2)[:, :, 0]

@@ -13,8 +13,8 @@ import numpy as np
 
 from .exceptions import GainsError
 
-SCHEMA = 2
-_READABLE = (1, SCHEMA)  # schema 1 had no name, description and tuned
+SCHEMA = 3
+_READABLE = (1, 2, SCHEMA)  # 1 had no name, description and tuned, 2 no toes
 BALANCE_MODES = ("foot_forces", "virtual_forces")
 WEIGHTS = ("com_position", "com_velocity", "trunk", "momentum")
 
@@ -27,6 +27,7 @@ _STIFFNESS = {
     "hip": 500.0,
     "knee": 500.0,
     "ankle": 400.0,
+    "toe": 25.0,
 }
 _DAMPING_SHARE = 0.1
 _MASS, _HEIGHT = 71.0, 1.80
@@ -206,6 +207,18 @@ def _listed(names):
     return ", ".join(names)
 
 
+def _with_toes(data, scales):
+    """The data of an earlier schema, whose bodies had no toes, with a default for those; scales: of
+    the body that they are for."""
+    torque, damping, _ = scales
+    toe = _STIFFNESS["toe"] * torque
+    added = {"stiffness": toe, "damping": toe / torque * _DAMPING_SHARE * damping}
+    groups = {group: data.get(group) for group in added}
+    if data["schema"] >= SCHEMA or not all(isinstance(g, dict) for g in groups.values()):
+        return data
+    return data | {group: {**groups[group], "toe_pitch": added[group]} for group in added}
+
+
 def _from_dict(cls, data, character, source):
     def fail(problem):
         _fail(source, problem)
@@ -223,8 +236,9 @@ def _from_dict(cls, data, character, source):
         _number(body.get("height"), "body height", 1e-3, 10, fail),
     )
     new_body = old_body if character is None else (character.mass, character.height)
-    names = _names(data, character, fail)
     old, new = _scales(*old_body), _scales(*new_body)
+    data = _with_toes(data, old)
+    names = _names(data, character, fail)
 
     def values(group, keys, i, least):
         top, new_top = (np.broadcast_to(LIMIT * np.maximum(1, s[i]), len(keys)) for s in (old, new))

@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from .exceptions import MotionError, SettingsError
-from .footing import grounded
 from .motion import Motion
-from .planting import physical
+from .rolling import rolled
 from .rotations import continuous, exponential, multiply, rotation_vector, unit
 from .stance import reference_contacts
 from .trajectory import Trajectory, butterworth
@@ -399,9 +398,8 @@ def walking_target(character, motion, cutoff):
         continuous(multiply(_about_z(yaw), rotation[at])),
         angles[at],
     )
-    target = physical(character, target, contacts[at], cutoff)
     smooth, _, _, _ = target.smoothed(cutoff)
-    smooth = grounded(character, smooth, contacts[at])
+    smooth = rolled(character, smooth, contacts[at])
     own = slice(period, period + len(motion))
     cut = replace(
         smooth, root=smooth.root[own], rotation=smooth.rotation[own], angles=smooth.angles[own]

@@ -8,7 +8,8 @@ anchors. All of them are columns of four frames (pelvis, thigh, shin, foot), or 
 import numpy as np
 
 from .character import PITCH, ROLL, TWIST
-from .skeleton import SEGMENT_INDEX, SIDES
+from .skeleton import SEGMENT_INDEX, SIDES, TOES
+from .sole import sole_of
 
 AXES = 7  # degrees of freedom of a leg
 SEGMENTS_OF_LEG = ("thigh", "shin", "foot")
@@ -28,8 +29,8 @@ for _a, _b, _c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 class Legs:
     """Both legs in the world; left before right in every array.
 
-    After `update`: axes (2, 7, 3) world axes; anchors (2, 3, 3) hip, knee and ankle [m]; soles:
-    for each foot (ankle x, y, forward x, y, height of the lowest sole corner [m]).
+    After `update`: axes (2, 7, 3) world axes; anchors (2, 3, 3) hip, knee and ankle [m]. After
+    `set_down`: soles, sole.Sole of each foot.
     """
 
     def __init__(self, character):
@@ -51,7 +52,9 @@ class Legs:
             self._mix[side, _HIP_PITCH, _PELVIS : _PELVIS + 3] = hip[:, PITCH]
             self._mix[side, _ANKLE_PITCH, _SHIN : _SHIN + 3] = ankle[:, PITCH]
         self._columns = np.empty((2, 12, 3))
-        self._feet = [(f.heel, f.toe, f.half_width, f.depth) for f in character.feet]
+        self._feet = character.feet
+        #: The hinge of the toes of each foot.
+        self.toe_dofs = [joints[toe].first for toe in TOES]
         self._pick = np.arange(AXES) * 3 + np.array(_ANCHOR)
 
     def update(self, positions, frames, angles):
@@ -70,20 +73,13 @@ class Legs:
         mix[:, _ANKLE_ROLL, _FOOT + PITCH] = -sin[:, 1]
         self.axes = mix @ columns
         self.anchors = positions.reshape(2, 3, 3)
-        ankles, frames = self.anchors[:, 2].tolist(), columns[:, _FOOT:].tolist()
-        self.soles = (
-            self._sole(self._feet[0], ankles[0], frames[0]),
-            self._sole(self._feet[1], ankles[1], frames[1]),
-        )
+        self._bends = angles[self.toe_dofs].tolist()
 
-    @staticmethod
-    def _sole(foot, ankle, frame):
-        heel, toe, half_width, depth = foot
-        ahead, left, up = frame
-        lowest = ankle[2] - depth * up[2] - half_width * abs(left[2])
-        lowest += min(toe * ahead[2], -heel * ahead[2])
-        size = (ahead[0] * ahead[0] + ahead[1] * ahead[1]) ** 0.5 or 1.0
-        return ankle[0], ankle[1], ahead[0] / size, ahead[1] / size, lowest
+    def set_down(self, grounds):
+        """Take the sole.Ground under either foot."""
+        ankles, frames = self.anchors[:, 2].tolist(), self._columns[:, _FOOT:].tolist()
+        parts = zip(self._feet, ankles, frames, self._bends, grounds, strict=True)
+        self.soles = tuple(sole_of(*part) for part in parts)
 
     def transposed_jacobian(self, points, forces, moments):
         """(14,) joint torques J^T w of wrenches on points (2, 3) [m]: forces (2, 3) [N] and

@@ -15,10 +15,11 @@ import numpy as np
 
 from . import anthropometry
 from .bake_measures import soles
-from .character import Foot, Shape
+from .character import Shape
 from .exceptions import SettingsError
+from .foot import Foot
 from .rotations import matrix_from_quaternion
-from .skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES
+from .skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
 
 #: What can be scaled, left and right the same, and the segments that it means.
 GROUPS = {
@@ -27,8 +28,9 @@ GROUPS = {
     "pelvis": ("pelvis",),
     **{
         name: tuple(f"{name}_{side}" for side in SIDES)
-        for name in ("upper_arm", "forearm", "thigh", "shin", "foot")
+        for name in ("upper_arm", "forearm", "thigh", "shin")
     },
+    "foot": tuple(f"{name}_{side}" for name in ("foot", "toe") for side in SIDES),
 }
 #: What is scaled of each, and by how much it may be [factor].
 KINDS = {"length": (0.3, 3.0), "girth": (0.3, 3.0), "mass": (0.1, 10.0)}
@@ -202,7 +204,7 @@ class Reshaping:
         self._origin = motion.positions[0, LANDMARK_INDEX["pelvis"]]
         groups = {segment: group for group, names in GROUPS.items() for segment in names}
         length, girth, self._masses = np.array([morphology.factors[groups[s]] for s in SEGMENTS]).T
-        axes = [0 if s.startswith("foot") else 2 for s in SEGMENTS]
+        axes = [0 if i in FEET + TOES else 2 for i in range(len(SEGMENTS))]
         self.directions = character.calibration[np.arange(len(SEGMENTS)), :, axes]
         self.lengths, self._girths = length, girth
         self.sizes = np.cbrt(length * girth**2)
@@ -274,10 +276,15 @@ class Reshaping:
                 "its segments less."
             )
         feet = tuple(
-            Foot(foot.heel * x, foot.toe * x, foot.half_width * y, foot.depth * z)
-            for foot, (x, y, z) in zip(
-                character.feet, scale[[SEGMENT_INDEX[f"foot_{s}"] for s in SIDES]], strict=True
+            Foot(
+                foot.heel * x,
+                foot.toe * x,
+                foot.half_width * y,
+                foot.depth * z,
+                foot.ball * x,
+                foot.thickness * z,
             )
+            for foot, (x, y, z) in zip(character.feet, scale[FEET], strict=True)
         )
         return replace(
             character,
@@ -298,7 +305,7 @@ class Reshaping:
         result = []
         for joint in joints:
             length, stretch = self.lengths[joint.parent], self._stretch[joint.parent]
-            if joint.name.startswith("hip"):
+            if joint.name.startswith(("hip", "toe")):
                 offset = stretch @ joint.offset
             elif joint.name.startswith("shoulder"):
                 offset = length * neck + stretch @ (joint.offset - neck)

@@ -26,7 +26,7 @@ from .rotations import (
     quaternion_from_matrix,
     rotation_vector,
 )
-from .skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
+from .skeleton import FEET, PARENTS, SEGMENT_INDEX, SEGMENTS
 from .stance import FLIGHT
 
 #: What has a weight.
@@ -152,6 +152,7 @@ def _region_of_segment(segment):
         "thigh": "legs",
         "shin": "legs",
         "foot": "feet",
+        "toe": "feet",
     }[part]
 
 
@@ -174,7 +175,7 @@ class Hold:
         self._root, self._root_speeds = _root_path(character, reference, lifts)
         self._centre = character.centres[0]
         joints, _ = character.pose(reference.trajectory)
-        self._ankles = joints[:, [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]]
+        self._ankles = joints[:, FEET]
         self._ankles[..., 2] += lifts[:, None]
         self._acts = ((weights.joints < 1).any(1) | (weights.root < 1)).tolist()
         self._held = None

@@ -13,7 +13,7 @@ import numpy as np
 
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
-from .skeleton import SEGMENT_INDEX, SIDES
+from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from .stance import DIRECTIONS, runs, support_reach
 
 _RAMP = 0.2  # [s] into and out of the planted pose
@@ -30,12 +30,11 @@ def physical(character, trajectory, contacts, cutoff):
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
     """
+    shift = np.zeros_like(trajectory.root)
     planted = plant(character, trajectory, contacts)
     for _ in range(_ROUNDS):
-        shift = _weight_shift(character, planted, contacts, cutoff)
-        moved = replace(trajectory, root=trajectory.root + shift)
-        trajectory = moved
-        planted = plant(character, trajectory, contacts)
+        shift = shift + _weight_shift(character, planted, contacts, cutoff)
+        planted = plant(character, trajectory, contacts, shift)
     return planted
 
 
@@ -75,19 +74,24 @@ def _inside(points, reach):
     return points
 
 
-def plant(character, trajectory, contacts):
-    """Trajectory with the feet planted while `contacts` (F, 2) hold."""
+def plant(character, trajectory, contacts, shift=(0.0, 0.0, 0.0)):
+    """Trajectory with the feet planted while `contacts` (F, 2) hold, and the hips moved by shift
+    (F, 3) [m] over them: feet stay where the animation has them."""
     joints, frames = character.pose(trajectory)
-    joints, frames = joints.copy(), frames.copy()
+    ankles, frames = joints[:, FEET].copy(), frames.copy()
+    joints = joints + np.asarray(shift)[..., None, :]
     weight = _weights(contacts, trajectory.rate)
     for side, label in enumerate(SIDES):
-        foot = SEGMENT_INDEX[f"foot_{label}"]
-        ankle, heading = _targets(joints[:, foot], frames[:, foot], contacts[:, side])
+        foot, toe = FEET[side], TOES[side]
+        own = ankles[:, side]
+        ankle, heading = _targets(own, frames[:, foot], contacts[:, side])
         ankle[:, 2] = character.ground + character.feet[side].depth
         share = weight[:, side, None]
-        ankle = joints[:, foot] + share * (ankle - joints[:, foot])
+        ankle = own + share * (ankle - own)
         bend_leg(joints, frames, label, ankle)
-        frames[:, foot] = _blend(frames[:, foot], heading, share)
+        straight = _flat(heading)
+        frames[:, toe] = blend(frames[:, toe], straight, share)
+        frames[:, foot] = blend(frames[:, foot], straight, share)
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
 
 
@@ -109,7 +113,8 @@ def _targets(ankles, frames, contact):
     ankles = ankles.copy()
     heading = unit(frames[:, :, 0] * [1, 1, 0])
     for start, stop in runs(contact):
-        place = np.median(ankles[start:stop, :2], axis=0)
+        # Where the clip begins it stands on its mark, whatever it does later.
+        place = np.median(ankles[start : stop if start else 1, :2], axis=0)
         ahead = unit(heading[start:stop].mean(0))
         apart = np.linalg.norm(ankles[start:stop, :2] - place, axis=1).max()
         turned = np.arccos(np.clip(heading[start:stop] @ ahead, -1, 1)).max()
@@ -142,9 +147,14 @@ def bend_leg(joints, frames, side, ankle):
         frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
 
 
-def _blend(frames, heading, share):
-    """Frames (F, 3, 3) turned by their share towards flat ones that look along `heading`."""
-    up = unit((1 - share) * frames[:, :, 2] + share * np.array([0.0, 0, 1]))
-    ahead = (1 - share) * frames[:, :, 0] + share * heading
-    left = unit(np.cross(up, ahead))
+def _flat(heading):
+    """Level frames (F, 3, 3) that look along (F, 3)."""
+    up = np.broadcast_to([0.0, 0, 1], heading.shape)
+    return np.stack([heading, np.cross(up, heading), up], -1)
+
+
+def blend(frames, others, share):
+    """Frames (F, 3, 3) turned by their shares (F, 1) towards others."""
+    up = unit((1 - share) * frames[:, :, 2] + share * others[:, :, 2])
+    left = unit(np.cross(up, (1 - share) * frames[:, :, 0] + share * others[:, :, 0]))
     return np.stack([np.cross(left, up), left, up], -1)

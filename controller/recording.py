@@ -7,12 +7,11 @@ import numpy as np
 
 from .measures import NAMES, pose_error, slide_speed
 from .rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
-from .skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES
+from .skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED
 from .trajectory import butterworth
 
 _SWAY = 0.5  # [Hz]
-_FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
 _WORDS = {
     "pose_error": "the pose is {value:.2f} m away from the reference (at most {limit:g})",
@@ -53,10 +52,13 @@ class Recording:
         self._com = np.zeros((count, 3))
         self._shares = character.masses / character.masses.sum()
         shapes = {shape.segment: shape for shape in character.shapes}
-        self._soles = [
-            (shape.size, [float(v) for v in shape.position])
-            for shape in (shapes["foot_l"], shapes["foot_r"])
-        ]
+        self._boxes = {
+            segment: (
+                shapes[SEGMENTS[segment]].size,
+                [*map(float, shapes[SEGMENTS[segment]].position)],
+            )
+            for segment in FEET + TOES
+        }
         self._reference_com = np.einsum("fsi,s->fi", reference.smooth.centres, self._shares)
 
     def __len__(self):
@@ -99,20 +101,16 @@ class Recording:
         self.measures.keep(self._count)
         if self._count:
             last = self._count - 1
-            self._plans = [
-                self._sole(self._centres[last, s].tolist(), self._turns[last, s].tolist(), foot)[:2]
-                for foot, s in enumerate(_FEET)
-            ]
+            self._plans = [self._sole(last, foot)[:2] for foot in FEET]
 
     def _feet(self, touch, drifts):
         """Stance state of the newest sample, and the horizontal speed of the feet that stand,
         relative to what they stand on."""
         sample = self._count - 1
         plans, speeds, stance = [], [], 0
-        for foot, (segment, bit) in enumerate(zip(_FEET, (LEFT, RIGHT), strict=True)):
-            x, y, lowest = self._sole(
-                self._centres[sample, segment].tolist(), self._turns[sample, segment].tolist(), foot
-            )
+        for foot, bit in enumerate((LEFT, RIGHT)):
+            x, y, lowest = self._sole(sample, FEET[foot])
+            lowest = min(lowest, self._sole(sample, TOES[foot])[2])
             plans.append((x, y))
             before = self._plans[foot] if sample else (x, y)
             drift_x, drift_y = drifts[foot] if sample else (0.0, 0.0)
@@ -127,17 +125,18 @@ class Recording:
         self._plans = plans
         return stance, slide_speed(stance, speeds)
 
-    def _sole(self, centre, turn, foot):
+    def _sole(self, sample, segment):
         """Plan of the middle of a sole (x, y), and height of its lowest corner [m]."""
-        w, i, j, k = turn
-        (half_x, half_y, half_z), (a, b, c) = self._soles[foot]
+        centre, (w, i, j, k) = self._centres[sample, segment], self._turns[sample, segment].tolist()
+        (half_x, half_y, half_z), (a, b, c) = self._boxes[segment]
         x = (1 - 2 * (j * j + k * k)) * a + 2 * (i * j - w * k) * b + 2 * (i * k + w * j) * c
         y = 2 * (i * j + w * k) * a + (1 - 2 * (i * i + k * k)) * b + 2 * (j * k - w * i) * c
         up_x, up_y = 2 * (i * k - w * j), 2 * (j * k + w * i)
         up_z = 1 - 2 * (i * i + j * j)
         z = up_x * a + up_y * b + up_z * c
         z -= half_x * abs(up_x) + half_y * abs(up_y) + half_z * up_z
-        return centre[0] + x, centre[1] + y, centre[2] + z
+        at_x, at_y, at_z = centre.tolist()
+        return at_x + x, at_y + y, at_z + z
 
     @property
     def _frames(self):

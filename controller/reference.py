@@ -7,18 +7,19 @@ import numpy as np
 
 from .cleaning import clean
 from .exceptions import MotionError
-from .footing import grounded
 from .gait import Endless, walking_target
 from .momentum import GRAVITY, com_dynamics
-from .planting import physical, plant
+from .planting import physical
+from .rolling import rolled
 from .rotations import (
     continuous,
     matrix_from_quaternion,
     quaternion_from_matrix,
     unit,
 )
-from .skeleton import SEGMENT_INDEX
-from .stance import base_of_support, is_in_place, reference_contacts, stance_of
+from .skeleton import FEET
+from .sole import CLEARANCE
+from .stance import base_of_support, find_contacts, reference_contacts, stance_of
 from .trajectory import Trajectory, butterworth
 
 #: Fastest joint that a person's motion has [rad/s]: anything above is a fault of the clip.
@@ -30,7 +31,6 @@ _IN_PLACE_CUTOFF = 4.0  # [Hz]
 _TRAVEL_CUTOFF = 6.0
 _ENDLESS_CUTOFF = 10.0  # of what is smooth already
 _LOAD_RAMP = 0.15  # [s] over which a foot takes its share of the weight, before and after
-_FEET = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,10 @@ class Reference:
     about it; wrench (K, 6) force and torque on the body that the motion itself takes, weight
     included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and of the
     joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2) share
-    that each foot may carry, ramped around every step. walks: whether feet in the air land where
-    the body is going, see `walking`, and aiming: how much of that they do.
+    that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as low
+    as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames. travels: whether
+    the body leaves its place or the floor. walks: whether feet in the air land where the body is
+    going, see `walking`, and aiming: how much of that they do.
     """
 
     rate: float
@@ -76,6 +78,9 @@ class Reference:
     base: np.ndarray
     support: np.ndarray
     load: np.ndarray
+    heels: np.ndarray
+    feet: np.ndarray
+    travels: bool = False
     walks: bool = False
     aiming: float = 1.0
 
@@ -107,29 +112,28 @@ class Reference:
         raw_trajectory = character.trajectory(motion)
         cleaned = clean(character, raw_trajectory, cleaning)
         joints, frames = character.pose(cleaned)
-        in_place = is_in_place(cleaned.root)
         corners = character.sole_corners(joints, frames)
-        contacts = reference_contacts(character, corners, motion.rate, in_place)
+        contacts, travelling = find_contacts(character, corners, motion.rate, cleaned.root)
         _check(character, motion, cleaned, corners)
         if duration is not None:
-            travel = _travel(joints[:, _FEET], contacts, cleaned.root)
+            travel = _travel(joints[:, FEET], contacts, cleaned.root)
             cleaned, period = cleaned.looped(duration, travel)
             raw_trajectory = cleaned  # a loop is never baked
             joints, frames = character.pose(cleaned)
             corners = character.sole_corners(joints, frames)
             contacts = _looped_contacts(character, contacts, period, corners, motion.rate)
         if cutoff is None:
-            cutoff = _IN_PLACE_CUTOFF if in_place else _TRAVEL_CUTOFF
-        target = cleaned
-        if in_place:
+            cutoff = _TRAVEL_CUTOFF if travelling else _IN_PLACE_CUTOFF
+        if travelling:  # its weight is where its speed takes it
+            target = rolled(character, cleaned, contacts)
+        else:
             target = physical(character, cleaned, contacts, cutoff)
-        else:  # its weight is where its speed takes it
-            target = grounded(character, plant(character, cleaned, contacts), contacts)
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
         parts = (raw, cleaned, target)
-        return replace(_sample(cls, character, parts, contacts, rate, cutoff), walks=not in_place)
+        reference = _sample(cls, character, parts, contacts, rate, cutoff)
+        return replace(reference, travels=travelling, walks=travelling)
 
 
 def _endless(cls, character, motion, rate, cutoff):
@@ -141,7 +145,7 @@ def _endless(cls, character, motion, rate, cutoff):
     raw = Pose(character.body_centres(joints, frames), frames, joints)
     parts = (raw, target, target)
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF)
-    return replace(reference, walks=True)
+    return replace(reference, travels=True, walks=True)
 
 
 def _check(character, motion, trajectory, corners):
@@ -153,7 +157,7 @@ def _check(character, motion, trajectory, corners):
             "the range at a frame with a foot on the ground, or clean it with 'ground' if it "
             "floats."
         )
-    fastest = joint_speeds(trajectory)
+    fastest = joint_speeds(character, trajectory)
     if fastest.max() > MAX_JOINT_SPEED:
         sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
         raise MotionError(
@@ -163,10 +167,11 @@ def _check(character, motion, trajectory, corners):
         )
 
 
-def joint_speeds(trajectory):
-    """(F, dofs) sizes of the joint velocities [rad/s] that must not exceed MAX_JOINT_SPEED."""
+def joint_speeds(character, trajectory):
+    """(F, dofs) sizes of the joint velocities [rad/s] that must not exceed MAX_JOINT_SPEED; 0 for
+    toes, which the reference bends by itself."""
     _, _, _, speeds = trajectory.smoothed(12.0)
-    return np.abs(speeds)
+    return np.abs(speeds) * [not name.startswith("toe") for name in character.dof_names]
 
 
 def _travel(ankles, contacts, root):
@@ -202,7 +207,7 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, sample_rate, cutoff)
     stance = stance_of(contacts)
-    base = base_of_support(joints[:, _FEET], stance)
+    base = base_of_support(joints[:, FEET], stance)
     count = (len(cleaned) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
     at = np.minimum(np.arange(count) / steps, len(cleaned) - 1)
     nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
@@ -229,6 +234,10 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
         base=linear(base),
         support=stance[nearest],
         load=linear(_load(contacts, sample_rate)),
+        heels=linear(_heels(character, joints, frames)),
+        feet=np.stack(
+            [matrix_from_quaternion(_unit_linear(frames[:, foot], at)) for foot in FEET], 1
+        ),
     )
 
 
@@ -243,6 +252,12 @@ def _accelerations(centres, angular, speeds, rate, cutoff):
     _, velocity = butterworth(centres[:, 0], rate, 2 * cutoff)
     rates = np.concatenate([angular, velocity, speeds], 1)
     return butterworth(rates, rate, 2 * cutoff)[1]
+
+
+def _heels(character, joints, frames):
+    """(F, 2) how much of each heel is as low as the lowest part of its sole."""
+    heights = character.sole_corners(joints, frames)[..., 2]
+    return np.clip(1 - (heights[:, :, :2].min(2) - heights.min(2)) / CLEARANCE, 0, 1)
 
 
 def _load(contacts, rate):

@@ -14,15 +14,15 @@ import numpy as np
 
 from .gains import LIMIT, unmirrored
 from .rotations import rotation_about
-from .skeleton import SEGMENTS
+from .skeleton import FEET, SEGMENTS, TOES
 
-#: Joints of each region.
+#: Joints of each region. Toes change with the ankles, but a foot's figures are those of its ankle.
 REGIONS = {
     "trunk": ("spine",),
     "neck": ("neck",),
     "arms": ("shoulder", "elbow"),
     "legs": ("hip", "knee"),
-    "feet": ("ankle",),
+    "feet": ("ankle", "toe"),
 }
 
 
@@ -49,13 +49,13 @@ def frequency(gains, moved, region):
 
     moved: of `inertias`. Joints without stiffness do not count; 0 if none has any.
     """
-    k, _, inertia = _of(gains, moved, region)
+    k, _, inertia = _of(gains, moved, region)[:, _counts(gains, region)]
     return _mean(np.sqrt(k / inertia) / (2 * np.pi))
 
 
 def damping_ratio(gains, moved, region):
     """Damping ratio of a region, the geometric mean over its joints; see `frequency`."""
-    k, d, inertia = _of(gains, moved, region)
+    k, d, inertia = _of(gains, moved, region)[:, _counts(gains, region)]
     stiff = k > 0
     return _mean(d[stiff] / (2 * np.sqrt(k[stiff] * inertia[stiff])))
 
@@ -89,11 +89,16 @@ def _members(gains, region):
     return [i for i, name in enumerate(gains.names) if name.split("_")[0] in joints]
 
 
+def _counts(gains, region):
+    """(n,) which members of a region its figures are told of."""
+    return [not gains.names[i].startswith("toe") for i in _members(gains, region)]
+
+
 def _of(gains, moved, region):
-    """Stiffness, damping and inertia (n,) of a region."""
+    """(3, n) stiffness, damping and inertia of a region."""
     members = _members(gains, region)
     inertia = np.array([moved[gains.names[i]] for i in members])
-    return gains.stiffness[members], gains.damping[members], inertia
+    return np.stack([gains.stiffness[members], gains.damping[members], inertia])
 
 
 def _mean(values):
@@ -136,7 +141,7 @@ def _upright(character):
 def _moved_by(character, joint):
     """Indices of the segments that a joint moves, and which share of them."""
     if joint.name.startswith("ankle"):
-        return [i for i, name in enumerate(SEGMENTS) if not name.startswith("foot")], 0.5
+        return [i for i in range(len(SEGMENTS)) if i not in FEET + TOES], 0.5
     parts = {joint.segment}
     for other in character.joints:  # parents come before children
         if other.parent in parts:

@@ -17,7 +17,7 @@ from .correction import SIZE, UNIT, Correction, columns_of, write
 from .exceptions import PoiseError, SettingsError, SimulationError
 from .gains import Gains
 from .rotations import matrix_from_quaternion, multiply, quaternion_from_matrix, rotation_vector
-from .skeleton import SEGMENT_INDEX
+from .skeleton import FEET, SEGMENTS, TOES
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from .trial import problem_of
 
@@ -44,7 +44,6 @@ _OFFSETS = 0.02
 _EARLY = 0.3  # Sok's weight over the window, (t / T)^2 + 0.3
 
 _EDGE = 0.5  # of the first simplex, in units
-_FEET_INDICES = [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]
 
 
 def costs(payload, gains, spacing, committed, candidates, horizon):
@@ -224,7 +223,7 @@ class _Goal:
         self._shares = character.masses / character.masses.sum()
         self._com = np.einsum("s,fsi->fi", self._shares, centres)
         self._centres = centres - self._com[:, None] * [1, 1, 0]
-        self._feet = (centres - self._com[:, None])[:, _FEET_INDICES]
+        self._feet = (centres - self._com[:, None])[:, FEET]
         stance = reference.stance[:, None]
         self._swings = (stance & np.array([LEFT, RIGHT]) == 0).astype(float)
         turns = quaternion_from_matrix(reference.smooth.frames[:, 0])
@@ -233,7 +232,7 @@ class _Goal:
         shapes = {shape.segment: shape for shape in character.shapes}
         signs = np.array([[x, y, -1] for x in (-1, 1) for y in (-1, 1)])
         self._corners = np.stack(
-            [shapes[f"foot_{s}"].position + signs * shapes[f"foot_{s}"].size for s in "lr"]
+            [shapes[SEGMENTS[s]].position + signs * shapes[SEGMENTS[s]].size for s in FEET + TOES]
         )
 
     def begin(self, first, transforms):
@@ -267,7 +266,7 @@ class _Goal:
         total += _PELVIS * np.square(turn).sum(1)
         drift = com - self._com[samples]
         velocity = np.diff(drift, axis=0, prepend=drift[:1]) * self._rate
-        feet = (centres - com[:, None])[:, _FEET_INDICES] - self._feet[samples]
+        feet = (centres - com[:, None])[:, FEET] - self._feet[samples]
         aside = _STEP_SPEED * velocity[:, :2] + _STEP_DRIFT * drift[:, :2]
         feet[..., :2] -= self._swings[samples, :, None] * aside[:, None]
         total += _FEET * np.square(feet).sum((1, 2))
@@ -284,9 +283,9 @@ class _Goal:
 
     def _slip(self, centres, turns):
         """(n,) squared horizontal speed [m/s] of the sole corners on the floor, both feet's."""
-        frames = matrix_from_quaternion(turns[:, _FEET_INDICES])
+        frames = matrix_from_quaternion(turns[:, FEET + TOES])
         corners = np.einsum("nfij,fcj->nfci", frames, self._corners)
-        corners += centres[:, _FEET_INDICES, None]
+        corners += centres[:, FEET + TOES, None]
         speed = np.square(np.diff(corners[..., :2], axis=0) * self._rate).sum(-1)
         low = corners[1:, ..., 2] < self._ground
         return (speed * low).sum((1, 2)) / np.maximum(low.sum((1, 2)), 1)

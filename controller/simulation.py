@@ -236,6 +236,7 @@ class Simulation:
                 self._helps[i] = controller.hold.residual
                 world.hold(self._helps[i])
             world.apply(torques)
+            world.drive(*controller.toe_motor(step))
             world.step()
 
     def settle(self, sample):

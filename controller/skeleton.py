@@ -21,10 +21,13 @@ SEGMENTS = (
     "thigh_r",
     "shin_r",
     "foot_r",
+    # Last, so that all degrees of freedom before them keep their numbers.
+    "toe_l",
+    "toe_r",
 )
 
-#: Parent of each segment; the pelvis is the free root. A forearm includes its hand, a foot its
-#: toes, the trunk both clavicles: those keep their local animation in the bake.
+#: Parent of each segment; the pelvis is the free root. A forearm includes its hand, the
+#: trunk both clavicles: those keep their local animation in the bake.
 PARENTS = {
     "trunk": "pelvis",
     "head": "trunk",
@@ -38,6 +41,8 @@ PARENTS = {
     "thigh_r": "pelvis",
     "shin_r": "thigh_r",
     "foot_r": "shin_r",
+    "toe_l": "foot_l",
+    "toe_r": "foot_r",
 }
 
 #: Points that are read from the animation, one world position each per sample.
@@ -81,7 +86,12 @@ JOINT_OF = {
     **{f"thigh_{s}": f"hip_{s}" for s in SIDES},
     **{f"shin_{s}": f"knee_{s}" for s in SIDES},
     **{f"foot_{s}": f"ankle_{s}" for s in SIDES},
+    **{f"toe_{s}": f"ball_{s}" for s in SIDES},
 }
 
 SEGMENT_INDEX = {name: i for i, name in enumerate(SEGMENTS)}
 LANDMARK_INDEX = {name: i for i, name in enumerate(LANDMARKS)}
+
+#: Numbers of the segments that meet the floor, left before right.
+FEET = [SEGMENT_INDEX[f"foot_{s}"] for s in SIDES]
+TOES = [SEGMENT_INDEX[f"toe_{s}"] for s in SIDES]

@@ -16,9 +16,10 @@ SIMULATED_SPEED = 0.3
 ADULT = 1.75
 
 _IN_PLACE_TRAVEL = 0.5  # [m]
-_HEIGHT = 0.05  # [m]
+_HEIGHT = 0.04  # [m]
 _HEIGHT_IN_PLACE = 0.03
 _SPEED = 0.6  # [m/s]
+_FLIGHT = 0.05  # [s]
 _MAJORITY = 0.1  # [s]
 #: In place, a foot that rises less than this and stays where it is has not stepped: [m].
 _STEP_HEIGHT, _STEP_LENGTH = 0.10, 0.08
@@ -29,11 +30,22 @@ def is_in_place(root):
     return bool(np.ptp(root[:, :2], axis=0).max() < _IN_PLACE_TRAVEL)
 
 
+def find_contacts(character, corners, rate, root):
+    """(F, 2) contacts of a reference, see `reference_contacts`, and whether it travels: leaves its
+    place, or the floor. root: (F, 3) positions [m]."""
+    if is_in_place(root):
+        contacts = reference_contacts(character, corners, rate, True)
+        flights = runs(~contacts.any(1))
+        if max((stop - start for start, stop in flights), default=0) <= _FLIGHT * rate:
+            return contacts, False
+    return reference_contacts(character, corners, rate, False), True
+
+
 def reference_contacts(character, corners, rate, in_place):
     """(F, 2) contact of the left and right foot of a reference.
 
-    corners: (F, 2, 4, 3) sole corners [m]; rate [Hz]. A foot stands when one of its corners is low
-    and slow: 5 cm and 0.6 m/s, in place 3 cm, by a majority vote over 0.1 s (ankle height alone,
+    corners: (F, 2, n, 3) sole corners [m]; rate [Hz]. A foot stands when one of its corners is low
+    and slow: 4 cm and 0.6 m/s, in place 3 cm, by a majority vote over 0.1 s (ankle height alone,
     as in SCA12, mistakes a sixth of a walk's stance). Heights are those of an adult; a child's are
     smaller. A body with other proportions stands when the actor did.
     """
@@ -101,7 +113,7 @@ DIRECTIONS = np.stack([np.cos(np.arange(16) * np.pi / 8), np.sin(np.arange(16) *
 def support_reach(corners, contacts):
     """(F, 16) how far the support polygon reaches along DIRECTIONS [m]; -inf without support.
 
-    corners: (F, 2, 4, 2 or 3) sole corners [m]; contacts: (F, 2) which feet stand.
+    corners: (F, 2, n, 2 or 3) sole corners [m]; contacts: (F, 2) which feet stand.
     """
     reach = np.einsum("fsci,di->fscd", corners[..., :2], DIRECTIONS).max(2)
     return np.where(np.asarray(contacts)[:, :, None], reach, -np.inf).max(1)

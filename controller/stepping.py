@@ -16,10 +16,10 @@ from math import exp, hypot, sqrt
 
 import numpy as np
 
-from .balance import nearest
 from .legs import AXES
 from .momentum import GRAVITY
 from .reference_legs import SHORTEST, ReferenceLegs
+from .sole import Region
 from .stance import DIRECTIONS, DUAL, support_reach
 
 #: A swinging leg has angular momentum of its own: this share of its weight keeps the rest.
@@ -60,7 +60,7 @@ class Stepping:
         self._reference = reference
         self._ground = float(character.ground)
         foot = character.feet[0]
-        self._sole = (foot.heel, foot.toe, foot.half_width)
+        self._sole = (-foot.heel, foot.toe, -foot.half_width, foot.half_width)
         self._legs = ReferenceLegs(character, reference)
 
     @property
@@ -73,18 +73,18 @@ class Stepping:
         self._away, self.swing, self.drop = False, None, 0.0
         self._offsets = np.zeros((2, 2))
 
-    def update(self, step, com, velocity, goals, base, soles, standing, grounds, may_begin=True):
+    def update(self, step, com, velocity, goals, base, soles, standing, may_begin=True):
         """Begin a step (if it may), follow it, end it. Once for each balance.
 
         com, velocity: of the simulation, (3,) each. goals (3, 3), base (2,): of the reference and
-        of the simulation, as the balance has them; soles, standing, grounds: as in Controller.
+        of the simulation, as the balance has them; soles, standing: as in Controller.
         """
         time = step / self._reference.rate
-        height = max(com[2] - sum(grounds) / 2, 0.1)
+        height = max(com[2] - sum(sole.floor for sole in soles) / 2, 0.1)
         omega = sqrt(GRAVITY / height)
         point = com[0] + velocity[0] / omega, com[1] + velocity[1] / omega
         if self.swing is not None:
-            self._follow(time, point, omega, soles, grounds)
+            self._follow(time, point, omega, soles)
         elif (
             may_begin
             and (self._reference.support[step : step + self._ahead] == DUAL).all()
@@ -117,14 +117,14 @@ class Stepping:
 
     def _is_outside(self, point, soles, standing):
         """Whether a point is outside of the soles that stand."""
-        heel, toe, side = self._sole
+        back, front, right, left = self._sole
         corners = [
             [
                 (x + along * fx - across * fy, y + along * fy + across * fx)
-                for along in (-heel, toe)
-                for across in (-side, side)
+                for along in (back, front)
+                for across in (right, left)
             ]
-            for x, y, fx, fy, _ in soles
+            for x, y, fx, fy, *_ in soles
         ]
         reach = support_reach(np.array([corners]), [standing])[0]
         return bool((DIRECTIONS @ point > reach).any())
@@ -144,12 +144,12 @@ class Stepping:
         self.swing, self._started, self._away = foot, time, True
         self.steps.append((time, foot))
 
-    def _follow(self, time, point, omega, soles, grounds):
+    def _follow(self, time, point, omega, soles):
         """Let the goal follow the capture point; notice the landing."""
         foot, passed = self.swing, time - self._started
         if passed < _PLANNING * _DURATION:
             self._goal, _ = self._landing(foot, point, omega, _DURATION - passed, soles)
-        low = soles[foot][4] < grounds[foot] + _LANDED
+        low = soles[foot].clearance < _LANDED
         if (low and passed > _PLANNING * _DURATION) or passed > _DURATION + _LATE:
             ankle = self._legs.pose(time)["ankles"][foot]
             self._offsets[foot] = soles[foot][0] - ankle[0], soles[foot][1] - ankle[1]
@@ -158,8 +158,8 @@ class Stepping:
     def _landing(self, foot, point, omega, remaining, soles):
         """Where the ankle of a foot should land (x, y), and by how much [m] that misses what the
         capture point asks for."""
-        stance_x, stance_y, fx, fy, _ = soles[1 - foot]
-        px, py = nearest((*soles[1 - foot][:4], *self._sole), *point)
+        stance_x, stance_y, fx, fy, *_ = soles[1 - foot]
+        px, py = Region(*soles[1 - foot][:4], *self._sole).nearest(*point)
         dx, dy = point[0] - px, point[1] - py
         far = hypot(dx, dy)
         grow = exp(omega * remaining) + _BEYOND / max(far, 1e-6)

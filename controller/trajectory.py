@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .rotations import continuous, exponential, multiply, rotation_vector
+from .rotations import continuous, exponential, multiply, rotation_vector, unit
 
 _MIN_BLEND = 0.5  # [s]
 _MAX_BLEND = 3.0  # [s]
@@ -133,3 +133,9 @@ def butterworth(values, rate, cutoff):
     slope = np.fft.irfft(spectrum * (2j * np.pi * frequency), total, axis=0)
     slope = slope + (extended[-1] - extended[0]) / (total - 1) * rate
     return smooth[window], slope[window]
+
+
+def low_passed_rotations(rotations, rate, cutoff):
+    """(F, ..., 4) quaternions without what is faster than `cutoff` [Hz]; constant ones stay."""
+    flat = continuous(rotations).reshape(len(rotations), -1)
+    return unit(butterworth(flat, rate, cutoff)[0].reshape(rotations.shape))

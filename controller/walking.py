@@ -21,7 +21,9 @@ from .rotations import exponential, matrix_from_quaternion, quaternion_from_matr
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE, runs
 
 #: Shares of the capture point's error by which the next foot lands elsewhere, ahead and aside.
-AHEAD, ASIDE = 1.0, 1.2
+AHEAD, ASIDE = 1.0, 1.05
+#: How much of a stance foot's own offset the next foot makes up for, and at most [m].
+_HOME, _MOST_HOME = 0.4, 0.1
 _GROWTH = 0.5  # of omega: by which the error is taken to grow until then
 _PLANNING = 0.85  # share of a swing in which the goal still follows the capture point
 _ARRIVED = 0.95  # share of a swing after which the foot is above its goal
@@ -75,14 +77,14 @@ class Walking:
         self.offsets, self._origins, self._goals = (values.copy() for values in known)
         self._landed = list(landed)
 
-    def update(self, step, com, velocity, goals, base, soles, standing, grounds, may_begin=True):
+    def update(self, step, com, velocity, goals, base, soles, standing, may_begin=True):
         """Learn where the feet stand, and aim those in the air. Arguments as Stepping has them."""
         self._step = step
         ankles = self._legs.pose(step / self._reference.rate)["ankles"]
         swinging = self._phase[step] >= 0
         for foot in range(2):
             if not swinging[foot]:
-                if soles[foot][4] < grounds[foot] + SIMULATED_CLEARANCE:
+                if soles[foot].clearance < SIMULATED_CLEARANCE:
                     self._stands(foot, soles[foot][:2] - ankles[foot, :2])
             elif self._landed[foot]:
                 self._landed[foot] = False
@@ -114,7 +116,9 @@ class Walking:
             shrink = min(1.0, _FARTHEST / max(hypot(ahead, aside), 1e-9))
             ahead, aside = shrink * ahead, shrink * aside
             move = np.array([ahead * fx - aside * fy, ahead * fy + aside * fx])
-            self._goals[foot] = self.offsets[1 - foot] + move
+            home = -_HOME * self.offsets[1 - foot]
+            home *= min(1.0, _MOST_HOME / max(hypot(*home), 1e-9))
+            self._goals[foot] = self.offsets[1 - foot] + move + home
         self.offsets[foot] = self._on_the_way(foot, phase)
 
     def _on_the_way(self, foot, phase):

@@ -24,7 +24,8 @@ from .rotations import (
     rotation_vector,
 )
 from .scenario import Scenario
-from .skeleton import SEGMENT_INDEX, SEGMENTS
+from .skeleton import FEET, SEGMENT_INDEX, SEGMENTS, TOES
+from .sole import Ground
 from .solids import mass_properties
 from .stance import SIMULATED_CLEARANCE
 
@@ -40,6 +41,7 @@ _RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result
 _SLOP = 0.001
 _RAISED = np.array([0.0, 0.0, _SLOP])
 _FLOOR_SIZE = 1000.0  # [m]
+_STEEPEST = 0.5  # cosine of the slope of what a foot can stand on
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
 #: What is deeper than this [m] in the body at its start is a mistake.
@@ -159,7 +161,9 @@ class World:
         self._parting = {}  # body of a thing: links that it still overlaps since its start
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
         self._leg_links = [self.links[segment] for segment in leg_segments]
-        self.foot_links = [self.links[SEGMENTS.index(f"foot_{s}")] for s in "lr"]
+        #: Left and right foot, left and right toes: in what belongs to a foot by its number, those
+        #: of toes are 2 higher.
+        self.foot_links = [self.links[segment] for segment in FEET + TOES]
         self._dofs = list(range(character.dofs))
         self._segment_links = [self.links[i] for i in range(1, len(SEGMENTS))]
         self._rest = [0.0] * (6 + character.dofs)
@@ -365,8 +369,12 @@ class World:
 
     def _demand_outside(self, what, depths):
         """Raise SettingsError if something is deep inside of the body."""
-        sole = self.character.feet[0].depth / 2
-        most = dict.fromkeys(self.foot_links, min(_DEEP, _SWALLOWED * sole))
+        foot = self.character.feet[0]
+        thick = [foot.depth / 2] * 2 + [foot.thickness] * 2
+        most = {
+            link: min(_DEEP, _SWALLOWED * own)
+            for link, own in zip(self.foot_links, thick, strict=True)
+        }
         deep = {link: depth for link, depth in depths.items() if depth > most.get(link, _DEEP)}
         if deep:
             link = max(deep, key=deep.get)
@@ -385,17 +393,25 @@ class World:
         velocity[2] += GRAVITY / self.rate
         pybullet.resetBaseVelocity(body, velocity, spin, self._client)
 
-    def supports(self):
-        """Height [m] of what is under the left and the right foot: the collider within the
-        clearance of a standing foot that is highest, else the floor."""
-        heights = [self.floor, self.floor]
-        for foot, link in enumerate(self.foot_links):
+    def supports(self, ankles):
+        """sole.Ground under the left and the right foot: the collider within the clearance of a
+        standing foot that is highest under its ankle (3,) [m], else the floor."""
+        grounds = [Ground(x, y, self.floor) for x, y, _ in ankles]
+        for number, link in enumerate(self.foot_links):
+            foot = number % 2
+            x, y, _ = ankles[foot]
             for collider in self._colliders:
                 points = pybullet.getClosestPoints(
                     self._body, collider, SIMULATED_CLEARANCE, link, **self._keywords
                 )
-                heights[foot] = max([heights[foot], *(point[6][2] for point in points)])
-        return heights
+                for point in points:
+                    (nx, ny, nz), (px, py, pz) = point[7], point[6]
+                    if nz < _STEEPEST:
+                        continue
+                    plane = Ground(px, py, pz, -nx / nz, -ny / nz)
+                    ground = plane._replace(x=x, y=y, height=plane.at(x, y))
+                    grounds[foot] = max(grounds[foot], ground, key=lambda g: g.height)
+        return grounds
 
     @property
     def has_colliders(self):
@@ -438,7 +454,7 @@ class World:
                 own = character.masses[joint.segment] - inner * (len(joint.axes) - 1)
                 moments = character.inertias[joint.segment]
                 collision = -1
-                if last and (segment.startswith("foot") or self.scenario.touches_body):
+                if last and (joint.segment in FEET + TOES or self.scenario.touches_body):
                     collision = self._make_shape(shapes[segment], character.centres[joint.segment])
                 links["linkMasses"].append(own if last else inner)
                 links["linkCollisionShapeIndices"].append(collision)
@@ -456,11 +472,15 @@ class World:
         base = -1
         if self.scenario.touches_body:
             base = self._make_shape(shapes["pelvis"], np.zeros(3))
+        # Else Bullet numbers links depth first, and the toes come behind their foot.
+        flags = pybullet.URDF_MAINTAIN_LINK_ORDER
+        if self.scenario.self_collision:
+            flags |= pybullet.URDF_USE_SELF_COLLISION
         body = pybullet.createMultiBody(
             baseMass=character.masses[0],
             baseCollisionShapeIndex=base,
             basePosition=[0, 0, 1],
-            flags=pybullet.URDF_USE_SELF_COLLISION if self.scenario.self_collision else 0,
+            flags=flags,
             linkVisualShapeIndices=[-1] * count,
             linkInertialFrameOrientations=[[0, 0, 0, 1]] * count,
             linkJointTypes=[pybullet.JOINT_REVOLUTE] * count,
@@ -481,7 +501,7 @@ class World:
                     **self._keywords,
                 )
         for index, number in numbers.items():
-            foot = SEGMENTS[index].startswith("foot")
+            foot = index in FEET + TOES
             self._group(body, number - 1, _FOOT if foot else _BODY)
             if foot or self.scenario.touches_body:
                 change(body, number - 1, lateralFriction=FRICTION)
@@ -590,6 +610,18 @@ class World:
             physicsClientId=self._client,
         )
 
+    def drive(self, dofs, speeds, torques):
+        """Let Bullet's own motors bring joints to speeds [rad/s] with torques [N m] at most, during
+        the next step and besides what `apply` has set."""
+        pybullet.setJointMotorControlArray(
+            self._body,
+            dofs,
+            pybullet.VELOCITY_CONTROL,
+            targetVelocities=speeds,
+            forces=torques,
+            physicsClientId=self._client,
+        )
+
     def step(self):
         """Advance by 1 / rate."""
         pybullet.stepSimulation(self._client)
@@ -608,16 +640,21 @@ class World:
             for point in points:
                 if point[3] not in self.foot_links:
                     continue
-                foot = self.foot_links.index(point[3])
+                foot = self.foot_links.index(point[3]) % 2
                 touch[foot] = True
                 if number in self._paths:
                     drifts[foot] = self._drift(ground, point[6])
                 loads[foot] += point[9]
                 for i in range(3):
                     moments[foot][i] += point[9] * point[5][i]
+                # Bullet turns the normal, but not the friction, where it has the bodies the other
+                # way round; its axes of friction are right-handed with its own normal.
+                (ax, ay, _), (bx, by, _) = point[11], point[13]
+                sign = 1.0 if (ax * by - ay * bx) * point[7][2] > 0 else -1.0
                 for size, axis in ((9, 7), (10, 11), (12, 13)):
+                    share = point[size] * (1.0 if axis == 7 else sign)
                     for i in range(3):
-                        forces[foot][i] += point[size] * point[axis][i]
+                        forces[foot][i] += share * point[axis][i]
         cops = [
             [value / load for value in moment] if load > 0 else [np.nan] * 3
             for moment, load in zip(moments, loads, strict=True)

@@ -16,9 +16,11 @@ import numpy as np
 from ..controller import Simulation, SimulationError, balance, controller, planting, simulation
 from ..controller import reference as reference_module
 from ..controller.controller import Controller
+from ..controller.foot_hold import FootHold
 from ..controller.gains import BALANCE_MODES, WEIGHTS, Gains
 from ..controller.legs import AXES
 from ..controller.momentum import GRAVITY
+from ..controller.sole import Region, carrying
 from ..controller.stance import LEFT, RIGHT
 from ..controller.trial import Problem
 
@@ -85,6 +87,17 @@ def _halfway(_x, _y, _a, _b, least, most):
     return (least + most) / 2
 
 
+def _boundless(sole, *_):
+    """In place of sole.carrying: the centre of pressure may be anywhere."""
+    return Region(*sole[:4], -_FAR, _FAR, -_FAR, _FAR)
+
+
+def _whole(sole, _heel, share):
+    """In place of sole.carrying: all of the sole counts as down."""
+    return carrying(sole._replace(heel_down=1.0, tip_down=1.0), 1.0, share)
+
+
+_FAR = 100.0  # [m]
 _FORCES = ("foot_forces",)
 
 #: All components by name; the first leaves nothing out.
@@ -108,7 +121,17 @@ COMPONENTS = {
     "soles": Component(
         "the soles' edges as limits of the centre of pressure",
         _FORCES,
-        patches=((controller, "EDGE_SHARE", 100.0), (controller, "DUAL_EDGE_SHARE", 100.0)),
+        patches=((controller, "carrying", _boundless),),
+    ),
+    "phases": Component(
+        "support by phase: all of a sole counts as down",
+        _FORCES,
+        patches=((controller, "carrying", _whole),),
+    ),
+    "springs": Component(
+        "the springs that keep a standing foot from tipping and twisting",
+        _FORCES,
+        patches=((FootHold, "_goal", lambda *_: None),),
     ),
     "ramps": Component("the ramps of a foot's load around each step", _FORCES, reference=_abrupt),
     "lean": Component(

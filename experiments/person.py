@@ -145,6 +145,7 @@ class Score:
         points[f"ankle_{side}"] = ankle
         turn = rotation_vector(quaternion_from_matrix(frames[f"shin_{side}"]))
         frames[f"foot_{side}"] = matrix_from_quaternion(exponential(0.5 * away[:, None] * turn))
+        frames[f"toe_{side}"] = frames[f"foot_{side}"]
         _hang(points, frames, f"foot_{side}", f"ball_{side}", f"toe_{side}")
 
 

@@ -26,6 +26,7 @@ from .rectify import (
 from .rig import POISE_OT_save_map
 from .robustness import POISE_OT_find_limit, POISE_OT_show_limit
 from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
+from .verdict import POISE_OT_show_flaw
 
 __all__ = [
     "CLASSES",
@@ -60,6 +61,7 @@ __all__ = [
     "POISE_OT_show",
     "POISE_OT_show_check",
     "POISE_OT_show_finding",
+    "POISE_OT_show_flaw",
     "POISE_OT_show_limit",
     "POISE_OT_simulate",
     "POISE_OT_unmark",
@@ -71,6 +73,7 @@ CLASSES = (
     POISE_OT_save_map,
     POISE_OT_simulate,
     POISE_OT_cancel,
+    POISE_OT_show_flaw,
     POISE_OT_rectify,
     POISE_OT_push_here,
     POISE_OT_keep_rectified,

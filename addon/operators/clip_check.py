@@ -4,12 +4,12 @@
 from functools import partial
 
 import bpy
-from bpy.props import IntProperty
 
 from .. import clip_check_plot, limit_plot, session
 from ..properties import chosen_armature, shot_options
 from ..shot import Shot
 from ..translations import tr
+from .findings import ShowFinding
 from .job import Job, in_background, reading_source
 from .modal import JobOperator, poll_animated
 from .robustness import fit, image_editor
@@ -73,7 +73,7 @@ def poll_checked(cls, context):
     return False
 
 
-class POISE_OT_show_finding(bpy.types.Operator):
+class POISE_OT_show_finding(ShowFinding, bpy.types.Operator):
     """Go to the frame of a finding."""
 
     bl_idname = "poise.show_finding"
@@ -81,33 +81,16 @@ class POISE_OT_show_finding(bpy.types.Operator):
     bl_description = "Go to the first frame of this finding"
     bl_options = {"UNDO", "INTERNAL"}
 
-    index: IntProperty(name="Finding", description="Its number in the list, from 0", min=0)
-
     @classmethod
     def poll(cls, context):
         """Needs a clip that is checked."""
         return poll_checked(cls, context)
 
     @classmethod
-    def description(cls, context, properties):
-        """The finding itself, which the sidebar may be too narrow for."""
-        armature, _ = chosen_armature(context)
-        found = session.result_of(context.scene, armature).check if armature else None
-        if found is None or properties.index >= len(found.findings):
-            return tr(cls.bl_description)
-        sentence = found.findings[properties.index].sentence
-        return tr(f"{sentence[0].upper() + sentence[1:]}.") + "\n" + tr(cls.bl_description)
-
-    def execute(self, context):
-        """Go there."""
-        armature, _ = chosen_armature(context)
-        findings = session.result_of(context.scene, armature).check.findings
-        if self.index >= len(findings):
-            self.report({"ERROR"}, tr(f"There are {len(findings)} findings only."))
-            return {"CANCELLED"}
-        frame = findings[self.index].frames[0]
-        context.scene.frame_set(int(frame), subframe=frame - int(frame))
-        return {"FINISHED"}
+    def findings(cls, result):
+        """Of the last look at the clip."""
+        found = result.check.findings if result.check else ()
+        return [(finding.frames[0], finding.sentence) for finding in found]
 
 
 class POISE_OT_show_check(bpy.types.Operator):

@@ -149,7 +149,8 @@ class SimulateJob(Job):
 
     def __init__(self, scene, options):
         shot = Shot(scene, options)
-        super().__init__(shot, (*reading_stages(shot), ("simulating", simulating(shot))))
+        stages = ("simulating", simulating(shot)), ("judging", in_background(shot.judge))
+        super().__init__(shot, (*reading_stages(shot), *stages))
 
     @property
     def owns_scene(self):

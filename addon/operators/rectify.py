@@ -75,7 +75,11 @@ class RectifyJob(SimulateJob):
         self.shot.choice = yield from in_background(lambda: method.choose(self.shot))
 
     def _perform(self):
-        """The stage that simulates, or rectifies, or both."""
+        """The stage that simulates, or rectifies, or both, and judges what came of it."""
+        yield from self._simulate_or_rectify()
+        yield from in_background(self.shot.judge)
+
+    def _simulate_or_rectify(self):
         shot = self.shot
         if shot.choice is not None and shot.choice.method == "balance":
             self.doing = "simulating"

@@ -49,13 +49,25 @@ def fake_perform(task, stop=None):
             "foot_slide": {"before": 0.25, "after": None},
             "units": UNITS,
             "optimization": {"used": "best"},
-        },
+        }
+        | VERDICTS.get(task.name, {}),
     )
     task.record.write_text(json.dumps(record))
     return record
 
 
 UNITS = {"reward": "1", "foot_slide": "m/s", "fps": "Hz"}
+#: Of some shots; others were baked by a version that had none.
+VERDICTS = {
+    "kept.blend": {"verdict": {"keeper": True, "not_kept_for": [], "findings": []}},
+    "turned.blend": {
+        "verdict": {
+            "keeper": False,
+            "not_kept_for": ["foot_turn"],
+            "findings": [{"sentence": "the left foot twists by 23° at frame 41"}],
+        }
+    },
+}
 
 
 @pytest.fixture
@@ -213,6 +225,26 @@ def test_summary_as_json(folder, performed):
     assert told["units"] == {"reward": "1", "foot_slide": "m/s", "seconds": "s"}
     Path("in/b.bvh").write_text("stood")
     assert poise("batch", "in", "--output", "out", "--json", "night.json") == 0, "replaces its own"
+
+
+def test_summary_tells_what_is_kept(folder, performed, capsys):
+    make("in/a.blend", "in/kept.blend", "in/turned.blend")
+    arguments = "in", "--output", "out", "--json", "night.json", "--report", "night.html"
+    assert poise("batch", *arguments) == 0
+    assert "3 stood, 1 to keep." in capsys.readouterr().err
+    told = json.loads(Path("night.json").read_text())
+    assert told["keepers"] == 1
+    shots = {shot["shot"]: shot for shot in told["shots"]}
+    assert [shots[f"{name}.blend"]["keeper"] for name in ("a", "kept", "turned")] == [
+        None,
+        True,
+        False,
+    ]
+    assert shots["turned.blend"]["not_kept_for"] == ["foot_turn"]
+    words = " ".join(Page(Path("night.html").read_text(encoding="utf-8")).words)
+    assert "It stood, but the left foot twists by 23° at frame 41." in words
+    assert "verdict not kept for foot_turn" in words and "verdict keeper" in words
+    assert "1 to keep" in words
 
 
 class Page(HTMLParser):

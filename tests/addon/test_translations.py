@@ -57,7 +57,7 @@ def test_what_blender_and_the_source_say_is_collected(texts):
         "Clip Check": "addon/clip_check_panel.py",  # the label of a panel
         "Physics (Poise)": "addon/menus.py",
         "Save as Preset…": "addon/tuning_panel.py",  # text= of a button
-        "Stood: {0:.2f} s, to frame {1:g}": "addon/panels.py",  # a sentence
+        "Keeper: {0:.2f} s, to frame {1:g}": "addon/panels.py",  # a sentence
         "'{0}' has no animation: give it an action": "addon/operators/modal.py",  # why it is grey
         "measuring the body": "addon/operators/job.py",  # what a job is doing
         "A mass of {0:g} kg is out of range: give 1 to 1000 kg.": "controller/character.py",
@@ -134,6 +134,11 @@ def test_files_of_other_editors_are_read(tmp_path):
             "Poise is measuring the body: wait, or press Esc to stop it",
             "Poise arbeitet (Messen des Körpers): warten oder mit Esc abbrechen",
         ),
+        (
+            "The left foot twists by 23° at frame 41",
+            "Linker Fuß verdreht sich um 23° bei Bild 41",
+        ),
+        ("Stood, but (4.20 s, to frame 126):", "Steht, aber (4.20 s, bis Bild 126):"),
         ("71.2 kg (from height)", "71.2 kg (aus der Größe)"),
         ("Checked with Despike, Ground cleaned: check again.", None),
         ("4:12 left", "noch 4:12"),

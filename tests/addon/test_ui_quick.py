@@ -125,7 +125,7 @@ def test_from_a_clip_to_its_bake_in_a_style(settings, armature, drawn):
     bpy.ops.poise.simulate()
     close = result(armature).recording
     text = drawn(armature)
-    assert "Simulate" in text and "Stood: 3.98 s, to frame 240" in text and "Bake" in text
+    assert "Simulate" in text and "Keeper: 3.98 s, to frame 240" in text and "Bake" in text
     assert "Rectify" not in text and "simulate again" not in text
     settings.style = "HEAVY"
     assert "The style has changed: simulate again." in drawn(armature)

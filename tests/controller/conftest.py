@@ -52,7 +52,8 @@ def _make_motion(seconds=2.0, stature=1.8, rate=60.0, sway=None, name="person"):
         joint |= {f"thigh_{s}": f"hip_{s}", f"shin_{s}": f"knee_{s}", f"foot_{s}": f"ankle_{s}"}
         own |= {f"upper_arm_{s}": [f"elbow_{s}"], f"thigh_{s}": [f"knee_{s}"]}
         own |= {f"forearm_{s}": [f"wrist_{s}", f"fingertip_{s}"], f"shin_{s}": [f"ankle_{s}"]}
-        own |= {f"foot_{s}": [f"ball_{s}", f"toe_{s}"]}
+        joint |= {f"toe_{s}": f"ball_{s}"}
+        own |= {f"foot_{s}": [f"ball_{s}"], f"toe_{s}": [f"toe_{s}"]}
     frames = {}
     positions = {"pelvis": np.tile(rest["pelvis"], (count, 1))}
     for segment in SEGMENTS:

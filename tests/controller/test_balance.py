@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 from poise.controller.balance import FRICTION_SHARE, press
+from poise.controller.sole import Ground, Region
 
-# x, y, direction along the foot, reach back, front and to the side.
-BACK, FRONT, SIDE = 0.06, 0.17, 0.045
-LEFT = (0.0, 0.15, 1.0, 0.0, BACK, FRONT, SIDE)
-RIGHT = (0.0, -0.15, 1.0, 0.0, BACK, FRONT, SIDE)
+BACK, FRONT, SIDE = -0.06, 0.17, 0.045
+LEFT = Region(0.0, 0.15, 1.0, 0.0, BACK, FRONT, -SIDE, SIDE)
+RIGHT = Region(0.0, -0.15, 1.0, 0.0, BACK, FRONT, -SIDE, SIDE)
+FLOOR = Ground(0.0, 0.0, 0.0)
 COM = np.array([0.05, 0.01, 1.0])
 WEIGHT = 700.0
 
@@ -19,7 +20,7 @@ def wrench_of(points, forces, moments, com=COM):
 
 
 def pressed(force, torque, load=(1.0, 1.0), left=LEFT, right=RIGHT, com=COM):
-    return press(list(force), list(torque), com.tolist(), (0.0, 0.0), left, right, load)
+    return press(list(force), list(torque), com.tolist(), (FLOOR, FLOOR), left, right, load)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -43,8 +44,8 @@ def test_any_wrench_stays_possible(seed):
     tangent = np.linalg.norm(forces[:, :2], axis=1)
     assert (tangent <= FRICTION_SHARE * forces[:, 2] + 1e-9).all()
     for point, sole in zip(points, (LEFT, RIGHT), strict=True):
-        assert -BACK - 1e-9 <= point[0] - sole[0] <= FRONT + 1e-9
-        assert abs(point[1] - sole[1]) <= SIDE + 1e-9
+        assert BACK - 1e-9 <= point[0] - sole.x <= FRONT + 1e-9
+        assert abs(point[1] - sole.y) <= SIDE + 1e-9
 
 
 def test_standing_still_presses_under_the_centre_of_mass():

@@ -29,7 +29,7 @@ def test_body_adds_up(make_motion, adult):
     assert adult.mass == pytest.approx(adult.masses.sum(), rel=1e-12)
     assert adult.height == pytest.approx(1.8, rel=0.02)
     assert adult.ground == pytest.approx(0, abs=0.01)
-    assert len(adult.dof_names) == adult.dofs == 28
+    assert len(adult.dof_names) == adult.dofs == 30
     # A rigid body's moments obey the triangle inequality.
     a, b, c = adult.inertias.T
     assert (a < b + c).all() and (b < a + c).all() and (c < a + b).all()
@@ -48,8 +48,9 @@ def test_left_and_right_are_alike(adult):
 def test_coordinates_reproduce_the_motion(swinging):
     character = Character.from_motion(swinging)
     joints, _ = character.pose(character.trajectory(swinging))
-    indices = [LANDMARK_INDEX[JOINT_OF[s]] for s in SEGMENTS]
-    assert np.abs(joints - swinging.positions[:, indices]).max() < 1e-3
+    # The hinge of the toes is where the sole has it.
+    indices = [LANDMARK_INDEX[JOINT_OF[s]] for s in SEGMENTS if not s.startswith("toe")]
+    assert np.abs(joints[:, : len(indices)] - swinging.positions[:, indices]).max() < 1e-3
 
 
 def test_limbs_move_about_their_joints(swinging):

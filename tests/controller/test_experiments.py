@@ -12,6 +12,7 @@ from poise.controller.gains import WEIGHTS
 from poise.controller.measures import MAXIMA
 from poise.controller.optimization import Generation
 from poise.controller.skeleton import LANDMARK_INDEX
+from poise.controller.sole import Ground, sole_of
 from poise.controller.stance import DIRECTIONS, support_reach
 from poise.controller.trial import Problem
 from poise.experiments import ablation, clips, components, table3
@@ -198,15 +199,12 @@ def test_without_acceleration_the_floor_carries_the_weight_alone(problem):
 def test_without_the_soles_limits_there_are_none(problem):
     gains, reference = Gains.default(problem.character), problem.reference
 
-    def front():
-        made = Controller(
-            problem.character, reference, gains, Settings(), SimpleNamespace(floor=0.0)
-        )
-        return made.reach[1][1]
-
+    made = Controller(problem.character, reference, gains, Settings(), SimpleNamespace(floor=0.0))
+    foot = problem.character.feet[0]
+    sole = sole_of(foot, [0.0, 0.0, foot.depth], np.eye(3).tolist(), 0.0, Ground(0, 0, 0.0))
     with components.COMPONENTS["soles"].left_out():
-        assert front() > 10 > problem.character.feet[0].toe
-    assert front() < problem.character.feet[0].toe
+        assert made._region(0, 0, sole, 1.0).front > 10 > foot.toe
+    assert 0 < made._region(0, 0, sole, 1.0).front < foot.toe
 
 
 def test_without_planting_the_reference_is_the_clip(problem):

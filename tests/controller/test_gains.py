@@ -38,7 +38,7 @@ def test_left_and_right_share(adult):
     for name, values in by_name.items():
         if "_l_" in name:
             assert by_name[name.replace("_l_", "_r_")] == values
-    assert len(Gains.default(adult).names) == 17
+    assert len(Gains.default(adult).names) == 18
 
 
 @pytest.mark.parametrize(

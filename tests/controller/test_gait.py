@@ -21,6 +21,7 @@ from poise.controller import (
 from poise.controller.gait import Walk, cycle_between, find_cycle
 from poise.controller.rotations import matrix_from_quaternion
 from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
+from poise.controller.sole import Ground, sole_of
 from poise.controller.stance import LEFT, RIGHT
 from poise.controller.walking import Walking
 
@@ -188,11 +189,15 @@ def _left_landing(walker, left):
     step -= step % 4
     for at in range(step - 40, step, 4):
         ankles = walking._legs.pose(at / reference.rate)["ankles"]
-        soles = [(*ankle[:2], 1.0, 0.0, 0.0) for ankle in ankles.tolist()]
+        height = character.feet[0].depth
+        soles = [
+            sole_of(character.feet[0], [x, y, height], np.eye(3).tolist(), 0.0, Ground(0, 0, 0.0))
+            for x, y, _ in ankles.tolist()
+        ]
         goals = reference.goals[at]
         velocity = goals[1] + [0, left, 0]
         standing = [1, 1]
-        walking.update(at, goals[0], velocity, goals, None, soles, standing, [0.0, 0.0])
+        walking.update(at, goals[0], velocity, goals, None, soles, standing)
     return walking._goals[0]
 
 

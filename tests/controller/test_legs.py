@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The transposed Jacobian of the legs against finite differences."""
+"""The transposed Jacobian of the legs against finite differences, and their soles."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from poise.controller.character import PITCH
+from poise.controller.foot import sole_corners
 from poise.controller.legs import Legs
 from poise.controller.rotations import (
     exponential,
     matrix_from_quaternion,
     quaternion_from_matrix,
+    rotation_about,
     rotation_vector,
 )
 from poise.controller.skeleton import SEGMENT_INDEX, SEGMENTS
+from poise.controller.sole import Ground, carrying, sole_of
 from poise.controller.world import World
 
 
@@ -97,15 +101,45 @@ def test_transposed_jacobian(posed):
     )
 
 
-def test_soles(posed):
-    adult, legs, root, frame, angles = posed
-    joints, frames = adult.forward(root[None], frame[None], angles[None])
-    corners = adult.sole_corners(joints, frames)[0]
-    for side in (0, 1):
-        x, y, ahead_x, ahead_y, lowest = legs.soles[side]
-        foot = SEGMENT_INDEX["foot_l" if side == 0 else "foot_r"]
-        assert (x, y) == pytest.approx(tuple(joints[0, foot, :2]))
-        assert lowest == pytest.approx(corners[side, :, 2].min())
-        assert np.hypot(ahead_x, ahead_y) == pytest.approx(1)
-        ahead = frames[0, foot, :2, 0]
-        assert ahead_x * ahead[1] - ahead_y * ahead[0] == pytest.approx(0, abs=1e-6)
+@pytest.mark.parametrize("slope", [(0.0, 0.0), (0.1, -0.2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_soles(adult, seed, slope):
+    random = np.random.default_rng(seed)
+    foot, ground = adult.feet[0], Ground(0.2, 0.1, -0.3, *slope)
+    frame = matrix_from_quaternion(exponential(random.uniform(-0.3, 0.3, 3)))
+    ankle, bend = random.uniform(-0.5, 0.5, 3), -random.uniform(0, 0.5)
+    toes = frame @ rotation_about(PITCH, np.array(bend))
+    edges = sole_corners((foot,), ankle[None, None], frame[None, None], toes[None, None])[0, 0]
+    sole = sole_of(foot, ankle.tolist(), frame.T.tolist(), bend, ground)
+    assert (sole.x, sole.y) == tuple(ankle[:2])
+    assert sole.floor == pytest.approx(ground.at(*ankle[:2]))
+    assert np.hypot(sole.ahead_x, sole.ahead_y) == pytest.approx(1)
+    assert sole.ahead_x * frame[1, 0] - sole.ahead_y * frame[0, 0] == pytest.approx(0, abs=1e-12)
+    apart = edges[:, :2] - ankle[:2]
+    along = apart @ [sole.ahead_x, sole.ahead_y]
+    across = apart @ [-sole.ahead_y, sole.ahead_x]
+    heights = edges[:, 2] - [ground.at(x, y) for x, y, _ in edges.tolist()]
+    # The two edges at the ball are one in this, and the foot's own turn one with its heading's.
+    assert sole.clearance == pytest.approx(heights.min(), abs=3e-3)
+    assert sole.heel == pytest.approx(along[:2].mean())
+    assert sole.tip == pytest.approx(along[4:].mean())
+    assert (sole.right, sole.left) == pytest.approx((across[0], across[1]), abs=0.03)
+
+
+def test_only_what_is_down_can_be_pressed_on(adult):
+    """Flat: nearly all of the sole. On its ball and toes, or its heel: that part alone."""
+    foot, floor = adult.feet[0], Ground(0.0, 0.0, 0.0)
+
+    def region(pitch, bend):
+        frame = rotation_about(PITCH, np.array(pitch))
+        sole = sole_of(foot, [0.0, 0.0, 0.2], frame.T.tolist(), bend, floor)
+        return sole, carrying(sole, 1.0, 0.9)
+
+    sole, flat = region(0.0, 0.0)
+    assert flat.back < -0.85 * foot.heel and foot.ball < flat.front < foot.toe
+    assert (flat.right, flat.left) == pytest.approx((-0.9 * foot.half_width, 0.9 * foot.half_width))
+    assert carrying(sole, 0.0, 0.9).back == pytest.approx(sole.ball)  # about to rise
+    sole, ball = region(0.5, -0.5)
+    assert ball.back == pytest.approx(sole.ball, abs=1e-6) and ball.front > sole.ball
+    sole, heel = region(-0.4, 0.0)
+    assert heel.back < heel.front <= sole.heel + 0.1 * (sole.tip - sole.heel)

@@ -15,7 +15,7 @@ from poise.controller.regions import (
     with_damping_ratio,
     with_frequency,
 )
-from poise.controller.skeleton import SEGMENT_INDEX
+from poise.controller.skeleton import SEGMENT_INDEX, SEGMENTS
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_inertias_are_those_of_the_mass_matrix(adult, moved):
     """Kinetic energy of the body at hip speed w is I w^2 / 2, by finite differences."""
     name, step = "hip_l_pitch", 1e-4
     dof = adult.dof_names.index(name)
-    upright = np.broadcast_to(np.eye(3), (3, 13, 3, 3))
+    upright = np.broadcast_to(np.eye(3), (3, len(SEGMENTS), 3, 3))
     angles = adult.trajectory_of(1.0, np.zeros((3, 3)), upright).angles
     angles[:, dof] += [-step, 0, step]
     joints, frames = adult.forward(np.zeros((3, 3)), upright[:, 0], angles)

@@ -27,7 +27,7 @@ def throw(world, seed=0):
         "frame": matrix_from_quaternion(exponential(random.normal(0, 0.7, 3))),
         "linear": random.normal(0, 1, 3),
         "angular": random.normal(0, 1, 3),
-        "angles": random.uniform(-0.2, 0.2, count),
+        "angles": np.minimum(random.uniform(-0.2, 0.2, count), world.character.limits[:, 1] - 0.1),
         "speeds": random.normal(0, 1, count),
     }
     world.reset(**pose)

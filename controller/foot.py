@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A foot as two boxes: the hind foot from heel to ball, and the toes, which hinge at the ball."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Foot:
+    """The sole in the foot's frame [m]: heel behind, ball and tip of the toes ahead of the ankle,
+    half width, depth below the ankle, and how thick the toes are. Their hinge is above the ball,
+    as high above the sole as they are thick."""
+
+    heel: float
+    toe: float
+    half_width: float
+    depth: float
+    ball: float
+    thickness: float
+
+    @property
+    def hinge(self):
+        """(3,) where the toes turn [m]."""
+        return np.array([self.ball, 0.0, self.thickness - self.depth])
+
+    @property
+    def corners(self):
+        """(4, 3) corners of the hind foot's sole in the foot's frame [m]: heel, then ball."""
+        return self._edges((-self.heel, self.ball), -self.depth)
+
+    @property
+    def tip_corners(self):
+        """(2, 3) corners of the toes' sole at their tip, in the toes' frame [m]."""
+        return self._edges((self.toe - self.ball,), -self.thickness)
+
+    def _edges(self, places, height):
+        side = self.half_width
+        return np.array([(x, y, height) for x in places for y in (-side, side)])
+
+    def profile(self, pitch, bend):
+        """Heel, ball and tip seen from the side.
+
+        pitch: (F,) of the foot, nose down; bend: (F,) of the toes [rad]. Returns (F, 3, 2) ahead
+        and up from the ankle [m]. The ball is the lower one of the two edges that meet there.
+        """
+        ahead, up = _axes(pitch)
+        toes_ahead, toes_up = _axes(pitch + bend)
+        hinge = self.ball * ahead + (self.thickness - self.depth) * up
+        heel = -self.heel * ahead - self.depth * up
+        hind_edge, toe_edge = self.ball * ahead - self.depth * up, hinge - self.thickness * toes_up
+        lower = (toe_edge[:, 1] < hind_edge[:, 1])[:, None]
+        ball = np.where(lower, toe_edge, hind_edge)
+        tip = hinge + (self.toe - self.ball) * toes_ahead - self.thickness * toes_up
+        return np.stack([heel, ball, tip], 1)
+
+
+def _axes(pitch):
+    """Unit vectors (F, 2) ahead and up of what is pitched, nose down."""
+    cos, sin = np.cos(pitch), np.sin(pitch)
+    return np.stack([cos, -sin], -1), np.stack([sin, cos], -1)
+
+
+def sole_corners(feet, ankles, frames, toe_frames):
+    """(F, 2, 6, 3) world positions of the sole corners of both feet [m]: two each of heel, ball
+    and tip of the toes.
+
+    feet: (left, right) Foot; ankles: (F, 2, 3) [m]; frames, toe_frames: (F, 2, 3, 3) of the feet
+    and of the toes.
+    """
+    hind = np.stack([foot.corners for foot in feet])
+    tips = np.stack([foot.tip_corners for foot in feet])
+    hinges = ankles + np.einsum("fsij,sj->fsi", frames, np.stack([foot.hinge for foot in feet]))
+    hind = ankles[:, :, None] + np.einsum("fsij,scj->fsci", frames, hind)
+    tips = hinges[:, :, None] + np.einsum("fsij,scj->fsci", toe_frames, tips)
+    return np.concatenate([hind, tips], 2)

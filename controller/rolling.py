@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reference whose feet roll: over the heel to flat, over the ball and the toes to lift-off.
+
+A captured foot skates by centimetres, floats, and pivots about a point that this body's sole does
+not have. Each stance gets a sole that rolls without slip instead: up to where it is flat at the
+pitch it was captured with, afterwards at the one that has the ankle as high as it was captured; the
+toes stay back on the floor. Wang and others, "Optimization Control for Biped Motion Trajectory",
+ask for the same: the heel does not move from strike to flat, the toe does not from heel-off to
+toe-off.
+"""
+
+import numpy as np
+
+from .planting import bend_leg, blend
+from .rotations import rotation_about, unit
+from .skeleton import FEET, SIDES, TOES
+from .stance import runs
+
+#: Toes bend by this share of the foot's pitch and by no more than that [rad].
+_TOE_SHARE, _MOST_BEND = 0.25, 0.7
+#: The ankle rises so far [m] before the heel is said to.
+_HEEL_OFF = 0.003
+#: Flatter than these [rad] a foot is flat: for the height of its floor, for its place.
+_LEVEL, _FLAT = 0.06, 0.1
+_FEWEST = 3  # samples that are flat, else the flattest ones
+_FLATTEST = 5
+#: What a standing foot turns and tips by more than this [rad] it keeps.
+_DEAD_ZONE = np.radians(3)
+_BELL = 0.15  # [s] over which it does
+_MOST_ROLL = 0.2  # [rad] a stiff sole that tips farther stands on its edge
+_RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
+_CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
+_MORE_CLEARANCE = 0.03  # ... so much more than captured, if that is less
+_SMOOTHING = 0.05  # [s]
+_FLOOR = 0.8  # [s] over which the pelvis follows the clip's own floor
+_STEEPEST = 1.3  # [rad] of a pitch
+
+
+def rolled(character, trajectory, contacts, shift=(0.0, 0.0, 0.0)):
+    """Trajectory whose feet roll on the floor while `contacts` (F, 2) hold, and clear it else.
+
+    The pelvis is lower by what the clip's own floor is higher, and else where it was, but for a
+    shift (F, 3) [m]; the legs reach the feet by bending.
+    """
+    joints, frames = (values.copy() for values in character.pose(trajectory))
+    floors, ankles = [], []
+    for side, label in enumerate(SIDES):
+        foot, toe = FEET[side], TOES[side]
+        rolling = _Rolling(
+            character, trajectory, side, contacts[:, side], joints[:, foot], frames[:, foot]
+        )
+        frames[:, foot] = rolling.frames
+        frames[:, toe] = frames[:, foot] @ rotation_about(1, rolling.bend)
+        floors.append(rolling.floor)
+        ankles.append((label, rolling.ankle))
+    joints += np.asarray(shift)[..., None, :]
+    joints[..., 2] -= _bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
+    for label, ankle in ankles:
+        bend_leg(joints, frames, label, ankle)
+    return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
+
+
+class _Rolling:
+    """One foot. ankle: (F, 3) [m]; frames: (F, 3, 3); bend: (F,) of its toes [rad]; floor: (F,)
+    how much higher [m] the clip has its floor."""
+
+    def __init__(self, character, trajectory, side, contact, ankle, frames):
+        self._foot, self._ground = character.feet[side], character.ground
+        self._rate, self._contact = trajectory.rate, contact
+        self._captured, self._frames = ankle, frames
+        self._heading = unit(frames[:, :, 0] * [1, 1, 0])
+        self._pitch = np.arcsin(np.clip(-frames[:, 2, 0], -1, 1))
+        near = _near(contact, _RAMP, self._rate)
+        pitch = self._solve_pitch(near)
+        bend = np.where(contact, _bend_of(pitch), 0.0)
+        self.bend = bell_smooth(_released(bend, contact, self._rate), self._rate)
+        profile = self._foot.profile(pitch, self.bend)
+        ahead, roll = self._place(pitch, profile)
+        ahead = _spread(ahead, contact)
+        left = np.cross([0.0, 0, 1], ahead)
+        level = np.stack([ahead, left, np.broadcast_to([0.0, 0, 1], ahead.shape)], -1)
+        stands = level @ rotation_about(1, pitch) @ rotation_about(0, roll)
+        self.frames = blend(frames, stands, near[:, None])
+        self._clear(profile[:, :, 1].min(1))
+
+    def _stances(self):
+        return runs(self._contact)
+
+    def _solve_pitch(self, near):
+        """(F,) pitch [rad]: where the foot stands, that of the rolling sole."""
+        pitch, foot = self._pitch.copy(), self._foot
+        table = np.linspace(0, _STEEPEST, 131)
+        height = np.maximum.accumulate(self._height_at(table))
+        self.floor = np.zeros(len(pitch))
+        for start, stop in self._stances():
+            own, ankle = self._pitch[start:stop], self._captured[start:stop, 2] - self._ground
+            flat = _flattest(own, _LEVEL)
+            # A foot that is never flat stands on its ball, or its heel.
+            under = np.where(np.abs(own) < _FLAT, foot.depth, self._height_at(own))
+            self.floor[start:stop] = floor = np.median((ankle - under)[flat])
+            rises = np.maximum(ankle - floor - _HEEL_OFF, 0)
+            lifted = np.interp(rises, height, table)
+            # Before it is flat the heel is where the capture has it; later the ball.
+            later = (np.arange(len(own)) > int(np.flatnonzero(flat).mean())) | (own > 0)
+            pitch[start:stop] = np.where(later, lifted, np.minimum(own, 0))
+        turned = bridged(np.where(self._contact, pitch - self._pitch, 0.0), self._contact)
+        self.floor = bridged(self.floor, self._contact)
+        return bell_smooth(self._pitch + near * turned, self._rate)
+
+    def _height_at(self, pitch):
+        """(n,) height of the ankle [m] above the lowest point of a sole of these pitches [rad]."""
+        return -self._foot.profile(pitch, _bend_of(pitch))[:, :, 1].min(1)
+
+    def _place(self, pitch, profile):
+        """Put the ankle of each stance where it rolls without slip, and lead it from each to the
+        next one. Returns the direction (F, 3) that it looks in, and its roll (F,) [rad]."""
+        ahead, roll = self._heading.copy(), np.zeros(len(pitch))
+        moved = np.zeros((len(pitch), 3))
+        for start, stop in self._stances():
+            part = slice(start, stop)
+            flat = _flattest(pitch[part], _FLAT)
+            look = unit(self._heading[part][flat].mean(0))
+            across = np.cross([0.0, 0, 1], look)
+            ahead[part] = self._pivoted(look, across, part)
+            tipped = self._kept(np.arcsin(np.clip(self._frames[part, 2, 1], -1, 1)))
+            roll[part] = np.clip(tipped, -_MOST_ROLL, _MOST_ROLL)
+            points, captured = profile[part], self._captured[part]
+            lowest = points[:, :, 1].argmin(1)
+            rows = np.arange(1, stop - start)
+            steps = points[rows - 1, lowest[1:], 0] - points[rows, lowest[1:], 0]
+            along = np.concatenate([[0.0], np.cumsum(steps)])
+            at = flat if start else slice(1)  # the clip begins on its mark, whatever it does later
+            along += np.median((captured @ look - along)[at])
+            target = along[:, None] * look + np.median((captured @ across)[at]) * across
+            target[:, 2] = self._ground - points[:, :, 1].min(1)
+            moved[part] = target - captured
+        moved = np.stack([bridged(axis, self._contact) for axis in moved.T], 1)
+        self.ankle = self._captured + moved
+        return ahead, roll
+
+    def _pivoted(self, look, across, part):
+        """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
+        heading = self._heading[part]
+        turn = self._kept(np.arctan2(heading @ across, heading @ look))[:, None]
+        return np.cos(turn) * look + np.sin(turn) * across
+
+    def _kept(self, angles):
+        """What angles (n,) [rad] keep beyond a dead zone."""
+        beyond = np.sign(angles) * np.maximum(np.abs(angles) - _DEAD_ZONE, 0)
+        return _bell(beyond, _BELL, self._rate)
+
+    def _clear(self, lowest):
+        """Lift the swinging foot over the floor; lowest: (F,) of its sole from the ankle [m]."""
+        height = self.ankle[:, 2] + lowest - self._ground
+        wanted = np.zeros(len(height))
+        for start, stop, phase in phases(self._contact):
+            most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
+            wanted[start:stop] = most * np.minimum(1, 4.8 * phase * (1 - phase))
+        rise = np.maximum(wanted - height, 0) * ~self._contact
+        self.ankle[:, 2] += bell_smooth(rise, self._rate)
+
+
+def _bend_of(pitch):
+    """Bend of the toes [rad], up below 0, of a foot of this pitch whose toes are down."""
+    return -np.clip(_TOE_SHARE * np.maximum(pitch, 0), 0, _MOST_BEND)
+
+
+def _flattest(pitch, limit):
+    """(n,) which samples of a stance are flatter than a limit, or else the flattest few."""
+    size = np.abs(pitch)
+    flat = size < limit
+    if flat.sum() >= min(_FEWEST, len(size)):
+        return flat
+    return size <= np.sort(size)[min(len(size), _FLATTEST) - 1]
+
+
+def _near(contact, ramp, rate):
+    """(F,) 1 in stances, eased to 0 within `ramp` [s] beside them."""
+    at = np.flatnonzero(contact)
+    if not len(at):
+        return np.zeros(len(contact))
+    index = np.arange(len(contact))
+    after = np.clip(np.searchsorted(at, index), 0, len(at) - 1)
+    apart = np.minimum(np.abs(at[after] - index), np.abs(at[np.maximum(after - 1, 0)] - index))
+    share = np.clip(1 - apart / rate / ramp, 0, 1)
+    return share * share * (3 - 2 * share)
+
+
+def _spread(ahead, contact):
+    """(F, 3) directions of stances, carried on into the swings beside them, by the nearest one."""
+    at = np.flatnonzero(contact)
+    if not len(at):
+        return ahead
+    index = np.arange(len(contact))
+    after = np.clip(np.searchsorted(at, index), 0, len(at) - 1)
+    before = np.maximum(after - 1, 0)
+    nearer = np.abs(at[before] - index) <= np.abs(at[after] - index)
+    return ahead[np.where(nearer, at[before], at[after])]
+
+
+def _released(values, contact, rate):
+    """(F,) values of stances, led to 0 within the ramp beside them."""
+    values = values.copy()
+    for start, stop in runs(~contact):
+        after = np.arange(stop - start) / rate / _RAMP
+        before = np.arange(stop - start)[::-1] / rate / _RAMP
+        last = values[start - 1] if start else 0.0
+        following = values[stop] if stop < len(values) else 0.0
+        values[start:stop] = last * (1 - _eased(after)) + following * (1 - _eased(before))
+    return values
+
+
+def _eased(x):
+    x = np.clip(x, 0, 1)
+    return x * x * (3 - 2 * x)
+
+
+def phases(contact):
+    """(start, stop, phases) of each swing: phases from above 0 to below 1."""
+    for start, stop in runs(~contact):
+        yield start, stop, (np.arange(stop - start) + 1) / (stop - start + 1)
+
+
+def bridged(values, contact):
+    """(F,) values of stances, led smoothly from each to the next one."""
+    values, last = values.copy(), len(values) - 1
+    for start, stop, phase in phases(contact):
+        before = values[start - 1] if start else values[min(stop, last)]
+        after = values[stop] if stop <= last else before
+        values[start:stop] = before + phase**2 * (3 - 2 * phase) * (after - before)
+    return values
+
+
+def _bell(values, seconds, rate):
+    width = max(1, round(seconds * rate)) | 1
+    bell = np.hanning(width + 2)[1:-1]
+    padded = np.pad(values, width // 2, mode="edge")
+    return np.convolve(padded, bell / bell.sum(), "valid")
+
+
+def bell_smooth(values, rate):
+    """(F,) values, averaged over a short bell."""
+    return _bell(values, _SMOOTHING, rate)

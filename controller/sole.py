@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A sole on the floor at one moment: which parts of it are down, and where they can be pressed on.
+
+Plain numbers in tuples: they are made anew for each balance.
+"""
+
+from math import cos, sin
+from typing import NamedTuple
+
+#: A part of the sole that is this much higher [m] than its lowest one carries nothing.
+CLEARANCE = 0.02
+#: Ahead of the ball the centre of pressure stays within this share of the toes: at their very tip
+#: a foot stands on its tip, and snaps.
+_FRONT = 0.6
+#: A range along the foot keeps from heel and tip by this share of the sole's length.
+_ROOM = 0.03
+#: From here on the ball counts as down.
+_BALL_DOWN = 0.2
+
+
+class Ground(NamedTuple):
+    """The plane under a foot: height [m] at (x, y) [m], and how it rises along x and y."""
+
+    x: float
+    y: float
+    height: float
+    slope_x: float = 0.0
+    slope_y: float = 0.0
+
+    def at(self, x, y):
+        """Height [m] of it at (x, y) [m]."""
+        return self.height + self.slope_x * (x - self.x) + self.slope_y * (y - self.y)
+
+
+class Sole(NamedTuple):
+    """x, y: plan of the ankle [m]; ahead_x, ahead_y: unit vector along the foot; clearance: of its
+    lowest corner [m] from the ground. Along the foot from the ankle [m]: heel, ball, tip, and hinge
+    of the toes, with the hinge's height. heel_down, ball_down, tip_down: from 1 for the lowest of
+    them to 0 for one that is higher by CLEARANCE. right, left: the sole's edges across from the
+    ankle [m], where a foot that is tipped has them; floor: height of the ground there [m]."""
+
+    x: float
+    y: float
+    ahead_x: float
+    ahead_y: float
+    clearance: float
+    heel: float
+    ball: float
+    tip: float
+    hinge: float
+    hinge_height: float
+    heel_down: float
+    ball_down: float
+    tip_down: float
+    right: float
+    left: float
+    floor: float
+
+
+class Region(NamedTuple):
+    """Where the centre of pressure may be: x, y of the ankle [m] and the unit vector along the
+    foot; from back to front along it and from right to left across [m]."""
+
+    x: float
+    y: float
+    ahead_x: float
+    ahead_y: float
+    back: float
+    front: float
+    right: float
+    left: float
+
+    def nearest(self, x, y):
+        """The point of it that is nearest to (x, y) [m]."""
+        at_x, at_y, ahead_x, ahead_y, back, front, right, left = self
+        dx, dy = x - at_x, y - at_y
+        along = min(max(dx * ahead_x + dy * ahead_y, back), front)
+        across = min(max(dy * ahead_x - dx * ahead_y, right), left)
+        return (
+            at_x + along * ahead_x - across * ahead_y,
+            at_y + along * ahead_y + across * ahead_x,
+        )
+
+
+def sole_of(foot, ankle, frame, bend, ground):
+    """The Sole of a foot.Foot: ankle (3,) [m], its frame's columns (3, 3), all as lists; bend of
+    its toes [rad], up below 0; the Ground under it."""
+    (ahead_x, ahead_y, ahead_z), left, up = frame
+    size = (ahead_x * ahead_x + ahead_y * ahead_y) ** 0.5 or 1.0
+    ahead_x, ahead_y = ahead_x / size, ahead_y / size
+    up_ahead, up_z = up[0] * ahead_x + up[1] * ahead_y, up[2]
+    c, s = cos(bend), sin(bend)
+    # The toes' own axes, along the foot and up.
+    toes_ahead, toes_ahead_z = c * size - s * up_ahead, c * ahead_z - s * up_z
+    toes_up, toes_up_z = s * size + c * up_ahead, s * ahead_z + c * up_z
+    depth, thickness, ball = foot.depth, foot.thickness, foot.ball
+    # Heights above the ground, which rises by so much along the foot, and across it.
+    rise = ground.slope_x * ahead_x + ground.slope_y * ahead_y
+    tilt = left[2] - ground.slope_x * left[0] - ground.slope_y * left[1]
+    floor = ground.at(ankle[0], ankle[1])
+    base = ankle[2] - floor - foot.half_width * abs(tilt)
+    hinge = ball * size + (thickness - depth) * up_ahead
+    heel = -foot.heel * size - depth * up_ahead
+    hind_edge, toe_edge = ball * size - depth * up_ahead, hinge - thickness * toes_up
+    tip = hinge + (foot.toe - ball) * toes_ahead - thickness * toes_up
+    hinge_z = base + ball * ahead_z + (thickness - depth) * up_z
+    heel_z = base - foot.heel * ahead_z - depth * up_z - rise * heel
+    ball_z = min(
+        base + ball * ahead_z - depth * up_z - rise * hind_edge,
+        hinge_z - thickness * toes_up_z - rise * toe_edge,
+    )
+    tip_z = hinge_z + (foot.toe - ball) * toes_ahead_z - thickness * toes_up_z - rise * tip
+    lowest = min(heel_z, ball_z, tip_z)
+    half = foot.half_width * abs(left[1] * ahead_x - left[0] * ahead_y)
+    under = depth * (up[1] * ahead_x - up[0] * ahead_y)
+    return Sole(
+        ankle[0],
+        ankle[1],
+        ahead_x,
+        ahead_y,
+        lowest,
+        heel,
+        max(hind_edge, toe_edge),
+        tip,
+        hinge,
+        hinge_z + floor,
+        max(1 - (heel_z - lowest) / CLEARANCE, 0.0),
+        max(1 - (ball_z - lowest) / CLEARANCE, 0.0),
+        max(1 - (tip_z - lowest) / CLEARANCE, 0.0),
+        -half - under,
+        half - under,
+        floor,
+    )
+
+
+def carrying(sole, heel, share):
+    """The Region of a Sole in which it can be pressed on.
+
+    heel: how much of it is down in the reference (0 to 1): one that is about to rise is pressed on
+    no more. share: of the width.
+    """
+    heel, tip, ball = min(sole.heel_down, heel), sole.tip_down, sole.ball_down
+    ends = sole.heel, sole.ball, sole.tip
+    back = heel * ends[0] + (1 - heel) * (ball * ends[1] + (1 - ball) * ends[2])
+    front = tip * ends[2] + (1 - tip) * (ball * ends[1] + (1 - ball) * ends[0])
+    back, front = min(back, front), max(back, front)
+    room = _ROOM * (ends[2] - ends[0])
+    if ball > _BALL_DOWN:
+        front = min(front, ends[1] + _FRONT * (ends[2] - ends[1]))
+    back, front = max(min(back, front), ends[0] + room), min(front, ends[2] - room)
+    middle, half = (sole.right + sole.left) / 2, share * (sole.left - sole.right) / 2
+    return Region(*sole[:4], min(back, front), max(back, front), middle - half, middle + half)

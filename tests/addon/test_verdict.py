@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdict in Blender: in the sidebar, in reports, from keys, and beside a judge that knows
+nothing of Poise."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import bpy
+import pytest
+
+from poise.addon import command_line, panels, session
+from poise.addon.shot import Shot, ShotOptions
+from poise.addon.translations import FOLDER, Catalog, read
+from poise.controller.verdict import FEET, MEASURES
+
+pytestmark = pytest.mark.usefixtures("registered")
+
+
+def baked(armature, **options):
+    """A Shot of an armature's action that is simulated, baked and measured."""
+    shot = Shot(bpy.context.scene, ShotOptions(armature=armature.name, **options))
+    for stage in (shot.read, shot.simulate, shot.baking, shot.measure):
+        for _ in stage():
+            pass
+    return shot
+
+
+def simulate(frames=None):
+    """Press Simulate; balance alone."""
+    settings = bpy.context.scene.poise
+    settings.method = "BALANCE"
+    if frames:
+        settings.frames, settings.first_frame, settings.last_frame = "CUSTOM", *frames
+    bpy.ops.poise.simulate()
+
+
+class Icons:
+    """A stand-in for UILayout that takes down (text, icon) and the buttons."""
+
+    def __init__(self, shown=None, buttons=None):
+        self.shown = [] if shown is None else shown
+        self.buttons = [] if buttons is None else buttons
+
+    def label(self, text="", icon="NONE", **_options):
+        self.shown.append((text, icon))
+
+    def operator(self, name, text="", icon="NONE", **_options):
+        self.buttons.append(SimpleNamespace(name=name, text=text, icon=icon))
+        return self.buttons[-1]
+
+    def _part(self, **_options):
+        return Icons(self.shown, self.buttons)
+
+    row = column = box = _part
+
+
+def outcome(armature):
+    """What the box in the sidebar shows: (all its text, its icons, its buttons)."""
+    region = SimpleNamespace(width=260)
+    preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
+    context = SimpleNamespace(scene=bpy.context.scene, preferences=preferences, region=region)
+    layout = Icons()
+    panels._draw_outcome(layout, context, session.result_of(bpy.context.scene, armature))
+    icons = {icon for _, icon in layout.shown} - {"BLANK1"}
+    return " ".join(text for text, _ in layout.shown), icons, layout.buttons
+
+
+# --- In the sidebar ------------------------------------------------------------------------------
+
+
+def test_a_keeper_has_the_tick(import_clip):
+    armature = import_clip("stand")
+    simulate()
+    assert outcome(armature) == ("Keeper: 2.08 s, to frame 126", {"CHECKMARK"}, [])
+    with pytest.raises(RuntimeError, match="There are 0 findings only"):
+        bpy.ops.poise.show_flaw(index=0)
+
+
+def test_what_stood_and_is_no_keeper_says_why_and_leads_there(import_clip):
+    armature, scene = import_clip("squat"), bpy.context.scene
+    simulate()
+    verdict = session.result_of(scene, armature).shot.verdict
+    text, icons, buttons = outcome(armature)
+    assert text.startswith("Stood, but (5.18 s, to frame 312):") and icons == {"INFO"}
+    assert [button.text.lower() for button in buttons] == [
+        finding.sentence.lower() for finding in verdict.findings
+    ]
+    assert any("foot tips by" in button.text for button in buttons)
+    for i, finding in enumerate(verdict.findings):
+        scene.frame_set(1)
+        assert bpy.ops.poise.show_flaw(index=i) == {"FINISHED"}
+        assert scene.frame_current == finding.frame
+        assert f"at frame {finding.frame:g}" in finding.sentence
+    with pytest.raises(RuntimeError, match=r"There are \d+ findings only"):
+        bpy.ops.poise.show_flaw(index=len(verdict.findings))
+
+
+def test_a_fall_says_that_it_fell_and_when(import_clip):
+    armature = import_clip("jump")
+    simulate()
+    result = session.result_of(bpy.context.scene, armature)
+    assert not result.recording.success and not result.shot.verdict.keeper
+    text, icons, buttons = outcome(armature)
+    assert text == result.shot.why and text.startswith("Fell at ")
+    assert (icons, buttons) == ({"CANCEL"}, [])
+
+
+def test_buttons_of_no_result_are_grey(import_clip):
+    import_clip("stand")
+    assert not bpy.ops.poise.show_flaw.poll()
+
+
+def test_after_a_bake_the_keys_count(import_clip):
+    armature = import_clip("stand")
+    simulate()
+    shot = session.result_of(bpy.context.scene, armature).shot
+    of_simulation = shot.verdict
+    assert shot.verdict is of_simulation, "it is remembered"
+    bpy.ops.poise.bake()
+    of_keys = shot.verdict
+    assert of_keys is not of_simulation and of_keys.keeper
+    bpy.data.actions.remove(bpy.data.actions[shot.baked.action])
+    assert shot.verdict is of_simulation, "the bake is gone"
+
+
+def test_few_keys_are_judged_as_they_are(import_clip):
+    """What a wave with a key in each second loses, only the keys can tell."""
+    armature = import_clip("wave")
+    simulate()
+    bpy.context.scene.poise.keys, bpy.context.scene.poise.key_every = "NTH", 60
+    bpy.ops.poise.bake()
+    shot = session.result_of(bpy.context.scene, armature).shot
+    of_keys, of_simulation = (
+        {judged.name: judged.after for judged in verdict.judged}
+        for verdict in (shot.verdict, shot.judge())
+    )
+    assert of_keys["pose"] > 1.5 * of_simulation["pose"]
+    assert of_keys["jerk"] < of_simulation["jerk"]
+
+
+# --- Before a bake, and after it -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clip", ["wave", "walk_slow"])
+def test_before_a_bake_it_says_what_the_keys_will(import_clip, clip):
+    shot = baked(import_clip(clip), frames=(1, 120))
+    before = {judged.name: judged for judged in shot.judge().judged}
+    for judged in shot.verdict.judged:
+        near = pytest.approx(before[judged.name].after or 0.0, rel=1e-3, abs=1e-5)
+        assert (judged.after or 0.0) == near
+        assert judged.passes == before[judged.name].passes
+
+
+# --- Reports -------------------------------------------------------------------------------------
+
+
+def test_a_report_has_the_verdict_in_finite_numbers(import_clip, tmp_path, capsys):
+    import_clip("stand")
+    shot, path = tmp_path / "shot.blend", tmp_path / "report.json"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    assert command_line.main(["bake", str(shot), "--report", str(path)]) == 0
+    assert "It is a keeper." in capsys.readouterr().err
+    verdict = json.loads(path.read_text(), parse_constant=pytest.fail)["verdict"]
+    assert verdict["keeper"] is True and verdict["not_kept_for"] == verdict["findings"] == []
+    assert list(verdict["measures"]) == list(MEASURES)
+    for name, measure in verdict["measures"].items():
+        assert measure["unit"] == MEASURES[name].unit
+        assert measure["passes"] and measure["after"] <= measure["limit"]
+        assert 1 <= measure["frame"] <= 126
+
+
+def test_the_command_line_says_why_it_would_not_be_kept(import_clip, tmp_path, capsys):
+    import_clip("squat")
+    shot, path = tmp_path / "shot.blend", tmp_path / "report.json"
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    assert command_line.main(["simulate", str(shot), "--report", str(path)]) == 0
+    told = capsys.readouterr().err
+    verdict = json.loads(path.read_text())["verdict"]
+    assert "foot_turn" in verdict["not_kept_for"] and not verdict["keeper"]
+    assert "It stood to the end." in told and "But it would not be kept:" in told
+    for finding in verdict["findings"]:
+        assert finding["sentence"] in told
+
+
+@pytest.mark.parametrize("foot", FEET)
+@pytest.mark.parametrize(
+    "words", [words for measure in MEASURES.values() for words in measure.words]
+)
+def test_findings_are_said_in_german(words, foot):
+    german = Catalog(read(FOLDER / "de.po"))
+    sentence = words.format(foot=foot, worst=23.456, ratio=1.5, frame=41.0)
+    said = german.say(sentence[0].upper() + sentence[1:])
+    assert said[0].isupper() and said.endswith(" bei Bild 41")
+    assert foot not in said.lower()
+
+
+# --- Beside others' ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def keepers():
+    """The module that compares."""
+    path = Path(__file__).resolve().parents[1] / "keepers.py"
+    spec = importlib.util.spec_from_file_location("keepers", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("clip", ["stand", "wave", "bow", "squat", "walk_slow"])
+def test_a_judge_that_knows_keys_alone_comes_to_the_same(import_clip, keepers, clip):
+    judge = keepers.judge_module()
+    if judge is None:
+        pytest.skip("no judge; set POISE_KEEPERS to the folder of judge.py")
+    for name, (ours, theirs) in keepers.compared(judge, baked(import_clip(clip))).items():
+        assert ours[2] == theirs[2], name
+        if theirs[1] is not None and ours[1] is not None:
+            # It counts other joints of spine and head.
+            assert ours[1] == pytest.approx(theirs[1], rel=0.07), name

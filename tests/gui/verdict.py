@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The verdict in the window: a squat that stands on the edges of its feet, a click on what is
+wrong with it, and the same after Bake."""
+
+import bpy
+
+SIMULATE, BAKE = "bpy.ops.poise.simulate()", "bpy.ops.poise.bake()"
+FLAW = "bpy.ops.poise.show_flaw("
+
+
+def scenario(driver):
+    """What an animator sees, and where a click leads."""
+    driver.rearrange(closed=("character",))
+    yield from driver.open("squat")
+    bpy.context.scene.poise.method = "BALANCE"
+    yield from driver.click(SIMULATE)
+    yield lambda: driver.session.job() is None and driver.result.recording
+    verdict = driver.result.shot.verdict
+    driver.check("it stands", driver.result.recording.success, driver.result.recording.why())
+    driver.check("its feet are not kept", "foot_turn" in verdict.not_kept_for, verdict.not_kept_for)
+    yield 3.0
+    yield from driver.shot("verdict_1_stood_but")
+    bpy.context.scene.frame_set(1)
+    yield from driver.click(FLAW)
+    yield 0.5
+    frame, first = bpy.context.scene.frame_current, verdict.findings[0].frame
+    driver.check("a click leads to the frame", frame == first, f"{frame}, not {first}")
+    yield from driver.shot("verdict_2_flaw")
+    yield from driver.click(BAKE)
+    yield lambda: driver.session.job() is None and driver.result.shot.measures
+    of_keys = driver.result.shot.verdict
+    driver.check("the keys are judged", of_keys is not verdict)
+    driver.check("they are no better", not of_keys.keeper, of_keys.not_kept_for)
+    yield 1.0
+    yield from driver.shot("verdict_3_baked")
