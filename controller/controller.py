@@ -51,10 +51,11 @@ class Controller:
         #: physics_weights.Hold, where not all of the body is simulated throughout.
         self.hold = None
         #: How fast [1/s] to go back to where the reference is on the floor.
-        self.drift_gain = _DRIFT_GAIN if reference.travels else 0.0
+        keeps_place = reference.travels and not reference.endless
+        self.drift_gain = _DRIFT_GAIN if keeps_place else 0.0
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
         self.legs = Legs(character)
-        scales = _TRAVELLING_WEIGHTS if reference.travels and self.feedforward else np.ones(4)
+        scales = _TRAVELLING_WEIGHTS if keeps_place and self.feedforward else np.ones(4)
         self.weights = {1: (scales * gains.single).tolist(), 2: (scales * gains.dual).tolist()}
         self.mass = character.mass
         size = character.mass * character.height / (71 * 1.80)

@@ -7,8 +7,6 @@ of the reference are laid flat and still, and the hips moved by the little that 
 zero-moment point inside the soles; two-bone inverse kinematics bends the legs to suit.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from .momentum import GRAVITY, com_dynamics, zero_moment_point

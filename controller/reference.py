@@ -56,9 +56,9 @@ class Reference:
     included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and of the
     joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2) share
     that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as low
-    as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames. travels: whether
-    the body leaves its place or the floor. walks: whether feet in the air land where the body is
-    going, see `walking`, and aiming: how much of that they do.
+    as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames. travels: whether the body leaves
+    its place or the floor; endless: it is a walk that goes on. walks: whether feet in the air land
+    where the body is going, see `walking`, and aiming: how much of that they do.
     """
 
     rate: float
@@ -81,6 +81,7 @@ class Reference:
     heels: np.ndarray
     feet: np.ndarray
     travels: bool = False
+    endless: bool = False
     walks: bool = False
     aiming: float = 1.0
 
@@ -145,7 +146,7 @@ def _endless(cls, character, motion, rate, cutoff):
     raw = Pose(character.body_centres(joints, frames), frames, joints)
     parts = (raw, target, target)
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF)
-    return replace(reference, travels=True, walks=True)
+    return replace(reference, travels=True, endless=True, walks=True)
 
 
 def _check(character, motion, trajectory, corners):

@@ -20,8 +20,9 @@ from .reference_legs import ReferenceLegs
 from .rotations import exponential, matrix_from_quaternion, quaternion_from_matrix, rotation_vector
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE, runs
 
-#: Shares of the capture point's error by which the next foot lands elsewhere, ahead and aside.
-AHEAD, ASIDE = 1.0, 1.05
+#: Shares of the capture point's error by which the next foot lands elsewhere: ahead, aside, and
+#: aside in an endless walk, which has no place to come back to.
+AHEAD, ASIDE, ASIDE_ENDLESS = 1.0, 1.05, 1.2
 #: How much of a stance foot's own offset the next foot makes up for, and at most [m].
 _HOME, _MOST_HOME = 0.4, 0.1
 _GROWTH = 0.5  # of omega: by which the error is taken to grow until then
@@ -112,14 +113,20 @@ class Walking:
             fx, fy = self._ahead[step]
             grow *= self._reference.aiming
             ahead = AHEAD * grow * (error[0] * fx + error[1] * fy)
-            aside = ASIDE * grow * (error[1] * fx - error[0] * fy)
+            share = ASIDE_ENDLESS if self._reference.endless else ASIDE
+            aside = share * grow * (error[1] * fx - error[0] * fy)
             shrink = min(1.0, _FARTHEST / max(hypot(ahead, aside), 1e-9))
             ahead, aside = shrink * ahead, shrink * aside
             move = np.array([ahead * fx - aside * fy, ahead * fy + aside * fx])
-            home = -_HOME * self.offsets[1 - foot]
-            home *= min(1.0, _MOST_HOME / max(hypot(*home), 1e-9))
-            self._goals[foot] = self.offsets[1 - foot] + move + home
+            self._goals[foot] = self.offsets[1 - foot] + move + self._way_home(foot)
         self.offsets[foot] = self._on_the_way(foot, phase)
+
+    def _way_home(self, foot):
+        """(2,) [m] by which a foot lands nearer to its place in the reference."""
+        home = -_HOME * self.offsets[1 - foot]
+        if self._reference.endless:
+            return 0 * home
+        return home * min(1.0, _MOST_HOME / max(hypot(*home), 1e-9))
 
     def _on_the_way(self, foot, phase):
         """Offset (2,) of a foot in the air [m]."""
