@@ -140,6 +140,8 @@ def _let_pivots_go(marks, plan, rate, size):
             others[:, point] = False
             least = np.where(others, way, np.inf).min(1)
             marks[first:stop, point] &= way[:, point] < np.maximum(_PIVOT * size, _TURNS * least)
+    lost = before.any(1) & ~marks.any(1)
+    marks[lost] = before[lost]
     start, end = np.maximum(at - half, 0), np.minimum(at + half, count - 1)
     ahead = plan[:, 1] - plan[:, 0]
     across = ahead[start, 0] * ahead[end, 1] - ahead[start, 1] * ahead[end, 0]

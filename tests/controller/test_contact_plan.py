@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from poise.controller.contact_finding import airborne, find_plan
 from poise.controller.contact_plan import FEET, POINTS, ContactPlan
 from poise.controller.exceptions import PlanError, PoiseError
 
@@ -132,3 +133,21 @@ def test_refuses_a_clip_that_it_does_not_fit(plan):
     with pytest.raises(PlanError, match="the right foot stand while the body is in the air"):
         plan.check(60, 60.0, airborne)
     plan.deleted("right", "ball", 1).check(60, 60.0, airborne)
+
+
+@pytest.mark.parametrize("rate", [12.0, 24.0, 30.0, 60.0, 120.0, 300.0])
+def test_whatever_feet_do_the_proposal_is_a_plan(rate):
+    """Feet that wander about without sense, close to the floor: each proposal passes all checks."""
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        count = round(4 * rate)
+        knots = random.normal(size=(40, 2, 3, 3)) * [0.05, 0.05, 0.02]
+        time = np.linspace(0, 39, count)
+        low = time.astype(int).clip(0, 38)
+        share = (time - low)[:, None, None, None]
+        points = (1 - share) * knots[low] + share * knots[low + 1]
+        com = points.mean((1, 2)) + [0, 0, 1]
+        plan = find_plan(points, com, rate)
+        plan.check(count, rate, airborne(com, rate))
+        again = ContactPlan.from_dict(json.loads(json.dumps(plan.as_dict())))
+        assert np.array_equal(again.marks(count, rate), plan.marks(count, rate))
