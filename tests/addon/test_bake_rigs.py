@@ -7,6 +7,7 @@ import pytest
 from mathutils import Euler
 
 from poise.addon import bake, keys, reference, rig
+from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.controller.rotations import multiply, rotation_vector
 from poise.controller.skeleton import LANDMARK_INDEX
 
@@ -132,6 +133,28 @@ def test_differences_on_a_generated_rigify_rig(rigify, differences, ik):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize("ik", [False, True])
+def test_a_clean_up_on_a_generated_rigify_rig(rigify, ik):
+    """Toes included: they have a control."""
+    scene, armature = bpy.context.scene, rigify(ik)
+    shot = CleanShot(scene, CleanShotOptions(armature=armature.name))
+    reference.run(shot.read())
+    cleaned = shot.solve()
+    assert all(np.linalg.norm(leg.toe) > 0.9 for leg in cleaned.body.legs.values())
+    before, after = cleaned.slip()
+    assert after < 0.05 * before
+    assert reference.run(shot.baking()).error_mm < 0.5
+    wanted = cleaned.motion(shot.reading.motion).positions
+    read = reference.read(
+        scene,
+        armature,
+        rig_map=shot.reading.rig_map,
+        metres_per_unit=shot.reading.metres_per_unit,
+    ).motion.positions
+    assert np.nanmax(np.linalg.norm(read - wanted, axis=-1)) < 5e-4
+
+
 def test_writing_is_fast(blender):
     """150 curves of 600 keys: 15 ms is the aim, on a machine with nothing else to do."""
     import time
