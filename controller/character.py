@@ -163,17 +163,18 @@ class Character:
         return dict(zip(SEGMENTS, self.masses.tolist(), strict=True))
 
     @classmethod
-    def from_motion(cls, motion, mass=None, floor=None):
+    def from_motion(cls, motion, mass=None, floor=None, terrain=None):
         """Measure a body from an animated motion.
 
         mass: [kg], or None for that of a person of the same stature. floor: height [m] of what it
         stands on, None for the scene's own. The soles reach it, or have a floor of their own if
-        that is too far away. Raises RigError if the limbs have no length, SettingsError for a mass
+        that is too far away. terrain: terrain.Terrain that it walks on, None for a level floor.
+        Raises RigError if the limbs have no length, SettingsError for a mass
         that nobody has.
         """
         if mass is not None and not 1 <= mass <= 1000:
             raise SettingsError(f"A mass of {mass:g} kg is out of range: give 1 to 1000 kg.")
-        return _measure(cls, motion, mass, floor or 0.0)
+        return _measure(cls, motion, mass, floor or 0.0, terrain)
 
     def stance_summary(self, motion):
         """Share of the motion's samples in each stance state, by its name."""
@@ -297,7 +298,7 @@ def _hinge(upper_frames, upper, lower, guess, flexion):
     return unit(share * unit(total) + (1 - share) * guess)
 
 
-def _calibrate(motion):
+def _calibrate(motion, terrain):
     """Constant rotations (S, 3, 3) from the motion's segment axes to the anatomical frames."""
     at = _upright_sample(motion)
     axes = matrix_from_quaternion(motion.rotations)
@@ -328,8 +329,8 @@ def _calibrate(motion):
         frames[f"foot_{side}"] = frames[f"toe_{side}"] = frame_from_up(up, np.cross(up, ahead))
     own = axes[at]
     calibration = np.stack([own[i].T @ frames[name] for i, name in enumerate(SEGMENTS)])
-    _level_feet(motion, calibration)
-    _straighten_toes(motion, calibration)
+    _level_feet(motion, calibration, terrain)
+    _straighten_toes(motion, calibration, terrain)
     return calibration
 
 
@@ -343,18 +344,19 @@ def _foot_direction(motion, side):
     return unit(np.where(flat, direction, forward))
 
 
-def _level_feet(motion, calibration):
+def _level_feet(motion, calibration, terrain):
     """Remove the mean pitch and roll that each foot has while it is low and slow. A foot that
     never comes down flat (its ankle stays higher than the other's) takes the slope between ankle
     and toes from the other one."""
     heights, slopes = {}, {}
     for side in SIDES:
         index = SEGMENT_INDEX[f"foot_{side}"]
-        (ankle,) = _points(motion, f"ankle_{side}")
-        planted = _low_and_slow(ankle, motion.rate)
+        ankle, planted, ups = _planted(motion, side, terrain)
         heights[side] = float(np.median(ankle[planted, 2]))
         frames = matrix_from_quaternion(motion.rotations[planted, index]) @ calibration[index]
-        up = unit((np.swapaxes(frames, 1, 2) @ [0.0, 0, 1]).mean(0))
+        back = np.swapaxes(frames, 1, 2)
+        ups = back @ [0.0, 0, 1] if terrain is None else np.einsum("fij,fj->fi", back, ups[planted])
+        up = unit(ups.mean(0))
         calibration[index] = calibration[index] @ frame_from_up(up, np.array([0.0, 1, 0]))
         slopes[side] = _toe_slope(motion, calibration, side)
     flat, tilted = sorted(SIDES, key=heights.get)
@@ -365,12 +367,11 @@ def _level_feet(motion, calibration):
             calibration[index] = calibration[index] @ rotation_about(PITCH, turn)
 
 
-def _straighten_toes(motion, calibration):
+def _straighten_toes(motion, calibration, terrain):
     """Let the toes go on straight where the foot does while it is low and slow."""
     axes = matrix_from_quaternion(motion.rotations)
     for side, foot, toe in zip(SIDES, FEET, TOES, strict=True):
-        (ankle,) = _points(motion, f"ankle_{side}")
-        planted = _low_and_slow(ankle, motion.rate)
+        _, planted, _ = _planted(motion, side, terrain)
         frames = axes[planted, foot] @ calibration[foot]
         toes = axes[planted, toe] @ calibration[toe]
         relative = np.swapaxes(frames, 1, 2) @ toes
@@ -386,6 +387,17 @@ def _toe_slope(motion, calibration, side):
     frames = matrix_from_quaternion(motion.rotations[:, index]) @ calibration[index]
     local = np.einsum("fji,fj->fi", frames, tip - ankle).mean(0)
     return float(np.arctan2(-local[2], local[0]))
+
+
+def _planted(motion, side, terrain):
+    """Ankle (F, 3) [m] as if what is under it were at 0, in which samples it is lowest and slowest,
+    and the upward normals (F, 3) of that."""
+    (ankle,) = _points(motion, f"ankle_{side}")
+    normals = np.tile([0.0, 0.0, 1.0], (len(ankle), 1))
+    if terrain is not None:
+        heights, normals, _ = terrain.under(ankle[:, None])
+        ankle, normals = ankle - heights * [0, 0, 1], normals[:, 0]
+    return ankle, _low_and_slow(ankle, motion.rate), normals
 
 
 def _low_and_slow(points, rate):
@@ -514,12 +526,12 @@ def _joints(offsets, bases):
     return tuple(joints)
 
 
-def _foot(motion, height):
+def _foot(motion, height, terrain):
     """The Foot on both sides, as long as the animated ones if that is plausible."""
     feet = []
     for side in SIDES:
         ankle, ball, toe = _points(motion, f"ankle_{side}", f"ball_{side}", f"toe_{side}")
-        planted = _low_and_slow(ankle, motion.rate)
+        _, planted, ups = _planted(motion, side, terrain)
         ahead = _foot_direction(motion, side)[planted]
         reach = body.FOOT_LENGTH_SHARE - body.HEEL_SHARE
         for tip, beyond in ((toe, 0.0), (ball, 0.04)):
@@ -530,24 +542,24 @@ def _foot(motion, height):
         drop = body.ANKLE_HEIGHT_SHARE * height
         for tip in (ball, toe):
             if np.isfinite(tip).all():
-                fall = np.median((ankle - tip)[planted, 2]) + 0.01 * height / 1.75
+                fall = np.median(((ankle - tip) * ups).sum(1)[planted]) + 0.01 * height / 1.75
                 drop = max(drop, min(float(fall), 2 * drop))
         feet.append((body.HEEL_SHARE * height, reach * height, drop))
     heel, reach, drop = np.mean(feet, axis=0)  # left and right are alike
     size = height / 1.75
-    ball = _ball(motion, reach)
+    ball = _ball(motion, reach, terrain)
     ball = min(max(ball, reach - _TOE_LENGTHS[1] * size), reach - _TOE_LENGTHS[0] * size)
     half_width = body.FOOT_WIDTH_SHARE * height / 2
     return Foot(heel, reach, half_width, drop, ball, _TOE_THICKNESS * size)
 
 
-def _ball(motion, reach):
+def _ball(motion, reach, terrain):
     """How far ahead of the ankle [m] the rig has the ball of the foot, while that is planted."""
     found = []
     for side in SIDES:
         ankle, ball = _points(motion, f"ankle_{side}", f"ball_{side}")
         if np.isfinite(ball).all():
-            planted = _low_and_slow(ankle, motion.rate)
+            _, planted, _ = _planted(motion, side, terrain)
             ahead = _foot_direction(motion, side)[planted]
             found.append(np.median(((ball - ankle)[planted] * ahead).sum(1)))
     return float(np.mean(found)) if found else _BALL_SHARE * reach
@@ -567,7 +579,7 @@ def _ground_quantile(lowest):
     return float(np.quantile(lowest, 0.5 if span < 0.05 else 0.25))
 
 
-def _measure(cls, motion, mass, floor):
+def _measure(cls, motion, mass, floor, terrain):
     lengths = [_length(motion, f"hip_{s}", f"knee_{s}") for s in SIDES]
     lengths += [_length(motion, f"knee_{s}", f"ankle_{s}") for s in SIDES]
     lengths += [_length(motion, f"shoulder_{s}", f"elbow_{s}") for s in SIDES]
@@ -583,10 +595,10 @@ def _measure(cls, motion, mass, floor):
             f"'{motion.name}' would be {height:.2f} m tall: set the scale (metres per unit)."
         )
     mass = body.mass_from_stature(height) if mass is None else float(mass)
-    calibration = _calibrate(motion)
+    calibration = _calibrate(motion, terrain)
     frames = _segment_frames(motion, calibration)
     joints = _joints(_offsets(motion, frames), _bases(motion, frames))
-    foot = _foot(motion, height)
+    foot = _foot(motion, height, terrain)
     joints = _hinged(joints, foot)
     solids = _solids(motion, height, mass, foot, {j.segment: j for j in joints})
     character = cls(
@@ -602,14 +614,18 @@ def _measure(cls, motion, mass, floor):
         calibration=calibration,
         shapes=solids["shapes"],
     )
-    return _stand_on_ground(character, motion, floor)
+    return _stand_on_ground(character, motion, floor, terrain)
 
 
-def _stand_on_ground(character, motion, floor):
+def _stand_on_ground(character, motion, floor, terrain):
     """Find the floor, and give the joints room for what the motion does."""
     trajectory = character.trajectory(motion)
-    corners = character.sole_corners(*character.pose(trajectory))
-    ground = _ground_quantile(corners[..., 2].min((1, 2)))
+    joints, frames = character.pose(trajectory)
+    corners = character.sole_corners(joints, frames)
+    heights = corners[..., 2]
+    if terrain is not None:
+        heights = floor + terrain.over(corners, joints[:, FEET])[0]
+    ground = _ground_quantile(heights.min((1, 2)))
     depth = character.feet[0].depth + ground - floor
     share = body.ANKLE_HEIGHT_SHARE * character.height
     if 0.5 * share < depth < 2.2 * share:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .footing import level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
 from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
@@ -25,17 +26,19 @@ _MARGIN, _DUAL_MARGIN = 0.6, 1.5
 _ROUNDS = 2
 
 
-def physical(character, trajectory, contacts, cutoff):
+def physical(character, trajectory, contacts, cutoff, footings=None):
     """Trajectory with planted feet and the weight above them.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
+    footings: (left, right) Footing, None on the level.
     """
-    planted = plant(character, trajectory, contacts)
+    footings = footings or level(character.ground, len(contacts))
+    planted = plant(character, trajectory, contacts, footings)
     for _ in range(_ROUNDS):
         shift = _weight_shift(character, planted, contacts, cutoff)
         moved = replace(trajectory, root=trajectory.root + shift)
         trajectory = moved
-        planted = plant(character, trajectory, contacts)
+        planted = plant(character, trajectory, contacts, footings)
     return planted
 
 
@@ -75,19 +78,25 @@ def _inside(points, reach):
     return points
 
 
-def plant(character, trajectory, contacts):
-    """Trajectory with the feet planted while `contacts` (F, 2) hold."""
+def plant(character, trajectory, contacts, footings):
+    """Trajectory with the feet planted on their footings while `contacts` (F, 2) hold."""
     joints, frames = character.pose(trajectory)
     joints, frames = joints.copy(), frames.copy()
     weight = _weights(contacts, trajectory.rate)
     for side, label in enumerate(SIDES):
         foot, toe = FEET[side], TOES[side]
-        ankle, heading = _targets(joints[:, foot], frames[:, foot], contacts[:, side])
-        ankle[:, 2] = character.ground + character.feet[side].depth
+        footing = footings[side]
+        still = footing.still(joints[:, foot], frames[:, foot])
+        ankle, heading = _targets(*still, contacts[:, side])
+        # The ankle is over a sole that lies in its plane.
+        depth = character.feet[side].depth / footing.normals[:, 2]
+        ankle[:, 2] = footing.heights(ankle) + depth
+        ankle, up = footing.moved(ankle, True), footing.moved(footing.normals)
+        heading = in_plane(footing.moved(heading), up)
         share = weight[:, side, None]
         ankle = joints[:, foot] + share * (ankle - joints[:, foot])
         bend_leg(joints, frames, label, ankle)
-        straight = _flat(heading)
+        straight = np.stack([heading, np.cross(up, heading), up], -1)
         frames[:, toe] = blend(frames[:, toe], straight, share)
         frames[:, foot] = blend(frames[:, foot], straight, share)
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
@@ -144,10 +153,10 @@ def bend_leg(joints, frames, side, ankle):
         frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
 
 
-def _flat(heading):
-    """Level frames (F, 3, 3) that look along (F, 3)."""
-    up = np.broadcast_to([0.0, 0, 1], heading.shape)
-    return np.stack([heading, np.cross(up, heading), up], -1)
+def in_plane(ahead, up):
+    """Unit vectors (..., 3) ahead, turned into the planes that unit vectors (..., 3) are up of."""
+    tilted = unit(ahead - (ahead * up).sum(-1, keepdims=True) * up)
+    return np.where(up[..., 2:] < 1, tilted, ahead)
 
 
 def blend(frames, others, share):
