@@ -307,6 +307,7 @@ def _calibrate(motion, terrain):
     frames = {"pelvis": heading, "head": heading}
     lumbar, neck = (p[at] for p in _points(motion, "lumbar", "neck"))
     frames["trunk"] = frame_from_up(neck - lumbar, left)
+    samples = {}
     for side in SIDES:
         for upper, lower, names, flexion in (
             ("thigh", "shin", ("hip", "knee", "ankle"), 1),
@@ -325,10 +326,16 @@ def _calibrate(motion, terrain):
             axis = own[at] @ _hinge(own, b - a, c - b, own[at].T @ unit(guess), flexion)
             frames[f"{upper}_{side}"] = frame_from_up(a[at] - b[at], axis)
             frames[f"{lower}_{side}"] = frame_from_up(b[at] - c[at], axis)
-        ahead = _foot_direction(motion, side)[at]
+        foot_at = at
+        if terrain is not None:  # on stairs a foot may be anyhow while the legs are straightest
+            planted = np.flatnonzero(_planted(motion, side, terrain)[1])
+            foot_at = planted[len(planted) // 2]
+        samples[f"foot_{side}"] = samples[f"toe_{side}"] = foot_at
+        ahead = _foot_direction(motion, side)[foot_at]
         frames[f"foot_{side}"] = frames[f"toe_{side}"] = frame_from_up(up, np.cross(up, ahead))
-    own = axes[at]
-    calibration = np.stack([own[i].T @ frames[name] for i, name in enumerate(SEGMENTS)])
+    calibration = np.stack(
+        [axes[samples.get(name, at), i].T @ frames[name] for i, name in enumerate(SEGMENTS)]
+    )
     _level_feet(motion, calibration, terrain)
     _straighten_toes(motion, calibration, terrain)
     return calibration
@@ -395,7 +402,7 @@ def _planted(motion, side, terrain):
     (ankle,) = _points(motion, f"ankle_{side}")
     normals = np.tile([0.0, 0.0, 1.0], (len(ankle), 1))
     if terrain is not None:
-        heights, normals, _ = terrain.under(ankle[:, None])
+        heights, normals, _ = terrain.under(ankle[:, None], ankle[:, None, 2])
         ankle, normals = ankle - heights * [0, 0, 1], normals[:, 0]
     return ankle, _low_and_slow(ankle, motion.rate), normals
 
