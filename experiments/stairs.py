@@ -35,6 +35,9 @@ _THICK = 0.4  # [m] of a step
 _REACH = 0.985  # of a leg that stands
 #: Share of a step that the pelvis has made when the foot lands, up and down.
 _BEFORE_LANDING = (0.4, 0.75)
+#: On the way down a foot lands on its toes, pitched so far down [rad]; the time it takes [s].
+_TOES_DOWN, _PITCHING = np.radians(8), 0.12
+_OVERHANG = 0.03  # [m] of toes over the edge of a tread
 _NOSE = 0.04  # [m] by which a swinging sole clears a step
 
 
@@ -104,7 +107,9 @@ def on_stairs(motion, up, tread=None, rise=RISE):
     shift = walk.places[0] + (pelvis - middle) * share - pelvis
     heights = rise * levels.astype(float)
     foot = walk.body.feet[0]
-    behind = (tread - foot.heel - foot.toe) / 2 + foot.heel
+    room = tread - foot.heel - foot.toe
+    # Down the steps toes may stick out: heels pass close to the nose of the step above.
+    behind = foot.heel + (room / 2 if up or room > 0.2 else room + _OVERHANG)
     noses = targets[1:] - behind
 
     def top(along):
@@ -173,6 +178,9 @@ def _moved(walk, alongs, shift, heights, slopes, top=None):
     for side, label in enumerate(SIDES):
         pivot = walk.bridge(side, walk.places)
         angle = walk.bridge(side, slopes)
+        if top is not None and heights[-1] < heights[0]:
+            angle = angle - _toes_first(walk, side)
+            pivot = pivot + walk.body.feet[side].ball
         turn = matrix_from_quaternion(exponential(-angle[:, None] * walk.across))
         here = pivot[:, None] * walk.ahead
         apart = motion.positions[:, LANDMARK_INDEX[f"ankle_{label}"]] - here
@@ -181,7 +189,7 @@ def _moved(walk, alongs, shift, heights, slopes, top=None):
         ankle[:, 2] += walk.bridge(side, heights)
         if top is not None:
             ankle[:, 2] += _late_or_early(walk, side, heights)
-            ankle[:, 2] += _over_the_nose(walk, side, ankle, top)
+            ankle[:, 2] += _over_the_nose(walk, side, ankle, turn, top)
         feet.append((label, turn, ankle))
     points[:, :, 2] -= _needed(walk, points, feet)[:, None]
     frames = walk.frames.copy()
@@ -252,11 +260,25 @@ def _late_or_early(walk, side, heights):
     return extra
 
 
-def _over_the_nose(walk, side, ankle, top):
+def _toes_first(walk, side):
+    """(F,) how much further a foot is pitched down [rad] around its landings."""
+    contact = walk.contacts[:, side]
+    pitch = np.arcsin(np.clip(-walk.frames[:, FEET[side], 2, 0], -1, 1))
+    extra = np.zeros(len(contact))
+    for start, _ in runs(contact):
+        if start:
+            after = (np.arange(len(contact)) - start) / walk.rate / _PITCHING
+            share = np.clip(np.where(after < 0, 1 + after / 2, 1 - after), 0, 1)
+            share = share * share * (3 - 2 * share)
+            extra += share * np.maximum(_TOES_DOWN - pitch[max(start - 2, 0)], 0)
+    return extra
+
+
+def _over_the_nose(walk, side, ankle, turn, top):
     """(F,) what a swinging foot is lifted by for its sole to clear the steps; ankle: (F, 3) [m]."""
     contact, foot = walk.contacts[:, side], walk.body.feet[side]
     profile = np.array([(x, 0, -foot.depth) for x in np.linspace(-foot.heel, foot.toe, 8)])
-    soles = ankle[:, None] + np.einsum("fij,pj->fpi", walk.frames[:, FEET[side]], profile)
+    soles = ankle[:, None] + np.einsum("fij,pj->fpi", turn @ walk.frames[:, FEET[side]], profile)
     need = (top(soles @ walk.ahead) - soles[..., 2]).max(1)
     half = round(0.06 * walk.rate)
     padded = np.pad(need, half, mode="edge")
