@@ -62,7 +62,7 @@ def rolled(character, trajectory, contacts, footings=None, terrain=None):
         frames[:, toe] = frames[:, foot] @ rotation_about(1, rolling.bend)
         floors.append(rolling.floor)
         ankles.append((label, rolling.ankle))
-    joints[..., 2] -= _bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
+    joints[..., 2] -= bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
     for label, ankle in ankles:
         bend_leg(joints, frames, label, ankle)
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
@@ -155,7 +155,7 @@ class _Rolling:
     def _kept(self, angles):
         """What angles (n,) [rad] keep beyond a dead zone."""
         beyond = np.sign(angles) * np.maximum(np.abs(angles) - _DEAD_ZONE, 0)
-        return _bell(beyond, _BELL, self._rate)
+        return bell(beyond, _BELL, self._rate)
 
     def _way(self):
         """(F,) height [m] of what the foot has to clear: from the floor of one stance to that of
@@ -268,7 +268,8 @@ def bridged(values, contact):
     return values
 
 
-def _bell(values, seconds, rate):
+def bell(values, seconds, rate):
+    """(F,) values, averaged over a bell of so many seconds."""
     width = max(1, round(seconds * rate)) | 1
     bell = np.hanning(width + 2)[1:-1]
     padded = np.pad(values, width // 2, mode="edge")
@@ -277,4 +278,4 @@ def _bell(values, seconds, rate):
 
 def bell_smooth(values, rate):
     """(F,) values, averaged over a short bell."""
-    return _bell(values, _SMOOTHING, rate)
+    return bell(values, _SMOOTHING, rate)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..controller import Character, Scenario
 from ..controller.planting import bend_leg
-from ..controller.rolling import bell_smooth, bridged, phases
+from ..controller.rolling import bell, bell_smooth, bridged, phases
 from ..controller.rotations import (
     matrix_from_quaternion,
     quaternion_from_matrix,
@@ -34,7 +34,9 @@ _WIDTH = 2.0  # [m] to each side
 _THICK = 0.4  # [m] of a step
 _REACH = 0.985  # of a leg that stands
 #: Share of a step that the pelvis has made when the foot lands, up and down.
-_BEFORE_LANDING = (0.4, 0.75)
+_BEFORE_LANDING = (0.4, 0.7)
+#: Over which the pelvis comes down for the legs to reach, and is lifted by a step [s].
+_EVENLY, _LIFTING = 0.25, 0.2
 #: On the way down a foot lands on its toes, pitched so far down [rad]; the time it takes [s].
 _TOES_DOWN, _PITCHING = np.radians(8), 0.12
 _OVERHANG = 0.03  # [m] of toes over the edge of a tread
@@ -168,9 +170,13 @@ def _moved(walk, alongs, shift, heights, slopes, top=None):
     """The Motion with stances moved along the way (n,) [m], up (n,) [m] and tilted (n,) [rad]; the
     pelvis moved along by shift (F,). top: height [m] of the floor along the way, None for a ramp's."""
     motion = walk.motion
+    pelvis = motion.positions[:, LANDMARK_INDEX["pelvis"]] @ walk.ahead
     middles = np.array([(a + b - 1) / 2 for _, _, a, b in walk.stances])
     samples = np.arange(len(motion))
-    lifted = _evenly(samples, middles, heights, walk, top is not None)
+    if top is not None:
+        lifted = _stepwise(samples, middles, heights, walk)
+    else:  # up and down the ramp as it goes ahead
+        lifted = np.tan(slopes[0]) * (pelvis + shift - walk.places[0])
     offset = shift[:, None] * walk.ahead + lifted[:, None] * [0, 0, 1]
     points = motion.positions + offset[:, None]
     rotations = matrix_from_quaternion(motion.rotations)
@@ -224,25 +230,17 @@ def before_ankle(motion, offset, points, label):
     return points[:, hip] + motion.positions[:, ankle] - motion.positions[:, hip]
 
 
-def _evenly(samples, middles, heights, walk, steps):
+def _stepwise(samples, middles, heights, walk):
     """(F,) height [m] that the pelvis is lifted by: from stance to stance, without a jerk."""
     # Most of a step down is done before the foot lands on it, most of a step up afterwards.
     up = heights[-1] > heights[0]
     landings = (middles[:-1] + middles[1:]) / 2
-    share = (_BEFORE_LANDING[0] if up else _BEFORE_LANDING[1]) if steps else 0.5
+    share = _BEFORE_LANDING[0] if up else _BEFORE_LANDING[1]
     between = heights[:-1] + share * np.diff(heights)
     times = np.concatenate([middles, landings])
     order = np.argsort(times)
     lifted = np.interp(samples, times[order], np.concatenate([heights, between])[order])
-    for _ in range(4):
-        lifted = _bell_wide(lifted, walk.rate)
-    return lifted
-
-
-def _bell_wide(values, rate):
-    for _ in range(6):
-        values = bell_smooth(values, rate)
-    return values
+    return bell(lifted, 2 * _LIFTING, walk.rate)
 
 
 def _late_or_early(walk, side, heights):
@@ -305,10 +303,11 @@ def _needed(walk, points, feet):
         need = np.maximum(hip[:, 2] - most, 0)
         stands = _grown(walk.contacts[:, side], round(0.1 * walk.rate))
         drop = np.maximum(drop, np.where(stands, need, 0))
-    half = round(0.1 * walk.rate)
+    # So evenly that the body is not thrown up and down.
+    half = round(_EVENLY * walk.rate)
     padded = np.pad(drop, half, mode="edge")
     drop = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(1)
-    return _bell_wide(drop, walk.rate)
+    return bell(drop, 2 * _EVENLY, walk.rate)
 
 
 def _grown(mask, by):
