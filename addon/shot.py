@@ -36,6 +36,7 @@ from ..controller.gait import Endless
 from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
 from ..controller.solids import stands_at
+from ..controller.terrain import Terrain
 from ..controller.trial import NOISE, Problem
 from . import (
     bake,
@@ -270,7 +271,8 @@ class Shot:
         options, motion = self.options, self.reading.motion
         floor = stands_at(self.objects.get("colliders", ()), motion)
         clip = motion.source if isinstance(motion, Endless) else motion
-        self.character = controller.Character.from_motion(clip, options.mass, floor)
+        terrain = Terrain.of(controller.Scenario(**self.objects), floor or 0.0, clip)
+        self.character = controller.Character.from_motion(clip, options.mass, floor, terrain)
         self.reshaping = None
         if options.morphology:
             if clip is not motion:
@@ -287,11 +289,12 @@ class Shot:
     def check(self):
         """What the clip asks of the body, cleaned as it is to be, after `embody` -> ClipCheck."""
         if self.checked is None:
-            uneven = bool(self.objects.get("colliders"))
             cleaning = self.options.cleaning
             motion = self.motion
             clip = motion.source if isinstance(motion, Endless) else motion
-            self.checked = clip_check.check(self.character, clip, cleaning, uneven)
+            scenario, ground = controller.Scenario(**self.objects), self.character.ground
+            terrain = Terrain.of(scenario, ground, clip)
+            self.checked = clip_check.check(self.character, clip, cleaning, terrain)
         return self.checked
 
     def prepare(self):

@@ -61,3 +61,11 @@ def level(ground, count):
     """(left, right) Footing on a level floor at a height [m]."""
     points, normals = np.tile([0.0, 0.0, ground], (count, 1)), np.tile([0.0, 0.0, 1.0], (count, 1))
     return (Footing(points, normals),) * 2
+
+
+def floors_under(footings, ankles, contacts):
+    """(F,) height [m] of the floor under ankles (F, 2, 3) [m]: the mean of those that stand by
+    contacts (F, 2), of both where none does."""
+    heights = np.stack([footings[i].planes(ankles[:, i])[:, 0] for i in range(2)], 1)
+    share = np.where(contacts.any(1, keepdims=True), contacts, True)
+    return (heights * share).sum(1) / share.sum(1)

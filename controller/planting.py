@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .footing import level
+from .footing import floors_under, level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
 from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
@@ -35,14 +35,14 @@ def physical(character, trajectory, contacts, cutoff, footings=None):
     footings = footings or level(character.ground, len(contacts))
     planted = plant(character, trajectory, contacts, footings)
     for _ in range(_ROUNDS):
-        shift = _weight_shift(character, planted, contacts, cutoff)
+        shift = _weight_shift(character, planted, contacts, cutoff, footings)
         moved = replace(trajectory, root=trajectory.root + shift)
         trajectory = moved
         planted = plant(character, trajectory, contacts, footings)
     return planted
 
 
-def _weight_shift(character, trajectory, contacts, cutoff):
+def _weight_shift(character, trajectory, contacts, cutoff, footings):
     """(F, 3) horizontal displacement of the hips [m] that takes the zero-moment point inside.
 
     With the correction d of the centre of mass at height z, the zero-moment point moves by
@@ -53,12 +53,14 @@ def _weight_shift(character, trajectory, contacts, cutoff):
     joints, frames = character.pose(smooth)
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
-    point = zero_moment_point(character, dynamics)
+    floors = floors_under(footings, joints[:, FEET], contacts)
+    point = zero_moment_point(character, dynamics, floors)
     corners = character.sole_corners(joints, frames)
     margin = np.where(contacts.all(1), _DUAL_MARGIN, _MARGIN) * character.feet[0].half_width
     reach = support_reach(corners, contacts) - margin[:, None]
     wanted = _inside(point, reach) - point
-    height = float(np.median(dynamics.com[:, 2])) - character.ground
+    over = dynamics.com[:, 2] - (floors - character.ground)
+    height = float(np.median(over)) - character.ground
     pad = len(wanted) - 1
     mirrored = np.concatenate([wanted, wanted[pad - 1 : 0 : -1]])
     frequency = np.fft.rfftfreq(len(mirrored), 1 / trajectory.rate)[:, None]

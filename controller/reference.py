@@ -118,13 +118,13 @@ class Reference:
         that samples fall on steps. duration [s]: loop (or cut) the clip to this length. cutoff:
         low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
         `cleaning.CLEANING`, what to mend first. terrain: terrain.Terrain that it is performed on,
-        None for a level floor; an endless motion always has that. Raises MotionError for a clip that starts in the
-        air or that no joint can follow.
+        None for a level floor; an endless motion always has that. Raises MotionError for a clip
+        that starts in the air or that no joint can follow.
         """
         if isinstance(motion, Endless):
             return _endless(cls, character, motion, rate, cutoff)
         raw_trajectory = character.trajectory(motion)
-        cleaned = clean(character, raw_trajectory, cleaning)
+        cleaned = clean(character, raw_trajectory, cleaning, terrain)
         joints, frames = character.pose(cleaned)
         corners = character.sole_corners(joints, frames)
         over = terrain and terrain.over(corners, joints[:, FEET])
@@ -141,7 +141,7 @@ class Reference:
         if terrain is None:
             footings = level(character.ground, len(contacts))
         else:
-            footings = terrain.footings(corners, joints[:, FEET], contacts)
+            footings = terrain.footings(character, cleaned, contacts)
         if cutoff is None:
             cutoff = _TRAVEL_CUTOFF if travelling else _IN_PLACE_CUTOFF
         if travelling:  # its weight is where its speed takes it

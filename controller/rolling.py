@@ -41,8 +41,8 @@ def rolled(character, trajectory, contacts, footings=None, terrain=None):
     """Trajectory whose feet roll on the floor while `contacts` (F, 2) hold, and clear it else.
 
     footings: (left, right) Footing, None on the level; terrain: terrain.Terrain that lies between
-    them, None on the level. The pelvis is lower by what the clip's own floor is higher, and else where it was; the legs
-    reach the feet by bending.
+    them, None on the level. The pelvis is lower by what the clip's own floor is higher, and else
+    where it was; the legs reach the feet by bending.
     """
     joints, frames = (values.copy() for values in character.pose(trajectory))
     footings = footings or level(character.ground, len(contacts))

@@ -45,10 +45,11 @@ def reference_contacts(character, corners, rate, in_place, over=None):
     """(F, 2) contact of the left and right foot of a reference.
 
     corners: (F, 2, n, 3) sole corners [m]; rate [Hz]; over: their heights over what is under each,
-    and its velocities, as Terrain.over has them, None for the character's level ground. A foot stands when one of its corners is low
-    and slow: 5 cm and 0.6 m/s, in place 3 cm, by a majority vote over 0.1 s (ankle height alone,
-    as in SCA12, mistakes a sixth of a walk's stance). Heights are those of an adult; a child's are
-    smaller. A body with other proportions stands when the actor did.
+    and its velocities, as Terrain.over has them, None for the character's level ground. A foot
+    stands when one of its corners is low and slow: 5 cm and 0.6 m/s, in place 3 cm, by a majority
+    vote over 0.1 s (ankle height alone, as in SCA12, mistakes a sixth of a walk's stance). Heights
+    are those of an adult; a child's are smaller. A body with other proportions stands when the
+    actor did.
     """
     actor = character.actor or character
     longer = character.leg / actor.leg

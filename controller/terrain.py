@@ -11,7 +11,7 @@ import numpy as np
 from .footing import Footing, heights_of_planes
 from .rolling import bridged
 from .rotations import matrix_from_quaternion, unit
-from .skeleton import LANDMARKS
+from .skeleton import FEET, LANDMARKS
 from .solids import corners_of
 from .stance import runs
 
@@ -180,9 +180,10 @@ class Terrain:
         above = (flat[..., 2] - heights).reshape(corners.shape[:3])
         return above, speeds.reshape(corners.shape)
 
-    def footings(self, corners, ankles, contacts):
-        """(left, right) Footing of feet with sole corners (F, 2, n, 3) and ankles (F, 2, 3) [m]
-        while contacts (F, 2) hold."""
+    def footings(self, character, trajectory, contacts):
+        """(left, right) Footing of a character's feet while contacts (F, 2) hold."""
+        joints, frames = character.pose(trajectory)
+        corners, ankles = character.sole_corners(joints, frames), joints[:, FEET]
         return tuple(
             self._footing(corners[:, foot], ankles[:, foot], contacts[:, foot]) for foot in range(2)
         )
