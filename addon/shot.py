@@ -292,10 +292,13 @@ class Shot:
             cleaning = self.options.cleaning
             motion = self.motion
             clip = motion.source if isinstance(motion, Endless) else motion
-            scenario, ground = controller.Scenario(**self.objects), self.character.ground
-            terrain = Terrain.of(scenario, ground, clip)
-            self.checked = clip_check.check(self.character, clip, cleaning, terrain)
+            self.checked = clip_check.check(self.character, clip, cleaning, self._terrain(clip))
         return self.checked
+
+    def _terrain(self, motion):
+        """terrain.Terrain under a motion, None for a level floor."""
+        scenario = controller.Scenario(**self.objects)
+        return Terrain.of(scenario, self.character.ground, motion)
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
@@ -453,6 +456,7 @@ class Shot:
             _start_of(self.recording.motion, samples),
             after.motion,
             self.recording.contacts,
+            self._terrain(self.recording.motion),
         )
 
     def inspection(self):
