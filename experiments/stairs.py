@@ -77,7 +77,10 @@ class _Walk:
         dual = np.flatnonzero(contacts.all(1))
         part = slice(dual[0], dual[-1] + 1)
         self.motion = motion = replace(
-            motion, positions=motion.positions[part], rotations=motion.rotations[part]
+            motion,
+            positions=motion.positions[part],
+            rotations=motion.rotations[part],
+            first_frame=motion.frame(int(dual[0])),
         )
         self.rate, self.frames, self.contacts = motion.rate, frames[part], contacts[part]
         points = motion.positions
