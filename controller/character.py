@@ -33,7 +33,7 @@ from .skeleton import (
     TOES,
 )
 from .stance import NAMES as STANCE_NAMES
-from .stance import find_contacts, stance_of
+from .stance import find_contacts, is_in_place, stance_of
 from .trajectory import Trajectory
 
 PITCH, ROLL, TWIST = 1, 0, 2  # coordinate axes y, x, z
@@ -82,6 +82,8 @@ _BALL_SHARE = 0.65
 _TOE_MASS, _HIND_INERTIA = 0.2, 0.7
 #: A foot whose lowest ankle is this much higher than the other's [m] never stood flat.
 _FLAT_FOOT_HEIGHT = 0.03
+#: Feet in place whose heights over the ground differ by less than this [m] both stand on it.
+_SLOPED = 0.08
 _RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room
 
 
@@ -629,10 +631,13 @@ def _stand_on_ground(character, motion, floor, terrain):
     trajectory = character.trajectory(motion)
     joints, frames = character.pose(trajectory)
     corners = character.sole_corners(joints, frames)
-    heights = corners[..., 2]
+    lowest = corners[..., 2].min((1, 2))
     if terrain is not None:
-        heights = floor + terrain.over(corners, joints[:, FEET])[0]
-    ground = _ground_quantile(heights.min((1, 2)))
+        feet = floor + terrain.over(corners, joints[:, FEET])[0].min(2)
+        # Of feet that were animated on the level one is in a slope as far as the other is over it.
+        both = is_in_place(joints[:, 0]) & (np.ptp(feet, axis=1) < _SLOPED)
+        lowest = np.where(both, feet.mean(1), feet.min(1))
+    ground = _ground_quantile(lowest)
     depth = character.feet[0].depth + ground - floor
     share = body.ANKLE_HEIGHT_SHARE * character.height
     if 0.5 * share < depth < 2.2 * share:
