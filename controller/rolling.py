@@ -31,6 +31,8 @@ _BELL = 0.15  # [s] over which it does
 _RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
 _CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
 _MORE_CLEARANCE = 0.03  # ... so much more than captured, if that is less
+#: A foot is lifted over the nose of a step within so many seconds, and early in its swing.
+_RISING, _EARLY = 0.1, 10
 _ASIDE = 0.04  # [m] that heel and toes keep from what they pass
 _SMOOTHING = 0.05  # [s]
 _FLOOR = 0.8  # [s] over which the pelvis follows the clip's own floor
@@ -172,13 +174,13 @@ class _Rolling:
                 most[start:stop], base[max(start - 1, 0) : stop + 1].max()
             )
         top = self._terrain.highest(points, np.tile(most[:, None] + _ASIDE, 4)).max(1)
-        half = round(_SMOOTHING * self._rate)
+        half = round(_RISING / 2 * self._rate)
         padded = np.pad(np.where(self._contact, base, top), half, mode="edge")
         top = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(1)
         way = base.copy()
         for start, stop, phase in phases(self._contact):
             over = np.maximum(top[start:stop] - base[start:stop], 0)
-            way[start:stop] += over * np.minimum(1, 4.8 * phase * (1 - phase))
+            way[start:stop] += over * np.minimum(1, _EARLY * phase * (1 - phase))
         return way
 
     def _clear(self, lowest):
@@ -189,7 +191,8 @@ class _Rolling:
             most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
             wanted[start:stop] = most * np.minimum(1, 4.8 * phase * (1 - phase))
         rise = np.maximum(wanted - height, 0) * ~self._contact
-        self.ankle[:, 2] += bell_smooth(rise, self._rate)
+        seconds = _SMOOTHING if self._terrain is None else _RISING
+        self.ankle[:, 2] += bell(rise, seconds, self._rate)
 
 
 def _along(vectors, directions):
