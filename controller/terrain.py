@@ -21,10 +21,11 @@ _SUNK = 0.05
 _STEEPEST = 0.5
 #: Ankles of standing feet are at most so far [m] above what they stand on, and so fast [m/s].
 _ANKLE, _SLOW = 0.2, 0.3
-#: How far [m] from the feet a collider may be and still be looked at.
-_AROUND = 0.5
-#: Pairs of points and triangles that are compared at a time.
-_AT_ONCE = 500_000
+#: How far [m] aside of the feet a collider may be and still be looked at; of one that moves, in
+#: all directions.
+_AROUND, _REACH = 0.5, 3.0
+#: Samples that are compared with the triangles around them at a time.
+_AT_ONCE = 8
 
 
 class _Surface:
@@ -34,8 +35,8 @@ class _Surface:
     rests.
     """
 
-    def __init__(self, collider, count, follow):
-        vertices = corners_of(collider.solid)
+    def __init__(self, collider, ankles, follow):
+        vertices, count = corners_of(collider.solid), len(ankles)
         self.corners = np.zeros((1, 0, 3, 3))
         self.turns = self.places = None
         if vertices is None:
@@ -44,12 +45,23 @@ class _Surface:
         samples = np.minimum(np.arange(count if moves else 1), _last(collider))
         turns = matrix_from_quaternion(np.reshape(collider.rotations, (-1, 4))[samples])
         places = np.reshape(collider.positions, (-1, 3)).astype(float)[samples]
+        if moves:  # only what is ever near the feet is kept for all samples
+            own = np.einsum("fji,faj->fai", turns, ankles - places[:, None])
+            low, high = own.min((0, 1)) - _REACH, own.max((0, 1)) + _REACH
+            near = (vertices.min(1) < high) & (vertices.max(1) > low)
+            vertices = vertices[near.all(1)]
         corners = np.einsum("fij,mcj->fmci", turns, vertices) + places[:, None, None]
         self.normals = _normals(corners)
         steep = (self.normals[..., 2] < _STEEPEST).all(0)
         self.corners, self.normals = corners[:, ~steep], self.normals[:, ~steep]
+        self._measure()
         if moves:
             self.turns, self.places = turns, places
+
+    def _measure(self):
+        """Where each triangle begins and ends, seen from above."""
+        plan = self.corners[..., :2]
+        self._low, self._high = plan.min(2), plan.max(2)
 
     def near(self, low, high):
         """Only those triangles that are over the rectangle from low to high (2,) [m]."""
@@ -59,6 +71,7 @@ class _Surface:
         over = over.all(-1)
         if len(over):
             self.corners, self.normals = self.corners[:, over], self.normals[:, over]
+            self._measure()
         return self.corners.shape[1] > 0
 
     def under(self, points, most, samples):
@@ -66,21 +79,23 @@ class _Surface:
         (n, p); -inf where there is nothing. samples: (n,)."""
         heights = np.full(points.shape[:2], -np.inf)
         normals = np.tile([0.0, 0.0, 1.0], (*points.shape[:2], 1))
-        chunk = max(1, _AT_ONCE // (points.shape[1] * self.corners.shape[1]))
-        for start in range(0, len(points), chunk):
-            rows = slice(start, start + chunk)
-            self._under(points[rows], most[rows], samples[rows], heights[rows], normals[rows])
+        for start in range(0, len(points), _AT_ONCE):
+            rows = slice(start, start + _AT_ONCE)
+            at = np.unique(np.minimum(samples[rows], len(self.corners) - 1))
+            low, high = self._low[at].min(0), self._high[at].max(0)
+            plan = points[rows, :, :2]
+            near = (low <= plan.max((0, 1))) & (high >= plan.min((0, 1)))
+            near = np.flatnonzero(near.all(1))
+            if len(near):
+                parts = points[rows], most[rows], samples[rows]
+                heights[rows], normals[rows] = self._under(*parts, near)
         return heights, normals
 
-    def _under(self, points, most, samples, heights, normals):
-        """Write heights and normals."""
-        at = (
-            np.minimum(samples, len(self.corners) - 1)
-            if len(self.corners) > 1
-            else np.zeros(1, int)
-        )
-        a, b, c = (self.corners[at, :, i][:, None] for i in range(3))
-        normal = self.normals[at][:, None]
+    def _under(self, points, most, samples, near):
+        """Heights and normals of the triangles with the numbers `near`."""
+        at = np.minimum(samples, len(self.corners) - 1)
+        corners, normal = self.corners[at][:, near], self.normals[at][:, None, near]
+        a, b, c = (corners[:, None, :, i] for i in range(3))
         # Shares of the corners b and c in the point, seen from above.
         ab, ac, ap = b - a, c - a, points[:, :, None] - a
         area = ab[..., 0] * ac[..., 1] - ab[..., 1] * ac[..., 0]
@@ -90,9 +105,9 @@ class _Surface:
         inside = (u >= -1e-9) & (v >= -1e-9) & (u + v <= 1 + 1e-9) & (height <= most[..., None])
         height = np.where(inside, height, -np.inf)
         best = height.argmax(-1)[..., None]
-        heights[:] = np.take_along_axis(height, best, -1)[..., 0]
         normal = np.broadcast_to(normal, (*height.shape, 3))
-        normals[:] = np.take_along_axis(normal, best[..., None], 2)[:, :, 0]
+        normals = np.take_along_axis(normal, best[..., None], 2)[:, :, 0]
+        return np.take_along_axis(height, best, -1)[..., 0], normals
 
     def velocity(self, points, rate):
         """(F, p, 3) how fast [m/s] it moves at points (F, p, 3) [m]."""
@@ -205,9 +220,10 @@ class Terrain:
                 at = min(flat, len(surface.turns) - 1)
                 turns[start:stop] = surface.turns[part] @ surface.turns[at].T
                 shifts[start:stop] = surface.places[part] - turns[start:stop] @ surface.places[at]
-            heights[start:stop] = heights_of_planes(
-                points[start:stop], normals[start:stop], ankles[start:stop]
-            )
+            part = slice(start, stop)
+            moved = np.einsum("fij,fj->fi", turns[part], points[part]) + shifts[part]
+            tilted = np.einsum("fij,fj->fi", turns[part], normals[part])
+            heights[part] = heights_of_planes(moved, tilted, ankles[part])
         normals = unit(np.stack([bridged(axis, contact) for axis in normals.T], 1))
         points[:, 2] = np.where(contact, points[:, 2], bridged(heights, contact))
         if (shifts == 0).all() and (turns == np.eye(3)).all():
@@ -230,11 +246,10 @@ class Terrain:
 
 def _surface(collider, ankles, rate):
     """The _Surface of a collider on the path that ankles (F, 2, 3) follow, its own or none."""
-    count = len(ankles)
-    frozen = _Surface(collider, count, False)
+    frozen = _Surface(collider, ankles, False)
     if not collider.moves or not frozen.corners.size:
         return frozen
-    following = _Surface(collider, count, True)
+    following = _Surface(collider, ankles, True)
     return max(frozen, following, key=lambda surface: _stood_on(surface, ankles, rate))
 
 
