@@ -217,7 +217,9 @@ def _support(recording, sample, _look):
     points = support_polygon(recording, sample)
     if len(points) < 2:
         return []
-    points[:, 2] = np.maximum(points[:, 2], recording.character.ground) + SUPPORT_HEIGHT
+    uneven = recording.scenario.colliders
+    floor = floor_height(recording, sample) if uneven else recording.character.ground
+    points[:, 2] = np.maximum(points[:, 2], floor) + SUPPORT_HEIGHT
     fan = np.arange(1, len(points) - 1)
     triangles = np.stack([0 * fan, fan, fan + 1], 1)
     area = (points, np.tile(_UP, (len(points), 1)), triangles, SUPPORT_OPACITY)

@@ -37,6 +37,7 @@ from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
 from ..controller.performed import performed_motion
 from ..controller.solids import stands_at
+from ..controller.terrain import Terrain
 from ..controller.trial import NOISE, Problem
 from ..controller.verdict import judge_motions
 from . import (
@@ -273,7 +274,8 @@ class Shot:
         options, motion = self.options, self.reading.motion
         floor = stands_at(self.objects.get("colliders", ()), motion)
         clip = motion.source if isinstance(motion, Endless) else motion
-        self.character = controller.Character.from_motion(clip, options.mass, floor)
+        terrain = Terrain.of(controller.Scenario(**self.objects), floor or 0.0, clip)
+        self.character = controller.Character.from_motion(clip, options.mass, floor, terrain)
         self.reshaping = None
         if options.morphology:
             if clip is not motion:
@@ -290,12 +292,16 @@ class Shot:
     def check(self):
         """What the clip asks of the body, cleaned as it is to be, after `embody` -> ClipCheck."""
         if self.checked is None:
-            uneven = bool(self.objects.get("colliders"))
             cleaning = self.options.cleaning
             motion = self.motion
             clip = motion.source if isinstance(motion, Endless) else motion
-            self.checked = clip_check.check(self.character, clip, cleaning, uneven)
+            self.checked = clip_check.check(self.character, clip, cleaning, self._terrain(clip))
         return self.checked
+
+    def _terrain(self, motion):
+        """terrain.Terrain under a motion, None for a level floor."""
+        scenario = controller.Scenario(**self.objects)
+        return Terrain.of(scenario, self.character.ground, motion)
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
@@ -450,7 +456,11 @@ class Shot:
         yield 1.0
         source = self.recording.motion
         self.measures = controller.measures_of_bake(
-            self.character, _start_of(source, samples), after.motion, self.recording.contacts
+            self.character,
+            _start_of(source, samples),
+            after.motion,
+            self.recording.contacts,
+            self._terrain(source),
         )
         yield 1.0
         self._of_keys = judge_motions(source, after.motion, self.recording.success)

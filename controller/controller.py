@@ -67,7 +67,6 @@ class Controller:
         # goals than its own momenta would contradict them.
         at_rest = character.actor is not None and not self.feedforward
         self.goals = reference.goals_over_base() if at_rest else reference.goals
-        self.ground = float(character.ground)
         self.foot_hold = FootHold(character, reference, self.legs, size)
         # A new mass matrix comes with a new balance. The paper's mode, less steady, has both at
         # every step.
@@ -278,12 +277,19 @@ class Controller:
         return back * x, back * y
 
     def _rise(self, step):
-        """How much higher [m] than in the reference the floor is under the feet that stand."""
-        support = self.reference.support[step]
-        left, right = (sole.floor for sole in self.legs.soles)
-        height = left if support == LEFT else right if support == RIGHT else (left + right) / 2
+        """How much higher [m] than in the reference the floor is under the feet that stand: of
+        those that the reference has standing, if they do."""
+        support, standing = int(self.reference.support[step]), self._standing()
+        heights = self.reference.floors[step, :, 0].tolist()
+        rises = [
+            (bool(support & bit) and standing[foot], self.legs.soles[foot].floor - heights[foot])
+            for foot, bit in enumerate((LEFT, RIGHT))
+        ]
+        if not (rises[0][0] or rises[1][0]):
+            rises = [(stands, rise) for stands, (_, rise) in zip(standing, rises, strict=True)]
+        found = [rise for stands, rise in rises if stands]
         drop = 0.0 if self.stepping is None else self.stepping.drop
-        return height - self.ground - drop
+        return sum(found) / max(len(found), 1) - drop
 
     def _base(self, step):
         """Base of support (SCA12, equation 9), by the stance of the reference."""

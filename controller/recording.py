@@ -117,8 +117,10 @@ class Recording:
             speed_x = (x - before[0]) * self.motion.rate - drift_x
             speed_y = (y - before[1]) * self.motion.rate - drift_y
             speeds.append(math.hypot(speed_x, speed_y))
-            near = lowest < self.character.ground + SIMULATED_CLEARANCE
-            near = near or (touch[foot] and bool(self.scenario.colliders))
+            if self.scenario.colliders:  # what is under it is anywhere
+                near = touch[foot]
+            else:
+                near = lowest < self.character.ground + SIMULATED_CLEARANCE
             near = near and foot != self.swing
             if near and (touch[foot] or speeds[foot] < SIMULATED_SPEED):
                 stance += bit

@@ -139,3 +139,11 @@ def low_passed_rotations(rotations, rate, cutoff):
     """(F, ..., 4) quaternions without what is faster than `cutoff` [Hz]; constant ones stay."""
     flat = continuous(rotations).reshape(len(rotations), -1)
     return unit(butterworth(flat, rate, cutoff)[0].reshape(rotations.shape))
+
+
+def bell(values, seconds, rate):
+    """(F,) values, averaged over a bell of so many seconds."""
+    width = max(1, round(seconds * rate)) | 1
+    bell = np.hanning(width + 2)[1:-1]
+    padded = np.pad(values, width // 2, mode="edge")
+    return np.convolve(padded, bell / bell.sum(), "valid")

@@ -11,7 +11,9 @@ from poise.controller import Character, MotionError, Settings, SettingsError, Si
 from poise.controller.cleaning import CLEANING, clean
 from poise.controller.clip_check import MEASURES, check
 from poise.controller.rotations import exponential, matrix_from_quaternion, multiply, unit
+from poise.controller.scenario import Collider, Scenario, Solid
 from poise.controller.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SEGMENTS
+from poise.controller.terrain import Terrain
 
 bpy = pytest.importorskip("bpy")
 
@@ -361,10 +363,14 @@ def test_joints_that_nobody_has_are_named_by_their_frames(make_motion):
     assert 58 <= first <= 64 and 142 <= last <= 148
 
 
-def test_uneven_ground_says_nothing_of_heights(clip):
-    broken = lifted(clip("walk"), 50, 90, 0.3, 10)
-    result = check(Character.from_motion(broken), broken, uneven=True)
-    assert not spans(result, "float", "sink")
+def test_heights_are_those_over_what_is_under_the_feet(clip):
+    walk = clip("walk")
+    raised = replace(walk, positions=walk.positions + [0, 0, 0.3])
+    podium = Collider("Podium", Solid("box", (20, 20, 0.1)), (0, 0, 0.2))
+    terrain = Terrain.of(Scenario(colliders=(podium,), floor=0.0), 0.0, raised)
+    result = check(Character.from_motion(raised, floor=0.3, terrain=terrain), raised, (), terrain)
+    assert [f.sentence for f in result.findings] == [f.sentence for f in checked(walk).findings]
+    assert np.allclose(result.measures["clearance"], checked(walk).measures["clearance"], atol=1e-3)
 
 
 def test_cleaning_has_names(standing):
