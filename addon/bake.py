@@ -16,7 +16,7 @@ from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.performed import CHAIN_CUTOFF
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
-from ..controller.trajectory import low_passed_rotations
+from ..controller.trajectory import low_passed_turns
 from . import bake_proportions, bake_solver, bake_target, compat, keys, reference, walks
 from .bake_target import KINDS, marked_slot, restore_values
 from .pose import inverse, slerp
@@ -298,7 +298,7 @@ class _Wanted:
         norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
         self._slow = deltas.copy()
-        self._slow[clip.simulated] = low_passed_rotations(
+        self._slow[clip.simulated] = low_passed_turns(
             deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
         )
         moved = np.zeros((len(clip.frames), 3))

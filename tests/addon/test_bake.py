@@ -7,7 +7,7 @@ from poise.addon import bake, compat, reference
 from poise.addon.bake import BakeOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
 from poise.controller.rotations import multiply, rotation_vector
-from poise.controller.skeleton import LANDMARK_INDEX
+from poise.controller.skeleton import LANDMARK_INDEX, SEGMENTS
 
 CONJUGATE = np.array([1, -1, -1, -1])
 
@@ -82,7 +82,7 @@ def assert_exact(rig, **options):
     """A bake of nothing changes nothing, and one of differences puts them exactly there."""
     reading = rig.read(**options.pop("read", {}))
     count = len(reading.frames)
-    nothing = np.tile([1.0, 0, 0, 0], (count, 13, 1)), np.zeros((count, 3))
+    nothing = np.tile([1.0, 0, 0, 0], (count, len(SEGMENTS), 1)), np.zeros((count, 3))
     result = rig.bake(reading, nothing, **options)
     after = rig.seen(reading)
     moved = np.linalg.norm(after.motion.positions - reading.motion.positions, axis=-1)
@@ -191,7 +191,7 @@ def test_legs_that_do_not_hang_from_the_pelvis(rig):
 
 def test_turns_are_spread_over_a_chain(rig):
     reading = rig.read()
-    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, 13, 1)), np.zeros((30, 3))
+    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, len(SEGMENTS), 1)), np.zeros((30, 3))
     rotations[:, 1] = [np.cos(0.3), 0, 0, np.sin(0.3)]
     rotations[:, 2] = rotations[:, 1]
     rig.bake(reading, (rotations, displacement))
@@ -226,7 +226,6 @@ def test_only_the_carrying_bones_are_keyed(rig):
     after = {k: [tuple(key.co) for key in c.keyframe_points] for k, c in rig.curves().items()}
     changed = {key[0] for key in after if after[key] != source.get(key)}
     carried = {b for s, c in rig.rig_map.bones.items() for b in c if s[:4] not in ("clav", "hand")}
-    carried -= {"toe.L", "toe.R"}
     assert {reference.bone_of(path) for path in changed} == carried
     assert set(after) == set(source)
     widths = {"XYZ": 3, "ZYX": 3, "QUATERNION": 4, "AXIS_ANGLE": 4}
@@ -257,12 +256,10 @@ def test_a_second_bake_keeps_what_somebody_else_made(rig):
     holder = compat.channels(*compat.assigned(rig.armature), ensure=True)
     compat.new_curve(holder, '["mood"]', 0).keyframe_points.insert(1, 5)
     bake.restore(rig.scene, rig.armature)
-    toe = rig.armature.pose.bones["toe.R"]
-    path = next(path for path, index in rig.curves() if '"toe.R"' in path)
+    path = next(path for path, index in rig.curves() if '"clavicle.R"' in path)
     rig.curves()[path, 0].keyframe_points[5].co.y = 0.5
     rig.bake(reading)
     curves = rig.curves()
-    assert toe is not None
     path_of_hand = rig.armature.pose.bones["hand.L"].path_from_id("rotation_euler")
     assert curves[path_of_hand, 0].keyframe_points[3].co.y == pytest.approx(0.77)
     assert curves['["mood"]', 0].keyframe_points[0].co.y == 5
@@ -412,7 +409,7 @@ def test_simplified_keys_stay_within_the_tolerance(rig, interpolation, tolerance
 
 def test_keys_do_not_jump(rig):
     reading = rig.read()
-    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, 13, 1)), np.zeros((30, 3))
+    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, len(SEGMENTS), 1)), np.zeros((30, 3))
     angle = np.linspace(0, 12, 30)
     rotations[..., 0], rotations[..., 3] = np.cos(angle / 2)[:, None], np.sin(angle / 2)[:, None]
     rig.bake(reading, (rotations, displacement))
