@@ -79,6 +79,7 @@ UNITS = {
     "tracking_error": "mm",
     "tracking_error_local": "mm",
     "residual": "N",
+    "few_corners": "share",
     "recovery_steps": "1",
     "start": "s",
     "frame": "frame",
