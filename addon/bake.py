@@ -314,7 +314,9 @@ class _Wanted:
         self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
         chains, controls = self._rig_map.bones, self._rig_map.controls
         for segment in SEGMENTS:
-            if segment in chains:  # a rig need not have toes
+            # A rig need not have toes, and a map of a control rig no controls for them.
+            toe = segment.startswith("toe")
+            if not toe or (segment in chains and (segment in controls or not controls)):
                 self._add(segment, chains[segment], shares)
         for part, segment in FOLLOWERS.items():
             if part in chains and part in controls:

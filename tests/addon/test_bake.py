@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+from dataclasses import replace
+
 import bpy
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from poise.addon import bake, compat, reference
 from poise.addon.bake import BakeOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
 from poise.controller.rotations import multiply, rotation_vector
-from poise.controller.skeleton import LANDMARK_INDEX, SEGMENTS
+from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, TOES
 
 CONJUGATE = np.array([1, -1, -1, -1])
 
@@ -120,6 +122,65 @@ def test_a_small_turned_object(rig):
     rig.armature.rotation_euler = (0.3, 0.2, 1.0)
     rig.armature.location = (3, 4, 5)
     assert_exact(rig)
+
+
+@pytest.fixture
+def toed(rig):
+    """The rig with a bone more at each toe, which is animated; as exporters of glTF have it."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = rig.armature.data.edit_bones
+    for side in "LR":
+        end = bones.new(f"toe_end.{side}")
+        end.parent = bones[f"toe.{side}"]
+        end.head, end.tail = end.parent.tail, end.parent.tail + end.parent.vector / 2
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for frame in (1, 15, 30):
+        for side in "LR":
+            bone = rig.armature.pose.bones[f"toe_end.{side}"]
+            bone.rotation_mode, bone.rotation_euler = "XYZ", (0.01 * frame, 0.02 * frame, 0)
+            bone.keyframe_insert("rotation_euler", frame=frame)
+    chains = {f"toe_{s}": (f"toe.{s.upper()}", f"toe_end.{s.upper()}") for s in "lr"}
+    rig.rig_map = replace(rig.rig_map, bones=rig.rig_map.bones | chains)
+    return rig
+
+
+def keys_of(rig, *names):
+    """Curves of some bones, as `snapshot` tells them."""
+    return [row for row in snapshot(*compat.assigned(rig.armature)) if row[4] in names]
+
+
+def test_several_toe_bones(toed):
+    """The first one turns as the toes do, the others keep their own animation."""
+    ends = ("toe_end.L", "toe_end.R")
+    before = keys_of(toed, *ends)
+    assert len(before) == 6
+    toed.armature.scale = (0.01,) * 3
+    assert_exact(toed)
+    assert keys_of(toed, *ends) == before
+    bake.restore(toed.scene, toed.armature)
+
+
+def test_a_rig_without_toes(rig):
+    toes = ("toe.L", "toe.R")
+    bones = {slot: chain for slot, chain in rig.rig_map.bones.items() if slot[:3] != "toe"}
+    rig.rig_map = replace(rig.rig_map, bones=bones)
+    before, reading, deltas = keys_of(rig, *toes), rig.read(), rig.differences(30)
+    deltas[0][:, TOES] = deltas[0][:, FEET]
+    rig.bake(reading, deltas)
+    assert before and keys_of(rig, *toes) == before
+    assert rig.errors(reading, deltas)[0] < 1e-4
+
+
+def test_toes_that_turn_with_the_feet_keep_their_keys(rig):
+    """Exactly as the animation bends them, whatever the feet do."""
+    reading, deltas = rig.read(), rig.differences(30)
+    deltas[0][:, TOES] = deltas[0][:, FEET]
+    rig.bake(reading, deltas)
+    after = rig.seen(reading)
+    for side in "LR":
+        index = reading.bone_index(f"toe.{side}")
+        apart = after.basis_matrices[:, index] - reading.basis_matrices[:, index]
+        assert np.abs(apart).max() < 1e-5
 
 
 def test_an_animated_object(rig):
