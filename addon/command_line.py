@@ -346,6 +346,8 @@ def _tell_result(report):
 
 def _tell_figures(report, more=""):
     """Whether it stood, and the measures."""
+    if report["gains_completed"]:
+        say(report["gains_completed"])
     say(("It stood to the end." if report["success"] else report["why"]) + more)
     if report["success"]:
         _tell_verdict(report["verdict"])

@@ -538,6 +538,7 @@ class Shot:
             report["bake_time"] = self._bake_time()
         report |= {
             "gains": _plain(self.gains.as_dict()),
+            "gains_completed": self.gains.completed,
             "rig": _rig(reading.rig_map),
             "body": self._body(),
             "rate": _plain(self.simulation.rate),
