@@ -29,7 +29,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok lint clean libraries
+.PHONY: help test slow versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -46,6 +46,7 @@ help:
 	@echo "make morphologies  search gains for other bodies on the paper's kinds of clip"
 	@echo "make study  what makes the search faster, and what does not"
 	@echo "make sok    perform walks, runs, jumps and kicks, as they are and rectified; draws them"
+	@echo "make wang   clean feet and weight of walks; draws their curves before and after"
 	@echo "make lint   ruff check and ruff format --check"
 	@echo "make clean  remove .venv and build"
 
@@ -111,6 +112,10 @@ sok: $(ready)
 	@echo "make sok: rectifying twelve clips; about 20 minutes on two processors. It goes on where" \
 		"it was interrupted. Quicker: make sok ARGS=--quick; more: make sok ARGS='--clips all'"
 	$(bin)/python -m poise.experiments.sok $(ARGS)
+
+wang: $(ready)
+	@echo "make wang: cleaning five walks; a few seconds. Others: make wang ARGS='--clips run jump'"
+	$(bin)/python -m poise.experiments.wang $(ARGS)
 
 lint: $(lint_ready)
 	$(bin)/python -m ruff check .

@@ -72,6 +72,8 @@ def unregister():
 
 def _classes():
     from . import (
+        clean_up,
+        clean_up_panel,
         clip_check,
         clip_check_panel,
         gains,
@@ -110,6 +112,7 @@ def _classes():
         *tuning.CLASSES,
         *robustness.CLASSES,
         *clip_check.CLASSES,
+        *clean_up.CLASSES,
         *objects.CLASSES,
         *morphology.CLASSES,
         *overlay_settings.CLASSES,
@@ -120,6 +123,7 @@ def _classes():
         *quick_panel.CLASSES,
         *panels.CLASSES,
         *clip_check_panel.CLASSES,
+        *clean_up_panel.CLASSES,
         *overlay_panel.CLASSES,
         *gains_panel.CLASSES,
         *rectify_panel.CLASSES,

@@ -337,7 +337,10 @@ class _Wanted:
             self.matrices[chain[-1]][:, :3, 3] += self._moved
             return
         parent = PARENTS[segment]
-        start, end = (self._slow[:, SEGMENT_INDEX[s]] for s in (parent, segment))
+        # What rides along on its parent turns as that does, with nothing to spread.
+        rides = np.array_equal(delta, self._deltas[:, SEGMENT_INDEX[parent]])
+        turns = self._deltas if rides else self._slow
+        start, end = (turns[:, SEGMENT_INDEX[s]] for s in (parent, segment))
         before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
         spread = chain if segment in ("trunk", "head") else chain[:1]
         for i, bone in enumerate(spread[:-1]):

@@ -20,8 +20,8 @@ from .reference import bone_of
 
 MARK = "poise"
 #: What can be baked beside each other, and what the name of its action ends with.
-KINDS = ("simulation", "target")
-_ENDINGS = dict(zip(KINDS, ("Poise", "Poise Target"), strict=True))
+KINDS = ("simulation", "target", "clean")
+_ENDINGS = dict(zip(KINDS, ("Poise", "Poise Target", "Poise Clean"), strict=True))
 
 
 @dataclass(frozen=True)

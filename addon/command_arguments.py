@@ -26,8 +26,8 @@ def file_argument():
     return parser
 
 
-def shot_arguments():
-    """A parser of what every command has: how a shot is read, and the report."""
+def reading_arguments():
+    """A parser of what every command has: which animation is read, and the report."""
     parser = argparse.ArgumentParser(add_help=False)
     add = parser.add_argument
     add("--armature", metavar="NAME", help="the armature object (the only, or only animated one)")
@@ -42,6 +42,15 @@ def shot_arguments():
     add("--up", choices=("Y", "Z"), type=str.upper, help="axis that is up in a .bvh file (guessed)")
     add("--unit", type=positive, metavar="M", help="length of a .bvh file's unit [m] (guessed)")
     add("--rig", metavar="NAME|FILE", help="a rig map (found by names, else by the skeleton)")
+    add("--report", type=Path, metavar="FILE", help="write a report as JSON")
+    add("--overwrite", action="store_true", help="replace files that exist")
+    return parser
+
+
+def shot_arguments():
+    """A parser of what every command has that simulates: which animation, which body."""
+    parser = argparse.ArgumentParser(add_help=False, parents=[reading_arguments()])
+    add = parser.add_argument
     add(
         "--balance",
         choices=BALANCE_MODES,
@@ -63,8 +72,6 @@ def shot_arguments():
         help=f"mend the animation first: {', '.join(CLEANING)}, or some of them (nothing)",
     )
     morphology.add_arguments(parser)
-    add("--report", type=Path, metavar="FILE", help="write a report as JSON")
-    add("--overwrite", action="store_true", help="replace files that exist")
     return parser
 
 

@@ -16,6 +16,7 @@ from ..controller.exceptions import PoiseError
 from . import (
     batch_strip,
     command_batch,
+    command_clean,
     command_optimize,
     command_pushes,
     command_rectify,
@@ -32,6 +33,7 @@ from .command_arguments import (
     gains_named,
     not_negative,
     positive,
+    reading_arguments,
     shot_arguments,
     shot_options,
     whole,
@@ -180,7 +182,7 @@ def _parser(program):
     verbs = parser.add_subparsers(
         dest="verb",
         required=True,
-        metavar="bake | batch | simulate | inspect | optimize | robustness",
+        metavar="bake | batch | simulate | clean | inspect | optimize | robustness",
     )
     common = file_argument(), shot_arguments()
     for name, add_arguments, run, purpose in (
@@ -213,6 +215,14 @@ def _parser(program):
         verb = verbs.add_parser(name, parents=common, allow_abbrev=False, help=purpose)
         add_arguments(verb)
         verb.set_defaults(run=run, usage_error=verb.error)
+    verb = verbs.add_parser(
+        "clean",
+        parents=[file_argument(), reading_arguments()],
+        allow_abbrev=False,
+        help="clean feet and weight without a simulation, and write the .blend with the new action",
+    )
+    command_clean.add_arguments(verb)
+    verb.set_defaults(run=command_clean.run, usage_error=verb.error)
     command_batch.add_parser(verbs, parser, _add_keys_arguments)
     return parser
 

@@ -84,14 +84,13 @@ def perform(options, shot, checkpoint):
     if options.method == "auto":
         shot.choice = method.choose(shot)
         say(shot.choice.why)
-        if shot.choice.method == "rectify":
-            _rectify(options, shot, checkpoint)
-            return
     _simulate(shot)
-    if shot.choice is not None and shot.choice.retry and not shot.recording.success:
-        say(shot.recording.why())
-        shot.choice = shot.choice.after_fall(shot.recording.why())
+    why = method.not_kept(shot)
+    if why:
+        say(why)
+        shot.choice = shot.choice.searching(why)
         _rectify(options, shot, checkpoint)
+        method.take_better(shot)
 
 
 def conclude(shot, checkpoint):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a clip is to be performed: by balance alone, with gains for motion like it, or rectified.
 
-A rectified performance takes minutes, so it is chosen only where nothing quicker will do.
+A rectified performance takes minutes, so it is chosen only where nothing quicker will do: balance
+alone performs first wherever it may, and the search follows where that would not be kept.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ class Choice:
     """What Automatic chose.
 
     method: "balance" or "rectify". why: in a sentence. gains: name of the preset that was taken
-    for it, None for the gains in use. retry: rectify if it falls all the same.
+    for it, None for the gains in use. retry: rectify if what comes out is no keeper.
     """
 
     method: str
@@ -27,8 +28,8 @@ class Choice:
     gains: str | None = None
     retry: bool = False
 
-    def after_fall(self, why):
-        """The Choice once that has fallen. why: in a sentence."""
+    def searching(self, why):
+        """The Choice once that will not do. why: in a sentence."""
         return replace(self, method="rectify", why=f"{self.why} {why}", retry=False)
 
 
@@ -47,7 +48,7 @@ def choose(shot):
     but = refused(simulation)
     retry = not but
     if found.recommend == "rectify":
-        return Choice("balance" if but else "rectify", verdict + but)
+        return Choice("balance", verdict + (but or " Balance alone is tried first."), retry=retry)
     if shot.options.gains is not None:
         return Choice("balance", f"{verdict} The gains in use are kept.", retry=retry)
     try:
@@ -57,6 +58,34 @@ def choose(shot):
     shot.options = replace(shot.options, gains=preset.gains.as_dict())
     shot.prepare()
     return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
+
+
+def not_kept(shot):
+    """Why a search has to follow what balance alone did, in a sentence; empty if it need not."""
+    if shot.choice is None or not shot.choice.retry:
+        return ""
+    if not shot.recording.success:
+        return shot.recording.why()
+    found = shot.judge().findings
+    return f"By balance alone {found[0].sentence}." if found else ""
+
+
+def take_better(shot):
+    """Once a search has followed: go back to what balance alone did if that came out better, by
+    how far it went and then by the verdict's score."""
+    rectified = shot.rectified
+    found = _rank(shot)
+    shot.rectified = None
+    if _rank(shot) < found:
+        shot.rectified = rectified
+        return
+    why = f"{shot.choice.why} Rectified it came out no better, so that is what is kept."
+    shot.choice = replace(shot.choice, method="balance", why=why)
+
+
+def _rank(shot):
+    verdict = shot.judge()
+    return len(shot.recording), verdict.score if verdict else 0.0
 
 
 def refused(simulation):

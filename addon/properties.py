@@ -20,6 +20,7 @@ from bpy.props import (
 
 from . import (
     bake,
+    clean_up,
     clip_check,
     compat,
     gains,
@@ -275,6 +276,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Clip Check",
         description="What is mended of the animation before it is simulated",
         type=clip_check.POISE_PG_clip_check,
+    )
+    clean_up: PointerProperty(
+        name="Feet and Weight",
+        description="How feet and weight are cleaned",
+        type=clean_up.POISE_PG_clean_up,
     )
     objects: PointerProperty(
         name="Objects",

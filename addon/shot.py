@@ -262,10 +262,10 @@ class Shot:
             rate=options.fps,
         )
         self._seconds["reading"] = time.perf_counter() - started
-        _check_curves(self.reading)
+        check_curves(self.reading)
         if options.walk is not None:
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
-        _check_extent(self.reading.motion)
+        check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
 
@@ -500,7 +500,7 @@ class Shot:
             "range": _frames(reading),
             "fps": _plain(reading.rate),
             "samples": len(motion),
-            "rig": _rig(reading.rig_map),
+            "rig": rig_as_dict(reading.rig_map),
             "body": self._body(),
             "segment_masses": _plain(character.segment_masses),
             "foot": _foot(character, reading.rig_map),
@@ -540,7 +540,7 @@ class Shot:
         report |= {
             "gains": _plain(self.gains.as_dict()),
             "gains_completed": self.gains.completed,
-            "rig": _rig(reading.rig_map),
+            "rig": rig_as_dict(reading.rig_map),
             "body": self._body(),
             "rate": _plain(self.simulation.rate),
             "physics_rate": _plain(self.simulation.rate),
@@ -605,7 +605,7 @@ def _foot(character, rig_map):
     return ends | {"ball_bones": toes}
 
 
-def _check_curves(reading):
+def check_curves(reading):
     """Refuse muted curves of simulated bones: the bake could only keep them silent or not."""
     action = compat.find_action(reading.action, reading.library) if reading.action else None
     bones = {bone for chain in reading.rig_map.bones.values() for bone in chain}
@@ -620,7 +620,7 @@ def _check_curves(reading):
             )
 
 
-def _check_extent(motion):
+def check_extent(motion):
     """Refuse what Blender's single precision cannot place: it would shake in the bake."""
     extent = np.nanmax(np.abs(motion.positions), axis=(1, 2))
     if extent.max() > MAX_EXTENT:
@@ -642,7 +642,8 @@ def _frames(reading):
     return [_plain(reading.frames[0]), _plain(reading.frames[-1])]
 
 
-def _rig(rig_map):
+def rig_as_dict(rig_map):
+    """A rig map for a report."""
     return {
         "name": rig_map.name,
         "detected": rig_map.detected,

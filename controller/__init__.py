@@ -8,12 +8,14 @@ print(recording.summary())
 
 from .bake_measures import measures_of_bake
 from .character import Character, Shape
+from .contact_plan import ContactPlan
 from .exceptions import (
     BakeError,
     CheckpointError,
     ExecutorError,
     GainsError,
     MotionError,
+    PlanError,
     PoiseError,
     RigError,
     SettingsError,
@@ -48,6 +50,7 @@ __all__ = [
     "Character",
     "CheckpointError",
     "Collider",
+    "ContactPlan",
     "ExecutorError",
     "Gains",
     "GainsError",
@@ -55,6 +58,7 @@ __all__ = [
     "LimitSettings",
     "Motion",
     "MotionError",
+    "PlanError",
     "PoiseError",
     "Problem",
     "Push",

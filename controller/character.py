@@ -83,6 +83,9 @@ _FLAT = 0.06
 _BALL_SHARE = 0.65
 #: Of a foot's mass, what is ahead of the ball, and of its moments of inertia, what is behind it.
 _TOE_MASS, _HIND_INERTIA = 0.2, 0.7
+#: Toes turn as slowly as if they were so much heavier: light ones between a floor and 70 kg are
+#: thrown about by the engine in a hard landing.
+_TOE_ARMATURE = 10.0
 #: A foot whose lowest ankle is this much higher than the other's [m] never stood flat.
 _FLAT_FOOT_HEIGHT = 0.03
 _RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room
@@ -678,10 +681,12 @@ def _foot_shape(segment, foot, centre):
 
 
 def _toes(foot, mass):
-    """Mass, centre (3,) from the hinge, moments of inertia (3,) of the toes: a uniform box."""
+    """Mass, centre (3,) from the hinge, moments of inertia (3,) of the toes: a uniform box, which
+    turns as slowly as the engine needs."""
     long, wide, thick = foot.toe - foot.ball, 2 * foot.half_width, foot.thickness
     squares = np.array([wide**2 + thick**2, long**2 + thick**2, long**2 + wide**2])
-    return mass, np.array([long / 2, 0, -thick / 2]), mass * squares / 12
+    moments = _TOE_ARMATURE * mass * squares / 12
+    return mass, np.array([long / 2, 0, -thick / 2]), moments
 
 
 def _limb(name, length, mass):

@@ -22,6 +22,10 @@ class GainsError(PoiseError):
     """A gains file cannot be used: unreadable, for another character, out of range."""
 
 
+class PlanError(PoiseError):
+    """A contact plan cannot be used: unreadable, contradicting itself or the clip."""
+
+
 class SettingsError(PoiseError):
     """An option has a value that it cannot have."""
 

@@ -187,6 +187,12 @@ class Verdict:
         return tuple(judged.name for judged in self.judged if not judged.passes)
 
     @property
+    def score(self):
+        """How near a result is to one that is kept, from above 0 to 1: the mean over all measures
+        of limit / value, a measure that passes counting as 1."""
+        return float(np.mean([j.limit / j.after if not j.passes else 1.0 for j in self.judged]))
+
+    @property
     def findings(self):
         """A Finding for each thing that is missed, of each foot."""
         return tuple(found for judged in self.judged if not judged.passes for found in judged.worst)
@@ -195,6 +201,7 @@ class Verdict:
         """For JSON."""
         return {
             "keeper": self.keeper,
+            "score": self.score,
             "not_kept_for": list(self.not_kept_for),
             "measures": {
                 judged.name: {

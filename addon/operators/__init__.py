@@ -3,6 +3,7 @@
 
 from .bake import POISE_OT_bake, POISE_OT_bake_target, POISE_OT_discard, POISE_OT_show
 from .cache import POISE_OT_clear_cache, POISE_OT_open_cache
+from .clean_up import POISE_OT_clean_up
 from .clip_check import POISE_OT_check_clip, POISE_OT_show_check, POISE_OT_show_finding
 from .example import POISE_OT_example_scene
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
@@ -34,6 +35,7 @@ __all__ = [
     "POISE_OT_bake_target",
     "POISE_OT_cancel",
     "POISE_OT_check_clip",
+    "POISE_OT_clean_up",
     "POISE_OT_clear_cache",
     "POISE_OT_clear_pushes",
     "POISE_OT_discard",
@@ -84,6 +86,7 @@ CLASSES = (
     POISE_OT_check_clip,
     POISE_OT_show_finding,
     POISE_OT_show_check,
+    POISE_OT_clean_up,
     POISE_OT_find_limit,
     POISE_OT_show_limit,
     POISE_OT_bake,

@@ -84,10 +84,14 @@ class RectifyJob(SimulateJob):
         if shot.choice is not None and shot.choice.method == "balance":
             self.doing = "simulating"
             yield from simulating(shot)
-            if shot.recording.success or not shot.choice.retry:
+            why = yield from in_background(lambda: method.not_kept(shot))
+            if not why:
                 return
-            shot.choice = shot.choice.after_fall(shot.recording.why())
+            shot.choice = shot.choice.searching(why)
             self.doing = "rectifying"
+            yield from self._rectify()
+            yield from in_background(lambda: method.take_better(shot))
+            return
         yield from self._rectify()
 
     def _rectify(self):

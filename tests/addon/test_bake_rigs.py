@@ -7,6 +7,7 @@ import pytest
 from mathutils import Euler
 
 from poise.addon import bake, keys, reference, rig
+from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.performed import performed_motion
 from poise.controller.rotations import multiply, rotation_vector
@@ -139,7 +140,7 @@ def test_differences_on_a_generated_rigify_rig(rigify, differences, ik):
 
 @pytest.mark.slow
 def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
-    """A body that rises onto its toes, through the control of the toes."""
+    """A body that bends its knees; its toes are read from their IK and baked to their FK."""
     bpy.ops.object.armature_human_metarig_add()
     metarig = bpy.context.object
     bpy.ops.pose.rigify_generate()
@@ -180,6 +181,28 @@ def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
         axis=-1,
     )
     assert moved.max() > 0.01, "toes bend otherwise than in the animation"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ik", [False, True])
+def test_a_clean_up_on_a_generated_rigify_rig(rigify, ik):
+    """Toes included: they have a control."""
+    scene, armature = bpy.context.scene, rigify(ik)
+    shot = CleanShot(scene, CleanShotOptions(armature=armature.name))
+    reference.run(shot.read())
+    cleaned = shot.solve()
+    assert all(np.linalg.norm(leg.toe) > 0.9 for leg in cleaned.body.legs.values())
+    before, after = cleaned.slip()
+    assert after < 0.05 * before
+    assert reference.run(shot.baking()).error_mm < 0.5
+    wanted = cleaned.motion(shot.reading.motion).positions
+    read = reference.read(
+        scene,
+        armature,
+        rig_map=shot.reading.rig_map,
+        metres_per_unit=shot.reading.metres_per_unit,
+    ).motion.positions
+    assert np.nanmax(np.linalg.norm(read - wanted, axis=-1)) < 5e-4
 
 
 @pytest.mark.slow

@@ -182,17 +182,21 @@ def test_auto_balances_what_stands(tmp_path, import_clip, capsys):
     assert not (tmp_path / "shot_poise.blend").exists()
 
 
-def test_auto_rectifies_what_travels(shot, capsys):
+def test_auto_tries_balance_first_on_what_travels(shot, monkeypatch, capsys):
+    """A walk that comes out as a keeper is not searched for."""
+    monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
     path = shot.with_name("report.json")
-    arguments = ("--frames=1:65", *RECTIFY[1:], "--method=auto", "--report", path)
-    assert poise("simulate", shot, *arguments) in (0, 3)
+    assert poise("simulate", shot, *RECTIFY[1:], "--method=auto", "--report", path) == 0
     assert "it travels" in capsys.readouterr().err
     report = json.loads(path.read_text())
-    assert report["method"]["method"] == "rectify"
-    assert report["rectification"]["settings"]["preset"] == "draft"
+    assert report["method"]["method"] == "balance" and report["rectification"] is None
+    assert report["verdict"]["keeper"] and report["verdict"]["score"] == 1
 
 
-def test_auto_rectifies_what_falls_on_the_border(tmp_path, import_clip, monkeypatch, capsys):
+def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
+    tmp_path, import_clip, monkeypatch, capsys
+):
+    """A search that was cut off after a tenth of a second is worse than the longer fall."""
     shot = saved(import_clip, tmp_path, "dance")
     found = SimpleNamespace(recommend="tune", verdict="Tune: so it says")
     monkeypatch.setattr(Shot, "check", lambda _: found)
@@ -202,8 +206,9 @@ def test_auto_rectifies_what_falls_on_the_border(tmp_path, import_clip, monkeypa
         budget_after(patch, 1)
         assert poise("simulate", shot, *arguments, "--budget=1h") == 3
     report = json.loads(path.read_text())
-    assert report["method"]["method"] == "rectify" and "Fell at" in report["method"]["why"]
-    assert report["rectification"]["reached"] == 0.1
+    assert report["method"]["method"] == "balance" and report["rectification"] is None
+    assert "Fell at" in report["method"]["why"] and "came out no better" in report["method"]["why"]
+    assert report["fell_at"] > 0.1
     assert "Tune: so it says." in capsys.readouterr().err
 
 

@@ -19,6 +19,7 @@ from poise.addon import (
     bake_target,
     checkpoints,
     compat,
+    method,
     panels,
     properties,
     rectify_panel,
@@ -367,11 +368,13 @@ def test_automatic_lets_a_squat_be_balanced(squat):
     assert np.array_equal(places(result(squat).recording), automatic)
 
 
-def test_automatic_rectifies_a_walk(armature):
+def test_automatic_rectifies_a_walk_that_balance_does_not_keep(armature, monkeypatch):
     scene_settings().last_frame = 70
+    monkeypatch.setattr(method, "not_kept", lambda _shot: "It slides.")
     job = new_job(armature, choosing=True)
     step_until(job, lambda: nodes(job) == 1)
-    assert job.shot.choice.method == "rectify" and "travels" in job.shot.choice.why
+    choice = job.shot.choice
+    assert choice.method == "rectify" and "travels" in choice.why and "It slides." in choice.why
     job.discard()
 
 

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clean feet and weight of an armature's animation: read it, solve, write an action of its own.
+
+Nothing is simulated, and nothing in the scene changes before the keys are written. The settings
+in a scene are `scene.poise.clean_up`.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+import bpy
+from bpy.props import EnumProperty, FloatProperty
+
+from ..controller.clean_up import SOFTNESS, CleanUpOptions, clean_up, propose
+from ..controller.leg_chain import Body
+from ..controller.skeleton import SIDES
+from . import bake, bake_target, reference, rig
+from .pose import nearest_rotation
+from .shot import check_curves, check_extent, find_armature, rig_as_dict, versions
+
+#: Unit of each figure in a report.
+UNITS = {
+    "slip": "m/s",
+    "place": "m",
+    "bake_error": "mm",
+    "frames": "frame",
+    "range": "frame",
+    "fps": "Hz",
+    "seconds": "s",
+    "metres_per_unit": "m per scene unit",
+}
+
+
+class POISE_PG_clean_up(bpy.types.PropertyGroup):
+    """How feet and weight are cleaned in this scene."""
+
+    softness: FloatProperty(
+        name="Softness",
+        description="How fast the body may change to follow its feet. Less is smoother and nearer "
+        "to the captured rhythm, more is nearer to the captured poses",
+        default=1.0,
+        min=SOFTNESS[0],
+        max=SOFTNESS[1],
+    )
+    balance: EnumProperty(
+        name="Balance",
+        description="How firmly the weight is brought over the feet that carry it",
+        items=(
+            ("OFF", "Off", "Feet alone are cleaned: the weight stays where it is"),
+            ("LIGHT", "Light", "The weight comes over the feet where little is missing"),
+            ("STRONG", "Strong", "The weight comes over the feet, also if the body must move more"),
+        ),
+        default="LIGHT",
+    )
+
+
+CLASSES = (POISE_PG_clean_up,)
+
+
+def options_of(settings):
+    """The settings of a scene as CleanUpOptions."""
+    return CleanUpOptions(round(settings.softness, 4), settings.balance.lower())
+
+
+@dataclass(frozen=True)
+class CleanShotOptions:
+    """What to clean up, and how.
+
+    armature, action, frames, fps, rig: as shot.ShotOptions has them. clean: CleanUpOptions. plan:
+    ContactPlan of the feet, None to find it. keys: BakeOptions.
+    """
+
+    armature: str | None = None
+    action: str | None = None
+    frames: tuple | None = None
+    fps: float | None = None
+    rig: str | None = None
+    clean: CleanUpOptions = field(default_factory=CleanUpOptions)
+    plan: object = None
+    keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
+
+
+class CleanShot:
+    """The steps of one clean-up: `read`, `solve`, `baking`, then `report`.
+
+    reading: addon.reference.Reading, after `read`. plan: ContactPlan, cleaned:
+    controller.clean_up.CleanUp, after `solve`. baked: addon.bake.BakeResult, after `baking`.
+    """
+
+    def __init__(self, scene, options=None):
+        """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
+        self.options = options or CleanShotOptions()
+        self.options.clean.check()
+        self.options.keys.check()
+        # Names, not references: an undo between two steps makes references invalid.
+        self._scene = scene.name
+        self._armature = find_armature(scene, self.options.armature).name
+        self.reading = self.plan = self.cleaned = self.baked = None
+        self._seconds = {}
+
+    @property
+    def scene(self):
+        """The scene that the shot is in."""
+        return bpy.data.scenes[self._scene]
+
+    @property
+    def armature(self):
+        """The armature object."""
+        return self.scene.objects[self._armature]
+
+    def read(self):
+        """Read the animation; yields progress from 0 to 1. Raises RigError, MotionError."""
+        options, started = self.options, time.perf_counter()
+        bake_target.check_editable(self.armature)
+        self.reading = yield from reference.reading(
+            self.scene,
+            self.armature,
+            frames=(*options.frames, 1.0)[:3] if options.frames else None,
+            action=options.action,
+            rig_map=rig.find(self.armature, name=options.rig) if options.rig else None,
+            rate=options.fps,
+        )
+        check_curves(self.reading)
+        check_extent(self.reading.motion)
+        self._seconds["reading"] = time.perf_counter() - started
+
+    def solve(self):
+        """Find the plan, if none is given, and the corrections -> CleanUp. Raises PoiseError."""
+        started = time.perf_counter()
+        body = Body.from_motion(self.reading.motion, toes_of(self.reading))
+        self.plan = self.options.plan or propose(body)
+        self.cleaned = clean_up(body, self.plan, self.options.clean)
+        self._seconds["solving"] = time.perf_counter() - started
+        return self.cleaned
+
+    def baking(self):
+        """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
+        returns a BakeResult. Raises BakeError."""
+        started = time.perf_counter()
+        self.baked = yield from bake.baking(
+            self.scene,
+            self.reading,
+            self.cleaned.rotation_deltas(),
+            self.cleaned.displacement(),
+            self.options.keys,
+            kind="clean",
+        )
+        self._seconds["writing"] = time.perf_counter() - started
+        return self.baked
+
+    def report(self):
+        """What was done and how good it is, as a dict for JSON."""
+        reading, baked, options = self.reading, self.baked, self.options.clean
+        slip = self.cleaned.slip()
+        return {
+            "armature": reading.armature,
+            "source_action": reading.action,
+            "baked_action": baked.action,
+            "baked_slot": baked.slot,
+            "frames": list(baked.frames),
+            "range": [float(reading.frames[0]), float(reading.frames[-1])],
+            "fps": float(reading.rate),
+            "slip": {"before": slip[0], "after": slip[1]},
+            "place": self.cleaned.com_shift(),
+            "softness": options.softness,
+            "com": options.balance,
+            "iterations": self.cleaned.iterations,
+            "contacts": self.plan.as_dict(),
+            "bake_error": float(baked.error_mm),
+            "seconds": {name: round(value, 3) for name, value in self._seconds.items()},
+            "rig": rig_as_dict(reading.rig_map),
+            "metres_per_unit": float(reading.metres_per_unit),
+            "versions": versions(),
+            "units": UNITS,
+        }
+
+
+def toes_of(reading):
+    """{side: (F, 3, 3) axes of its toes' bone in the world, None without one}."""
+    toes = {}
+    for side in SIDES:
+        part, rig_map = f"toe_{side}", reading.rig_map
+        # Toes behind controls turn only if there is one for them.
+        if part not in rig_map.bones or (rig_map.controls and part not in rig_map.controls):
+            toes[side] = None
+            continue
+        chain = rig_map.bones[part]
+        matrices = reading.bone_matrices[:, reading.bone_index(chain[0]), :3, :3]
+        toes[side] = nearest_rotation(matrices)
+    return toes

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`poise clean`: feet and weight of an animation cleaned up, without any simulation."""
+
+from pathlib import Path
+
+import bpy
+
+from ..controller.clean_up import BALANCE, CleanUpOptions
+from ..controller.contact_plan import ContactPlan
+from .clean_up import CleanShot, CleanShotOptions
+from .command_arguments import positive
+from .command_files import is_compressed, open_shot, report_target, save, target
+from .command_import import FORMATS, import_note
+from .command_libraries import libraries_blamed, warn_of_libraries
+from .command_progress import DONE, follow, say
+from .files import check_target, write_json, written
+
+
+def add_arguments(parser):
+    """The arguments of `clean`."""
+    default = CleanUpOptions()
+    add = parser.add_argument
+    add("--plan", type=Path, metavar="FILE", help="when which part of a foot stands (found)")
+    add("--write-plan", type=Path, metavar="FILE", help="write that plan as JSON, to be edited")
+    add(
+        "--softness",
+        type=positive,
+        default=default.softness,
+        help=f"how fast the body may change to follow its feet ({default.softness:g})",
+    )
+    add(
+        "--com",
+        choices=BALANCE,
+        default=default.balance,
+        help=f"how firmly the weight is brought over the feet ({default.balance})",
+    )
+    where = parser.add_mutually_exclusive_group().add_argument
+    where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_clean.blend)")
+    where("--in-place", action="store_true", help="write back to the file itself")
+
+
+def run(options):
+    """`poise clean`: write the .blend with the cleaned action, the plan and the report; the exit
+    status."""
+    source = open_shot(options.file, options.up, options.unit)
+    output, plan_path, report_path = _targets(options, source)
+    plan = None if options.plan is None else ContactPlan.load(options.plan)
+    warnings = warn_of_libraries()
+    with libraries_blamed():
+        shot = CleanShot(bpy.context.scene, _shot_options(options, plan))
+        follow("reading", shot.read())
+    shot.solve()
+    follow("writing", shot.baking())
+    report = {"file": str(output), **shot.report(), "warnings": warnings}
+    report["import"] = import_note(shot.scene)
+    with written(output) as temporary:
+        save(temporary, source is not None and is_compressed(source))
+        if plan_path:
+            shot.plan.save(plan_path)
+        if report_path:
+            write_json(report_path, report)
+    slip = report["slip"]
+    say(
+        f"'{report['source_action'] or report['armature']}' is cleaned: "
+        f"'{report['baked_action']}' in '{report['file']}'."
+    )
+    say(f"  feet that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
+    return DONE
+
+
+def _targets(options, source):
+    """Paths of the output, the plan and the report, of which the last two may be None; checked to
+    be writable."""
+    if options.in_place and source and source.suffix.lower() in FORMATS:
+        options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
+    output = source if options.in_place and source else target(options, source, "_clean.blend")
+    if output == source and not options.in_place:
+        options.usage_error("--output is the shot itself: say --in-place")
+    check_target(output, options.overwrite or options.in_place)
+    plan_path = options.write_plan and options.write_plan.absolute()
+    if plan_path in (source, output) and plan_path:
+        options.usage_error(f"--write-plan names '{plan_path.name}' itself: name another file")
+    if plan_path:
+        check_target(plan_path, options.overwrite)
+    return output, plan_path, report_target(options, source, output, plan_path)
+
+
+def _shot_options(options, plan):
+    return CleanShotOptions(
+        armature=options.armature,
+        action=options.action,
+        frames=options.frames,
+        fps=options.fps,
+        rig=options.rig,
+        clean=CleanUpOptions(options.softness, options.com),
+        plan=plan,
+    )

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Feet and weight cleaned up in Blender: the keys, the operator, the panel, the command."""
+
+import json
+
+import bpy
+import numpy as np
+import pytest
+
+import poise
+from poise.addon import bake_target, clean_up_panel, command_line, compat, reference
+from poise.addon.clean_up import CleanShot, CleanShotOptions, toes_of
+from poise.controller.clean_up import CleanUpOptions
+from poise.controller.contact_plan import ContactPlan
+from poise.controller.skeleton import LANDMARK_INDEX
+from poise.experiments.sok import _scene
+
+
+@pytest.fixture
+def extension(blender):
+    poise.register()
+    yield
+    poise.unregister()
+
+
+def cleaned(armature, **options):
+    """The CleanShot of an armature, with its keys written."""
+    shot = CleanShot(bpy.context.scene, CleanShotOptions(armature=armature.name, **options))
+    reference.run(shot.read())
+    shot.solve()
+    reference.run(shot.baking())
+    return shot
+
+
+def values(action, armature):
+    """{curve: its values} of an action."""
+    slot = compat.object_slot(action, armature)
+    return {
+        (curve.data_path, curve.array_index): [tuple(key.co) for key in curve.keyframe_points]
+        for curve in compat.curves(action, slot)
+    }
+
+
+@pytest.mark.parametrize("clip", ["walk", "kick", "jump", "run"])
+def test_keys_put_every_joint_where_the_solution_has_it(import_clip, clip):
+    """On rigs with toe bones and without, with hip bones between pelvis and thigh."""
+    armature = import_clip(clip)
+    source = compat.assigned(armature)[0]
+    before = values(source, armature)
+    shot = cleaned(armature)
+    assert shot.baked.error_mm < 0.05
+    assert values(source, armature) == before
+    action, slot = compat.assigned(armature)
+    assert action.name == f"{source.name} Poise Clean"
+    assert bake_target.mark_of(action, slot)["kind"] == "clean"
+    for points in values(action, armature).values():
+        assert np.isfinite(points).all()
+    wanted = shot.cleaned.motion(shot.reading.motion).positions
+    read = reference.read(
+        bpy.context.scene, armature, metres_per_unit=shot.reading.metres_per_unit
+    ).motion.positions
+    assert np.nanmax(np.linalg.norm(read - wanted, axis=-1)) < 5e-4
+    toe = np.linalg.norm(read - wanted, axis=-1)[:, LANDMARK_INDEX["toe_l"]]
+    assert toe.max() < 5e-4
+
+
+def test_standing_feet_slide_no_more(import_clip):
+    shot = cleaned(import_clip("walk"))
+    before, after = shot.cleaned.slip()
+    assert before > 0.08 and after < 0.05 * before
+    assert shot.report()["place"] < 0.01
+
+
+@pytest.mark.parametrize("clip", ["walk", "jump", "spinkick"])
+def test_clips_of_another_body(blender, clip):
+    """PyBullet's humanoid, on which nothing was chosen."""
+    pytest.importorskip("pybullet_data")
+    scene = _scene(f"pybullet_{clip}")
+    shot = cleaned(scene.objects[0])
+    before, after = shot.cleaned.slip()
+    assert after < 0.05 * before
+    assert shot.baked.error_mm < 0.05
+    assert shot.report()["place"] < 0.02
+
+
+def test_another_clean_up_takes_the_place_of_the_first(import_clip):
+    armature = import_clip("stand")
+    source = compat.assigned(armature)
+    first = cleaned(armature).baked.action
+    compat.assign(armature, *source)
+    second = cleaned(armature, clean=CleanUpOptions(2.0, "off")).baked.action
+    assert first == second
+    assert len(bpy.data.actions) == 2
+
+
+def test_a_rig_with_ik_is_cleaned_too(import_clip):
+    """Legs that follow IK targets: what is keyed are the bones, with the constraints off."""
+    armature = import_clip("stand")
+    bones = armature.pose.bones
+    empty = bpy.data.objects.new("target", None)
+    bpy.context.collection.objects.link(empty)
+    empty.location = armature.matrix_world @ bones["LeftFoot"].head
+    constraint = bones["LeftLeg"].constraints.new("IK")
+    constraint.target, constraint.chain_count = empty, 2
+    shot = cleaned(armature)
+    assert shot.baked.error_mm < 0.05
+    bpy.context.scene.frame_set(5)
+    assert constraint.influence == 0
+
+
+def test_toes_behind_controls_turn_only_if_there_is_one(import_clip):
+    armature = import_clip("walk")
+    reading = reference.read(bpy.context.scene, armature)
+    toes = toes_of(reading)
+    assert toes["l"].shape == (len(reading.frames), 3, 3)
+    assert np.allclose(toes["l"] @ toes["l"].swapaxes(1, 2), np.eye(3), atol=1e-6)
+    object.__setattr__(reading.rig_map, "controls", {"foot_l": ("LeftFoot",)})
+    assert toes_of(reading) == {"l": None, "r": None}
+
+
+def test_operator_writes_one_action_and_leaves_the_frame(extension, import_clip):
+    armature, scene = import_clip("wave"), bpy.context.scene
+    scene.frame_set(7)
+    scene.poise.clean_up.softness, scene.poise.clean_up.balance = 0.5, "OFF"
+    assert bpy.ops.poise.clean_up() == {"FINISHED"}
+    assert scene.frame_current == 7
+    assert compat.assigned(armature)[0].name == "wave Poise Clean"
+    assert bpy.ops.poise.show(which="source") == {"FINISHED"}
+    assert compat.assigned(armature)[0].name == "wave"
+    assert bpy.ops.poise.clean_up() == {"FINISHED"}
+    assert len(bpy.data.actions) == 2
+
+
+def test_operator_says_what_is_wrong_and_changes_nothing(extension, import_clip):
+    """A clip that slides over the floor as a whole: no foot stands."""
+    armature = import_clip("stand")
+    action, slot = compat.assigned(armature)
+    for curve in compat.curves(action, slot):
+        if curve.data_path.endswith('["Hips"].location') and curve.array_index == 0:
+            for point in curve.keyframe_points:
+                point.co.y = 0.05 * point.co.x
+            curve.update()
+    with pytest.raises(RuntimeError, match="No foot of 'stand' ever stands"):
+        bpy.ops.poise.clean_up()
+    assert compat.assigned(armature) == (action, slot)
+    assert len(bpy.data.actions) == 1
+
+
+def test_panel_has_its_settings_and_the_button(extension, import_clip, draw_panels):
+    text = draw_panels(clean_up_panel.CLASSES, import_clip("stand"))
+    for word in ("softness", "balance", "poise.clean_up"):
+        assert word in text
+
+
+# --- The command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shot(tmp_path, import_clip):
+    """A saved .blend with the armature 'wave' and its action; nothing else in its folder."""
+    import_clip("wave")
+    path = tmp_path / "shot.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+def command(*arguments):
+    return command_line.main(["clean", *map(str, arguments)])
+
+
+def test_command_writes_beside_the_shot(shot, capsys):
+    before = shot.read_bytes()
+    report, plan = shot.with_name("report.json"), shot.with_name("plan.json")
+    assert command(shot, "--report", report, "--write-plan", plan) == 0
+    assert shot.read_bytes() == before
+    told = json.loads(report.read_text())
+    assert told["baked_action"] == "wave Poise Clean" and told["source_action"] == "wave"
+    assert told["slip"]["after"] < told["slip"]["before"]
+    assert told["contacts"] == json.loads(plan.read_text())
+    assert {"slip", "place", "bake_error"} <= told["units"].keys()
+    bpy.ops.wm.open_mainfile(filepath=str(shot.with_name("shot_clean.blend")))
+    assert set(bpy.data.actions.keys()) == {"wave", "wave Poise Clean"}
+    assert "is cleaned" in capsys.readouterr().err
+
+
+def test_command_obeys_a_plan(shot):
+    """A plan in which the left foot never stands: nothing holds it."""
+    plan = shot.with_name("plan.json")
+    assert command(shot, "--write-plan", plan) == 0
+    edited = ContactPlan.load(plan)
+    edited = ContactPlan(edited.fps, {"right": edited.feet["right"]})
+    edited.save(plan)
+    report = shot.with_name("report.json")
+    assert command(shot, "--plan", plan, "--report", report, "--overwrite", "--com", "off") == 0
+    contacts = json.loads(report.read_text())["contacts"]
+    assert contacts["feet"]["left"] == {"heel": [], "ball": [], "tip": []}
+
+
+def test_command_refuses_and_writes_nothing(shot, capsys):
+    names = {path.name for path in shot.parent.iterdir()}
+    plan = shot.with_name("plan.json")
+    for content, sentence in (
+        ("{", "is not JSON"),
+        ('{"version":1,"fps":60,"feet":{"left":{"heel":[[0,99]]}}}', "but the clip lasts from 0"),
+        ('{"version":1,"fps":60,"feet":{"left":{"heel":[[1,0.5]]}}}', "not after its start"),
+    ):
+        plan.write_text(content)
+        assert command(shot, "--plan", plan) == 1
+        assert sentence in capsys.readouterr().err
+    plan.unlink()
+    assert command(shot, "--softness", "99") == 1
+    assert "A softness of 99 is out of range" in capsys.readouterr().err
+    assert command(shot, "--output", shot) == 2
+    assert command(shot, "--write-plan", shot) == 2
+    assert {path.name for path in shot.parent.iterdir()} == names
+
+
+def test_command_reads_a_bvh_file(clips, tmp_path):
+    output = tmp_path / "stand.blend"
+    assert command(clips["stand"].path, "--output", output) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert len(bpy.data.actions) == 2
