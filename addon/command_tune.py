@@ -24,7 +24,8 @@ def tune(options, shot, checkpoint):
     search; None if it was interrupted.
 
     Confirmed gains are used as they are; others only if the shot gets further with them than with
-    those that it has, or is a keeper only so, or has more reward. checkpoint: path that keeps what is done.
+    those that it has, or is a keeper only so, or has more reward. checkpoint: path that keeps what
+    is done.
     """
     start = shot.gains
     settings = SearchSettings(budget=options.optimize, seed=max(0, options.seed))
