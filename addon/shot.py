@@ -80,6 +80,7 @@ UNITS = {
     "tracking_error": "mm",
     "tracking_error_local": "mm",
     "residual": "N",
+    "few_corners": "share",
     "recovery_steps": "1",
     "start": "s",
     "frame": "frame",
@@ -512,11 +513,12 @@ class Shot:
             "rig": rig_as_dict(reading.rig_map),
             "body": self._body(),
             "segment_masses": _plain(character.segment_masses),
+            "foot": _foot(character, reading.rig_map),
             "stance": _plain(character.stance_summary(motion)),
             "check": _plain(self.check().as_dict()),
             "versions": versions(),
             "units": units("range", "fps", "mass", "height", "ground", "metres_per_unit")
-            | {"segment_masses": "kg", "stance": "share"},
+            | {"segment_masses": "kg", "stance": "share", "foot": "m"},
         }
 
     def report(self):
@@ -547,6 +549,7 @@ class Shot:
             report["bake_time"] = self._bake_time()
         report |= {
             "gains": _plain(self.gains.as_dict()),
+            "gains_completed": self.gains.completed,
             "rig": rig_as_dict(reading.rig_map),
             "body": self._body(),
             "rate": _plain(self.simulation.rate),
@@ -601,6 +604,15 @@ class Shot:
             "writing": bones * len(self.recording),
         }
         return {name: 1000 * self._seconds[name] / count for name, count in counts.items()}
+
+
+def _foot(character, rig_map):
+    """The foot that is simulated, and by which bones: from the ankle back to the heel, ahead to the
+    ball and the tip of the toes, down to the sole."""
+    foot = character.feet[0]
+    toes = [rig_map.bones[slot][0] for slot in ("toe_l", "toe_r") if slot in rig_map.bones]
+    ends = {name: _plain(getattr(foot, name)) for name in ("heel", "ball", "toe", "depth")}
+    return ends | {"ball_bones": toes}
 
 
 def check_curves(reading):

@@ -13,6 +13,7 @@ import numpy as np
 from . import anthropometry as body
 from .exceptions import RigError, SettingsError
 from .foot import Foot, sole_corners
+from .foot_check import check_feet
 from .footing import level
 from .rotations import (
     angles_yxz,
@@ -177,8 +178,8 @@ class Character:
         mass: [kg], or None for that of a person of the same stature. floor: height [m] of what it
         stands on, None for the scene's own. The soles reach it, or have a floor of their own if
         that is too far away. terrain: terrain.Terrain that it walks on, None for a level floor.
-        Raises RigError if the limbs have no length, SettingsError for a mass
-        that nobody has.
+        Raises RigError if the limbs have no length or the toes point backward or up, SettingsError
+        for a mass that nobody has.
         """
         if mass is not None and not 1 <= mass <= 1000:
             raise SettingsError(f"A mass of {mass:g} kg is out of range: give 1 to 1000 kg.")
@@ -609,6 +610,7 @@ def _measure(cls, motion, mass, floor, terrain):
         raise RigError(
             f"'{motion.name}' would be {height:.2f} m tall: set the scale (metres per unit)."
         )
+    check_feet(motion, height)
     mass = body.mass_from_stature(height) if mass is None else float(mass)
     calibration = _calibrate(motion, terrain)
     frames = _segment_frames(motion, calibration)

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import faults
 from .cleaning import clean, despike
+from .foot_check import odd_feet
 from .footing import floors_under, level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .planting import physical
@@ -63,7 +64,8 @@ class Finding:
     """One thing to know about some frames.
 
     kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
-    "zmp", "friction", "flight", "support". frames: (first, last) in the motion's own numbers.
+    "zmp", "friction", "flight", "support", "feet". frames: (first, last) in the motion's own
+    numbers.
     subject: such as "left elbow". value, limit: in `unit`. severity: of SEVERITIES. sentence: all
     of it in words.
     """
@@ -151,7 +153,7 @@ def check(character, motion, cleaning=(), terrain=None):
         findings += words.flips()
     findings += [*words.hangs(), *words.floats(), *words.sinks()]
     findings += [*words.start(character.height), *words.skates()]
-    findings += [*words.forces(), *words.flights()]
+    findings += [*words.forces(), *words.flights(), *words.feet(character)]
     findings = tuple(sorted(findings, key=_weight))
     recommend, why = _choose(findings, sound, meets, change, outside)
     return ClipCheck(
@@ -383,6 +385,12 @@ class _Words:
                 yield self._finding(
                     "flight", span, "body", seconds, _FLIGHT, "s", "rectify", does, False
                 )
+
+    def feet(self, character):
+        """What the rig says of its feet, and what is taken instead."""
+        span = 0, len(self.motion) - 1
+        for value, limit, unit, does in odd_feet(character, self.motion):
+            yield self._finding("feet", span, "feet", value, limit, unit, "note", does, False)
 
     def _beyond(self, kind, name, limit, severity, subject, does, values=None):
         """Findings where a measure exceeds its limit for a while. values: (F,) of it, None for all

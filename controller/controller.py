@@ -76,7 +76,8 @@ class Controller:
             self.period = self.balance_period * max(
                 1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
             )
-        self._grounds = [Ground(0.0, 0.0, world.floor)] * 2  # under either foot
+        #: sole.Ground under either foot.
+        self.grounds = [Ground(0.0, 0.0, world.floor)] * 2
         #: Recovery steps, where they are wanted; in an endless walk, where its steps land.
         self.stepping = None
         if reference.walks and self.feedforward:
@@ -136,8 +137,8 @@ class Controller:
             self._update_momentum(state)
             self.legs.update(state.positions, state.frames, state.angles)
             if self.world.has_colliders:
-                self._grounds = self.world.supports(self.legs.anchors[:, 2].tolist())
-            self.legs.set_down(self._grounds)
+                self.grounds = self.world.supports(self.legs.anchors[:, 2].tolist())
+            self.legs.set_down(self.grounds)
             if self.stepping is not None:
                 self._step_aside(step, state)
             self.foot_hold.release()
@@ -325,11 +326,11 @@ class Controller:
             (force[0] + fx, force[1] + fy, force[2] + fz),
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),
             self.com.tolist(),
-            self._grounds,
+            self.grounds,
             *regions,
             (left_load / most, right_load / most),
         )
-        self.foot_hold.update(step, state, standing, self._grounds, points, forces)
+        self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         return -self.legs.transposed_jacobian(points, forces, moments)
 
     def _region(self, step, foot, sole, share):

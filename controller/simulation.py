@@ -275,6 +275,8 @@ class Simulation:
                 return
             if controller.stepping is not None:
                 self.recording.swing = controller.stepping.swing
+            if self.world.has_colliders:
+                self.recording.grounds = controller.grounds
             going_on = self.recording.add(sample, *observation)
             yield sample
             if not going_on:

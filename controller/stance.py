@@ -7,6 +7,12 @@ import numpy as np
 FLIGHT, LEFT, RIGHT, DUAL = 0, 1, 2, 3
 NAMES = ("flight", "left", "right", "dual")
 
+#: Phases of one foot: in the air, on its heel, on its whole sole, on ball and toes.
+AIR, HEEL, SOLE, BALL = 0, 1, 2, 3
+PHASES = ("air", "heel", "sole", "ball")
+#: A part of the sole counts as down from this share of it on, see `foot.parts_down`.
+DOWN = 0.5
+
 #: A foot of the simulation stands when its lowest sole corner is below this [m] ...
 SIMULATED_CLEARANCE = 0.0135
 #: ... and it touches, or is no faster than this [m/s]: a swinging foot may skim the floor.
@@ -103,6 +109,14 @@ def stance_of(contacts):
     """(..., 2) contacts to (...,) stance states."""
     contacts = np.asarray(contacts, bool)
     return contacts[..., 0] * LEFT + contacts[..., 1] * RIGHT
+
+
+def phases_of(stance, parts):
+    """(F, 2) phases of the left and the right foot from (F,) stance states and (F, 2, 3) shares of
+    heel, ball and tip that are down."""
+    stands = (np.asarray(stance)[:, None] & [LEFT, RIGHT]) > 0
+    heel, front = parts[..., 0] >= DOWN, (parts[..., 1:] >= DOWN).any(-1)
+    return np.where(stands, np.where(heel, np.where(front, SOLE, HEEL), BALL), AIR)
 
 
 def base_of_support(ankles, stance):
