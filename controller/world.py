@@ -640,7 +640,8 @@ class World:
         carrying = 0
         for number, ground in enumerate((self._floor, *self._colliders), -1):
             points = pybullet.getContactPoints(self._body, ground, physicsClientId=self._client)
-            for point in points:
+            # In an order of their own: Bullet's depends on what was restored before.
+            for point in sorted(points, key=lambda point: (point[3], point[5])):
                 if point[3] not in self.foot_links:
                     continue
                 foot = self.foot_links.index(point[3]) % 2

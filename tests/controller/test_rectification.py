@@ -175,9 +175,7 @@ def test_target_is_the_reference_with_what_was_found(problem):
 def test_another_seed_finds_something_else(problem):
     found = []
     for seed in (0, 1, 0):
-        going = search(problem, seed=seed)
-        next(going.run())
-        found.append(going.correction.offsets)
+        found.append(ended(search(problem, seed=seed)).correction.offsets)
     assert np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
 
 
