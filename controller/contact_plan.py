@@ -31,6 +31,8 @@ SHORTEST_SWING = 0.06
 #: A body in the air keeps its feet there but for so long at either end [s], by which feet seem to
 #: stand longer in a filtered motion.
 _FLIGHT_EDGE = 0.05
+#: No foot that is to stand may be higher above the floor [m, adult] in the animation.
+HIGHEST = 0.15
 _MAX_BYTES = 1_000_000
 _SOURCE = "the contact plan"
 
@@ -104,31 +106,61 @@ class ContactPlan:
         }
         return cls(fps, feet, floor)
 
-    def check(self, count, rate, airborne=None):
+    def check(self, count, rate, airborne=None, rises=None, frame=None):
         """Raise PlanError unless the plan fits a clip of `count` samples at `rate` [Hz].
 
         airborne: (count,) where the body falls freely and nothing can carry it; None if unknown.
+        rises: (count, 2) how far the lowest part of each foot is above what it can stand on, in
+        metres of an adult; None if unknown. frame: gives the frame of a sample, for messages; None
+        to count samples from 0.
         """
+        frame = frame or (lambda sample: sample)
         duration = count / rate
         for foot, point, (start, end) in self.spans():
             if start < -0.5 / rate or end > duration + 0.5 / rate:
                 _fail(
                     _SOURCE,
                     f"lets the {point} of the {foot} foot stand from {start:.3f} to {end:.3f} s, "
-                    f"but the clip lasts from 0 to {duration:.3f} s: shorten or delete that span",
+                    f"but the clip lasts from 0 to {duration:.3f} s, frames {frame(0):g} to "
+                    f"{frame(count - 1):g}: shorten or delete that span",
                 )
-        if airborne is None:
-            return
         contacts = self.contacts(count, rate)
-        for first, stop in flights(airborne, rate):
+        for first, stop in () if airborne is None else flights(airborne, rate):
             inside = contacts[first:stop].any(0)
             if inside.any():
                 foot = FEET[int(inside.argmax())]
                 _fail(
                     _SOURCE,
-                    f"lets the {foot} foot stand while the body is in the air, from "
-                    f"{first / rate:.3f} to {stop / rate:.3f} s: shorten that span",
+                    f"lets the {foot} foot stand while the body is in the air, from frame "
+                    f"{frame(first):g} to {frame(stop - 1):g}: shorten that span",
                 )
+        if rises is None:
+            return
+        high = contacts & (np.asarray(rises) > HIGHEST)
+        for i, foot in enumerate(FEET):
+            for first, stop in runs(high[:, i]):
+                _fail(
+                    _SOURCE,
+                    f"lets the {foot} foot stand from frame {frame(first):g} to "
+                    f"{frame(stop - 1):g}, where the animation has it "
+                    f"{100 * rises[first:stop, i].max():.0f} cm above any floor: shorten or delete "
+                    "that span, or put a floor there",
+                )
+
+    def part(self, start, duration):
+        """The plan of a part of its clip: spans from `start` on, for `duration` [s], cut there."""
+        feet = {
+            foot: {
+                point: [
+                    (max(0.0, first - start), min(duration, end - start))
+                    for first, end in spans
+                    if first < start + duration and end > start
+                ]
+                for point, spans in points.items()
+            }
+            for foot, points in self.feet.items()
+        }
+        return replace(self, feet=feet)
 
     # --- Changes ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from .cleaning import clean
 from .exceptions import MotionError
 from .gait import Endless, walking_target
 from .momentum import GRAVITY, com_dynamics
+from .planned_contacts import planned_contacts
 from .planting import physical
 from .rolling import rolled
 from .rotations import (
@@ -19,7 +20,14 @@ from .rotations import (
 )
 from .skeleton import FEET
 from .sole import CLEARANCE
-from .stance import base_of_support, find_contacts, reference_contacts, stance_of
+from .stance import (
+    base_of_support,
+    find_contacts,
+    is_in_place,
+    leaves_floor,
+    reference_contacts,
+    stance_of,
+)
 from .trajectory import Trajectory, butterworth
 
 #: Fastest joint that a person's motion has [rad/s]: anything above is a fault of the clip.
@@ -99,14 +107,24 @@ class Reference:
         return goals
 
     @classmethod
-    def build(cls, character, motion, rate=300.0, duration=None, cutoff=None, cleaning=()):
+    def build(
+        cls,
+        character,
+        motion,
+        rate=300.0,
+        duration=None,
+        cutoff=None,
+        cleaning=(),
+        plan=None,
+    ):
         """Prepare a motion for a character.
 
         rate: wanted control rate [Hz]; the nearest multiple of the motion's own is taken, so
         that samples fall on steps. duration [s]: loop (or cut) the clip to this length. cutoff:
         low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
-        `cleaning.CLEANING`, what to mend first. Raises MotionError for a clip that starts in the
-        air or that no joint can follow.
+        `cleaning.CLEANING`, what to mend first. plan: ContactPlan of the clip, before it is looped;
+        None to find contacts, as for an endless motion always. Raises MotionError for a clip that
+        starts in the air or that no joint can follow, PlanError for a plan that does not fit.
         """
         if isinstance(motion, Endless):
             return _endless(cls, character, motion, rate, cutoff)
@@ -114,7 +132,12 @@ class Reference:
         cleaned = clean(character, raw_trajectory, cleaning)
         joints, frames = character.pose(cleaned)
         corners = character.sole_corners(joints, frames)
-        contacts, travelling = find_contacts(character, corners, motion.rate, cleaned.root)
+        if plan is None:
+            contacts, travelling = find_contacts(character, corners, motion.rate, cleaned.root)
+        else:
+            centres = character.body_centres(joints, frames)
+            contacts = planned_contacts(character, corners, centres, motion, plan)
+            travelling = not is_in_place(cleaned.root) or leaves_floor(contacts, motion.rate)
         _check(character, motion, cleaned, corners)
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)

@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -84,6 +84,7 @@ class Problem:
             settings.duration,
             settings.cutoff,
             settings.cleaning,
+            settings.contacts,
         )
 
     def simulation(self, gains, seed, scenario=None, correction=None):
@@ -107,7 +108,7 @@ class Problem:
             "first_frame": motion.first_frame,
             "frame_step": motion.frame_step,
             "mass": self.mass,
-            "settings": asdict(self.settings),
+            "settings": self.settings.as_dict(),
             "disturbance": self.disturbance,
             "scenario": self.scenario.as_dict(),
             "morphology": self.morphology.as_dict(),
@@ -141,7 +142,7 @@ class Problem:
         return cls(
             motion,
             header["mass"],
-            Settings(**header["settings"]),
+            Settings.from_dict(header["settings"]),
             header["disturbance"],
             Scenario.from_dict(header["scenario"]),
             Morphology.from_dict(header["morphology"]),
