@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import bpy
 from bpy.props import EnumProperty, FloatProperty
 
-from ..controller.clean_up import SOFTNESS, CleanUpOptions, clean_up, propose
+from ..controller.clean_up import SOFTNESS, CleanUpOptions, clean_up, propose, update
 from ..controller.leg_chain import Body
 from ..controller.skeleton import SIDES
-from . import bake, bake_target, reference, rig
+from . import bake, bake_target, contacts, reference, rig
 from .pose import nearest_rotation
 from .shot import check_curves, check_extent, find_armature, rig_as_dict, versions
 
@@ -66,8 +66,8 @@ def options_of(settings):
 class CleanShotOptions:
     """What to clean up, and how.
 
-    armature, action, frames, fps, rig: as shot.ShotOptions has them. clean: CleanUpOptions. plan:
-    ContactPlan of the feet, None to find it. keys: BakeOptions.
+    armature, action, frames, fps, rig, contacts: as shot.ShotOptions has them. clean:
+    CleanUpOptions. keys: BakeOptions.
     """
 
     armature: str | None = None
@@ -76,15 +76,15 @@ class CleanShotOptions:
     fps: float | None = None
     rig: str | None = None
     clean: CleanUpOptions = field(default_factory=CleanUpOptions)
-    plan: object = None
+    contacts: object = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
 class CleanShot:
     """The steps of one clean-up: `read`, `solve`, `baking`, then `report`.
 
-    reading: addon.reference.Reading, after `read`. plan: ContactPlan, cleaned:
-    controller.clean_up.CleanUp, after `solve`. baked: addon.bake.BakeResult, after `baking`.
+    reading: addon.reference.Reading, after `read`; plan: ContactPlan, None until then if it is to
+    be found, cleaned: controller.clean_up.CleanUp, after `solve`. baked: addon.bake.BakeResult, after `baking`.
     """
 
     def __init__(self, scene, options=None):
@@ -122,16 +122,28 @@ class CleanShot:
         )
         check_curves(self.reading)
         check_extent(self.reading.motion)
+        self.plan = self.options.contacts or contacts.plan_for(self.reading)
         self._seconds["reading"] = time.perf_counter() - started
+
+    def find(self):
+        """The ContactPlan that the animation seems to follow, whatever is given. Raises
+        MotionError if no foot ever stands."""
+        return propose(body_of(self.reading))
 
     def solve(self):
         """Find the plan, if none is given, and the corrections -> CleanUp. Raises PoiseError."""
         started = time.perf_counter()
-        body = Body.from_motion(self.reading.motion, toes_of(self.reading))
-        self.plan = self.options.plan or propose(body)
+        body = body_of(self.reading)
+        self.plan = self.plan or propose(body)
         self.cleaned = clean_up(body, self.plan, self.options.clean)
         self._seconds["solving"] = time.perf_counter() - started
         return self.cleaned
+
+    def update(self, plan):
+        """Solve again around what another ContactPlan changes. Raises PlanError, and all is as
+        before."""
+        self.cleaned = update(self.cleaned, plan)
+        self.plan = plan
 
     def baking(self):
         """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
@@ -173,6 +185,11 @@ class CleanShot:
             "versions": versions(),
             "units": UNITS,
         }
+
+
+def body_of(reading):
+    """The leg_chain.Body of a Reading."""
+    return Body.from_motion(reading.motion, toes_of(reading))
 
 
 def toes_of(reading):

@@ -17,6 +17,7 @@ from . import (
     batch_strip,
     command_batch,
     command_clean,
+    command_contacts,
     command_optimize,
     command_pushes,
     command_rectify,
@@ -87,7 +88,7 @@ def _bake(options):
     if options.leash:
         end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
-    output, strip, report_path, checkpoint = _bake_targets(options, source)
+    output, strip, report_path, checkpoint, plan_path = _bake_targets(options, source)
     warnings = warn_of_libraries()
     shot = _read_shot(options)
     shot.prepare()
@@ -106,6 +107,8 @@ def _bake(options):
         save(temporary, source is not None and is_compressed(source))
         if strip:
             write_text(strip, batch_strip.strip(shot.recording))
+        if plan_path:
+            command_contacts.plan_of(shot).save(plan_path)
         if report_path:
             write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
@@ -115,8 +118,8 @@ def _bake(options):
 
 
 def _bake_targets(options, source):
-    """Paths of the output, the strip, the report and the checkpoint, of which the strip and the
-    report may be None; checked to be writable."""
+    """Paths of the output, the strip, the report, the checkpoint and the contact plan, of which
+    strip, report and plan may be None; checked to be writable."""
     if options.in_place and source and source.suffix.lower() in FORMATS:
         options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
     output = source if options.in_place and source else target(options, source, "_poise.blend")
@@ -129,19 +132,23 @@ def _bake_targets(options, source):
     if strip:
         check_target(strip, options.overwrite)
     checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
-    report_path = report_target(options, source, output, strip, checkpoint)
-    return output, strip, report_path, checkpoint
+    plan_path = command_contacts.writing_target(options, source, output, strip, checkpoint)
+    report_path = report_target(options, source, output, strip, checkpoint, plan_path)
+    return output, strip, report_path, checkpoint, plan_path
 
 
 def _simulate(options):
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
     command_rectify.check(options)
     source = open_shot(options.file, options.up, options.unit)
-    report_path = report_target(options, source)
+    plan_path = command_contacts.writing_target(options, source)
+    report_path = report_target(options, source, plan_path)
     shot = _read_shot(options)
     shot.prepare()
     command_rectify.perform(options, shot, options.checkpoint)
     report = {"file": str(source), **shot.report()}
+    if plan_path:
+        command_contacts.plan_of(shot).save(plan_path)
     if report_path:
         write_json(report_path, report)
     command_rectify.conclude(shot, options.checkpoint)
@@ -189,7 +196,7 @@ def _parser(program):
         ("bake", _add_bake_arguments, _bake, "simulate, and write the .blend with the new action"),
         (
             "simulate",
-            _add_performance_arguments,
+            _add_simulate_arguments,
             _simulate,
             "simulate, and tell how it went; only a report is written",
         ),
@@ -248,6 +255,13 @@ def _add_performance_arguments(parser):
     command_pushes.add_arguments(parser)
     command_rectify.add_arguments(parser)
     command_walk.add_arguments(parser)
+    command_contacts.add_arguments(parser)
+
+
+def _add_simulate_arguments(parser):
+    """The arguments of `simulate`."""
+    _add_performance_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
 
 
 def _add_keys_arguments(parser):
@@ -293,6 +307,7 @@ def _add_keys_arguments(parser):
 def _add_bake_arguments(parser):
     """The arguments of `bake`: what `batch` has too, and where it is written."""
     _add_keys_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_poise.blend)")
     where("--in-place", action="store_true", help="write back to the file itself")
@@ -323,6 +338,7 @@ def _shot(options):
             "pushes": command_pushes.push_options(options),
             "recovery_steps": not options.no_steps,
             "walk": command_walk.walk_options(options),
+            "contacts": command_contacts.given(options),
         }
     if options.verb == "bake":
         keys = BakeOptions(

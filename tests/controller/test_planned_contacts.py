@@ -84,7 +84,9 @@ def test_a_looped_clip_follows_the_plan_in_each_round(walk):
     plan = plan_of(contacts, motion.rate)
     looped = Reference.build(character, motion, duration=3 * motion.duration, plan=plan)
     stance = looped.stance
-    again = [i for i in range(1, len(stance) - 40) if np.array_equal(stance[i : i + 40], stance[:40])]
+    again = [
+        i for i in range(1, len(stance) - 40) if np.array_equal(stance[i : i + 40], stance[:40])
+    ]
     assert again, "a second round begins as the first"
 
 
