@@ -31,6 +31,12 @@ UNITS = {
 }
 
 
+def _redraw(_settings, _context):
+    from .properties import redraw
+
+    redraw()
+
+
 class POISE_PG_clean_up(bpy.types.PropertyGroup):
     """How feet and weight are cleaned in this scene."""
 
@@ -52,6 +58,22 @@ class POISE_PG_clean_up(bpy.types.PropertyGroup):
         ),
         default="LIGHT",
     )
+    foot: EnumProperty(
+        name="Foot",
+        description="Whose contacts are changed",
+        items=(("LEFT", "Left", "The left foot"), ("RIGHT", "Right", "The right foot")),
+        update=_redraw,
+    )
+    point: EnumProperty(
+        name="Part",
+        description="Which part of the foot's contacts are changed",
+        items=(
+            ("HEEL", "Heel", "The heel"),
+            ("BALL", "Ball", "The ball, under the joint of the toes"),
+            ("TIP", "Tip", "The tip of the toes"),
+        ),
+        update=_redraw,
+    )
 
 
 CLASSES = (POISE_PG_clean_up,)
@@ -67,7 +89,7 @@ class CleanShotOptions:
     """What to clean up, and how.
 
     armature, action, frames, fps, rig, contacts: as shot.ShotOptions has them. clean:
-    CleanUpOptions. keys: BakeOptions.
+    CleanUpOptions. automatic: find contacts, whatever is kept with the action. keys: BakeOptions.
     """
 
     armature: str | None = None
@@ -77,14 +99,16 @@ class CleanShotOptions:
     rig: str | None = None
     clean: CleanUpOptions = field(default_factory=CleanUpOptions)
     contacts: object = None
+    automatic: bool = False
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
 class CleanShot:
     """The steps of one clean-up: `read`, `solve`, `baking`, then `report`.
 
-    reading: addon.reference.Reading, after `read`; plan: ContactPlan, None until then if it is to
-    be found, cleaned: controller.clean_up.CleanUp, after `solve`. baked: addon.bake.BakeResult, after `baking`.
+    reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
+    None without. found: ContactPlan, after `find`. plan: ContactPlan in use, cleaned:
+    controller.clean_up.CleanUp, after `solve`. baked: addon.bake.BakeResult, after `baking`.
     """
 
     def __init__(self, scene, options=None):
@@ -95,7 +119,7 @@ class CleanShot:
         # Names, not references: an undo between two steps makes references invalid.
         self._scene = scene.name
         self._armature = find_armature(scene, self.options.armature).name
-        self.reading = self.plan = self.cleaned = self.baked = None
+        self.reading = self.kept = self.found = self.plan = self.cleaned = self.baked = None
         self._seconds = {}
 
     @property
@@ -122,28 +146,33 @@ class CleanShot:
         )
         check_curves(self.reading)
         check_extent(self.reading.motion)
-        self.plan = self.options.contacts or contacts.plan_for(self.reading)
+        if options.contacts is None and not options.automatic:
+            self.kept = contacts.plan_for(self.reading)
+        self.plan = options.contacts or self.kept
         self._seconds["reading"] = time.perf_counter() - started
 
     def find(self):
-        """The ContactPlan that the animation seems to follow, whatever is given. Raises
-        MotionError if no foot ever stands."""
-        return propose(body_of(self.reading))
+        """Find the ContactPlan that the animation seems to follow. Raises MotionError if no foot
+        ever stands."""
+        self.found = propose(body_of(self.reading))
+        return self.found
 
     def solve(self):
         """Find the plan, if none is given, and the corrections -> CleanUp. Raises PoiseError."""
         started = time.perf_counter()
         body = body_of(self.reading)
-        self.plan = self.plan or propose(body)
+        if self.plan is None:
+            self.plan = self.found = propose(body)
         self.cleaned = clean_up(body, self.plan, self.options.clean)
         self._seconds["solving"] = time.perf_counter() - started
         return self.cleaned
 
-    def update(self, plan):
-        """Solve again around what another ContactPlan changes. Raises PlanError, and all is as
-        before."""
+    def update(self, kept):
+        """Solve again around what another ContactPlan of the action changes, None to find it.
+        Raises PlanError, and all is as before."""
+        plan = kept or self.found or propose(self.cleaned.body)
         self.cleaned = update(self.cleaned, plan)
-        self.plan = plan
+        self.plan, self.kept = plan, kept
 
     def baking(self):
         """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
@@ -157,6 +186,7 @@ class CleanShot:
             self.options.keys,
             kind="clean",
         )
+        contacts.hand_on(self.armature)
         self._seconds["writing"] = time.perf_counter() - started
         return self.baked
 

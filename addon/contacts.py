@@ -6,6 +6,7 @@ file, and with "frames" the first and the last frame that it is for. Its seconds
 first of them, at its own "fps": a frame is the same one whatever the scene's rate becomes.
 """
 
+import contextlib
 import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -72,7 +73,7 @@ class Kept:
     def of(cls, reading, plan):
         """A plan for a Reading, to be kept."""
         step = float(reading.frames[1] - reading.frames[0])
-        plan = replace(plan, fps=reading.rate * step)
+        plan = ContactPlan.from_dict(replace(plan, fps=reading.rate * step).as_dict())
         return cls(plan, float(reading.frames[0]), float(reading.frames[-1]))
 
     def for_reading(self, reading):
@@ -138,7 +139,7 @@ class Kept:
         return self._with(self.plan.deleted(foot, point, self.near(foot, point, frame)))
 
     def _with(self, plan):
-        return replace(self, plan=plan)
+        return replace(self, plan=ContactPlan.from_dict(plan.as_dict()))  # as it will be read
 
     def _demand(self, frame):
         if not self.first - _NEAR <= frame <= self.last + _NEAR:
@@ -180,14 +181,19 @@ def kept(action, slot):
     return None if key is None else _parsed(json.dumps(found[key]), action.name)
 
 
-def keep(action, slot, plan):
-    """Keep a Kept plan with an (action, slot), or none. Raises PlanError if the action is linked,
-    or what it has cannot be read."""
+def check(action):
+    """Raise PlanError if no contacts can be kept with an action, as it is linked."""
     if action.library is not None:
         raise PlanError(
             f"The action '{action.name}' is linked from '{action.library.filepath}', so its "
             "contacts cannot be kept: make it local, or change them there."
         )
+
+
+def keep(action, slot, plan):
+    """Keep a Kept plan with an (action, slot), or none. Raises PlanError if the action is linked,
+    or what it has cannot be read."""
+    check(action)
     text = action.get(PROPERTY)
     found = _read(text if isinstance(text, str) else "", action.name) if text is not None else {}
     found.pop(_key(action, slot, found), None)
@@ -197,6 +203,17 @@ def keep(action, slot, plan):
         action[PROPERTY] = json.dumps(found)
     elif text is not None:
         del action[PROPERTY]
+
+
+def hand_on(armature):
+    """Let the bake that animates an armature have the plan that its source has, for whoever
+    simulates it next."""
+    baked = compat.assigned(armature)
+    mark = bake_target.mark_of(*baked)
+    if mark is None or not mark["whole"]:
+        return
+    with contextlib.suppress(PlanError):  # one that cannot be read stays where it is
+        keep(*baked, kept(*bake_target.source_of(mark)))
 
 
 def discard(action):
@@ -216,11 +233,14 @@ def plan_for(reading):
 
 
 def outdated(shot):
-    """Whether contacts have changed since a Shot was read."""
+    """Whether contacts have changed since a Shot or CleanShot was read."""
     if shot.options.contacts is not None or shot.reading.looped is not None:
         return False
+    action = compat.find_action(shot.reading.action, shot.reading.library)
+    if action is None:
+        return False
     try:
-        return plan_for(shot.reading) != shot.plan
+        return plan_for(shot.reading) != shot.kept
     except PlanError:
         return True
 

@@ -195,8 +195,8 @@ def _is_animated(thing):
 class Shot:
     """The steps of one shot, and what each of them gave.
 
-    reading: addon.reference.Reading, plan: ContactPlan of it, None if contacts are to be found,
-        after `read`.
+    reading: addon.reference.Reading, kept: ContactPlan that its action has, plan: the one in use,
+        None if contacts are to be found, after `read`.
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, motion: of controller, what performs and what it performs, after `embody`, which
         `prepare` calls. reshaping: of controller.morphology, None if the body has the armature's
@@ -217,7 +217,7 @@ class Shot:
         # Names, not references: an undo between two steps makes references invalid.
         self._scene = scene.name
         self._armature = find_armature(scene, self.options.armature).name
-        self.reading = self.plan = None
+        self.reading = self.kept = self.plan = None
         self.objects = {}
         self._pushes = ()
         self.character = self.motion = self.checked = None
@@ -279,7 +279,8 @@ class Shot:
         """The ContactPlan of what was read; None if contacts are to be found."""
         given = self.options.contacts
         if self.options.walk is None:
-            return given or contacts.plan_for(self.reading)
+            self.kept = None if given else contacts.plan_for(self.reading)
+            return given or self.kept
         if given is not None:
             raise SettingsError(
                 "An endless walk finds its own contacts, round after round: leave out the contact "
@@ -452,6 +453,7 @@ class Shot:
             self.reshaping,
             kind,
         )
+        contacts.hand_on(self.armature)
         self.measures, self._of_keys = {}, None  # until it is read back
         self._seconds["writing"] = time.perf_counter() - started
 

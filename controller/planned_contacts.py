@@ -12,8 +12,8 @@ def planned_contacts(character, corners, centres, motion, plan):
     """(F, 2) contacts of a motion by a plan.
 
     corners: (F, 2, n, 3) sole corners [m]; centres: (F, S, 3) of the segments [m]; plan:
-    ContactPlan. Raises PlanError for a plan that does not fit: spans that the clip has not, a stance in free
-    flight or far above the floor, no stance at all.
+    ContactPlan. Raises PlanError for a plan that does not fit: spans that the clip has not, a
+    stance in free flight or far above the floor, no stance at all.
     """
     count, rate = len(corners), motion.rate
     rises = (corners[..., 2].min(-1) - character.ground) / adult_size(character)
