@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..controller.contact_plan import ContactPlan
+from ..controller.contact_plan import ContactPlan, fail
 from ..controller.exceptions import PlanError
 from . import bake_target, compat
 
@@ -63,9 +63,10 @@ class Kept:
             and all(type(frame) in (int, float) for frame in frames)
             and -1e9 < frames[0] < frames[1] < 1e9
         ):
-            raise PlanError(
-                f"{source[0].upper()}{source[1:]} does not say for which frames it is: find "
-                "contacts again, or give 'frames' as first and last."
+            fail(
+                source,
+                "does not say for which frames it is: find contacts again, or give 'frames' as "
+                "first and last",
             )
         return cls(plan, float(frames[0]), float(frames[1]))
 
@@ -272,12 +273,13 @@ def _read(text, name):
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(data, dict) for data in found.values()):
-        raise PlanError(
-            f"{_source(name, 'The')} cannot be read, perhaps it was edited by hand: mend its "
-            f"custom property '{PROPERTY}', or choose automatic contacts to remove it."
+        fail(
+            _source(name),
+            "cannot be read, perhaps it was edited by hand: mend the action's custom property "
+            f"'{PROPERTY}', or choose automatic contacts to remove it",
         )
     return found
 
 
-def _source(name, article="the"):
-    return f"{article} contact plan of the action '{name}'"
+def _source(name):
+    return f"the contact plan of the action '{name}'"

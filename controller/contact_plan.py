@@ -57,12 +57,12 @@ class ContactPlan:
     def __post_init__(self):
         object.__setattr__(self, "fps", _number(self.fps, "'fps'", _SOURCE))
         if self.fps <= 0:
-            _fail(_SOURCE, f"gives {self.fps:g} frames a second: it must be above 0")
+            fail(_SOURCE, f"gives {self.fps:g} frames a second: it must be above 0")
         object.__setattr__(self, "floor", _number(self.floor, "'floor'", _SOURCE))
         object.__setattr__(self, "feet", _checked_feet(self.feet, _SOURCE))
         for foot in FEET:
             for start, end in self._gaps(foot):
-                _fail(
+                fail(
                     _SOURCE,
                     f"marks no point of the {foot} foot from {start:.3f} to {end:.3f} s, which is "
                     "too short for a step: grow a span over it, or end the stance earlier",
@@ -118,7 +118,7 @@ class ContactPlan:
         duration = count / rate
         for foot, point, (start, end) in self.spans():
             if start < -0.5 / rate or end > duration + 0.5 / rate:
-                _fail(
+                fail(
                     _SOURCE,
                     f"lets the {point} of the {foot} foot stand from {start:.3f} to {end:.3f} s, "
                     f"but the clip lasts from 0 to {duration:.3f} s, frames {frame(0):g} to "
@@ -129,7 +129,7 @@ class ContactPlan:
             inside = contacts[first:stop].any(0)
             if inside.any():
                 foot = FEET[int(inside.argmax())]
-                _fail(
+                fail(
                     _SOURCE,
                     f"lets the {foot} foot stand while the body is in the air, from frame "
                     f"{frame(first):g} to {frame(stop - 1):g}: shorten that span",
@@ -139,7 +139,7 @@ class ContactPlan:
         high = contacts & (np.asarray(rises) > HIGHEST)
         for i, foot in enumerate(FEET):
             for first, stop in runs(high[:, i]):
-                _fail(
+                fail(
                     _SOURCE,
                     f"lets the {foot} foot stand from frame {frame(first):g} to "
                     f"{frame(stop - 1):g}, where the animation has it "
@@ -225,16 +225,16 @@ class ContactPlan:
         source: what errors call the data. Raises PlanError for anything else.
         """
         if not isinstance(data, dict):
-            _fail(source, "is not an object with 'version', 'fps', 'floor' and 'feet'")
+            fail(source, "is not an object with 'version', 'fps', 'floor' and 'feet'")
         if data.get("version") != VERSION or isinstance(data["version"], bool):
-            _fail(source, f"is not of version {VERSION}: write it again with this Poise")
+            fail(source, f"is not of version {VERSION}: write it again with this Poise")
         unknown = sorted(set(data) - {"version", "fps", "floor", "feet", "pins"})
         if unknown:
-            _fail(source, f"has '{unknown[0]}', which no plan has: remove it")
+            fail(source, f"has '{unknown[0]}', which no plan has: remove it")
         if data.get("pins", []) != []:
-            _fail(source, "has pins, which this version of Poise does not know: remove them")
+            fail(source, "has pins, which this version of Poise does not know: remove them")
         if "feet" not in data:
-            _fail(source, "has no 'feet'")
+            fail(source, "has no 'feet'")
         try:
             return cls(data.get("fps"), data["feet"], data.get("floor", 0.0))
         except PlanError as error:
@@ -269,13 +269,13 @@ class ContactPlan:
             with Path(path).open("rb") as file:
                 content = file.read(_MAX_BYTES + 1)
         except OSError as error:
-            _fail(source, f"cannot be read: {error.strerror}")
+            fail(source, f"cannot be read: {error.strerror}")
         if len(content) > _MAX_BYTES:
-            _fail(source, "is larger than 1 MB: choose a file that Poise wrote")
+            fail(source, "is larger than 1 MB: choose a file that Poise wrote")
         try:
             data = json.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            _fail(source, f"is not JSON: {error}")
+            fail(source, f"is not JSON: {error}")
         return cls.from_dict(data, source)
 
 
@@ -291,29 +291,30 @@ def flights(airborne, rate):
 # --- Checks --------------------------------------------------------------------------------------
 
 
-def _fail(source, problem):
+def fail(source, problem):
+    """Raise PlanError: what `source` names has this problem."""
     raise PlanError(f"{source[:1].upper()}{source[1:]} {problem}.")
 
 
 def _number(value, what, source):
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        _fail(source, f"gives {what} as {str(value)[:40]}: it must be a number")
+        fail(source, f"gives {what} as {str(value)[:40]}: it must be a number")
     try:
         value = float(value)
     except OverflowError:  # a whole number with hundreds of digits
         value = math.inf
     if not math.isfinite(value):
-        _fail(source, f"gives {what} as {value}: it must be a finite number")
+        fail(source, f"gives {what} as {value}: it must be a finite number")
     return value
 
 
 def _group(value, known, what, source):
     """A dict in which all keys are known."""
     if not isinstance(value, dict):
-        _fail(source, f"has no spans for each of {', '.join(known)} in {what}")
+        fail(source, f"has no spans for each of {', '.join(known)} in {what}")
     for key in value:
         if key not in known:
-            _fail(source, f"names '{key}' in {what}: known are {', '.join(known)}")
+            fail(source, f"names '{key}' in {what}: known are {', '.join(known)}")
     return value
 
 
@@ -333,14 +334,14 @@ def _checked_feet(feet, source):
 def _checked_spans(spans, what, source):
     """Sorted ((start, end), ...) of one point. Raises PlanError."""
     if not isinstance(spans, list | tuple):
-        _fail(source, f"has no list of spans for {what}")
+        fail(source, f"has no list of spans for {what}")
     result = []
     for span in spans:
         if not isinstance(span, list | tuple) or len(span) != 2:
-            _fail(source, f"has a span of {what} that is not a start and an end in seconds")
+            fail(source, f"has a span of {what} that is not a start and an end in seconds")
         start, end = (_number(time, f"a time of {what}", source) for time in span)
         if not start < end:
-            _fail(
+            fail(
                 source,
                 f"has a span of {what} that ends at {end:g} s, not after its start at {start:g} s",
             )
@@ -348,7 +349,7 @@ def _checked_spans(spans, what, source):
     result.sort()
     for (_, end), (start, _) in itertools.pairwise(result):
         if start < end:
-            _fail(
+            fail(
                 source,
                 f"has spans of {what} that overlap from {start:g} to {end:g} s: shorten one, or "
                 "make one of both",

@@ -139,15 +139,15 @@ def test_spans_change_at_a_frame(armature):
     found = kept_for(armature)
     start, end = span(found)
     begun = found.begun("left", "ball", start + 2)
-    assert span(begun) == pytest.approx((start + 2, end))
+    assert span(begun) == pytest.approx((start + 2, end), abs=0.1)
     ended = found.ended("left", "ball", end + 1)
-    assert span(ended) == pytest.approx((start, end + 2)), "it stands at that frame, too"
+    assert span(ended) == pytest.approx((start, end + 2), abs=0.1), "it stands at that frame, too"
     gone = found.plan.feet["left"]["heel"]
     fewer = found.deleted("left", "heel", found.frame(gone[0][0]))
     assert fewer.plan.feet["left"]["heel"] == gone[1:]
     back = fewer.added("left", "heel", found.frame(gone[0][0]))
     length = np.diff(back.plan.feet["left"]["heel"][0])
-    assert length == pytest.approx(contacts.ADDED)
+    assert length == pytest.approx(contacts.ADDED, abs=2e-3)
     assert found.near("left", "heel", 1e6) == len(gone) - 1
 
 
