@@ -44,11 +44,8 @@ def run(options):
     status."""
     source = open_shot(options.file, options.up, options.unit)
     output, plan_path, report_path = _targets(options, source)
-    plan = command_contacts.given(options)
     warnings = warn_of_libraries()
-    with libraries_blamed():
-        shot = CleanShot(bpy.context.scene, _shot_options(options, plan))
-        follow("reading", shot.read())
+    shot = _read(options, CleanUpOptions(options.softness, options.com))
     shot.solve()
     follow("writing", shot.baking())
     report = {"file": str(output), **shot.report(), "warnings": warnings}
@@ -68,6 +65,14 @@ def run(options):
     return DONE
 
 
+def clean_first(options):
+    """Clean what the arguments of `bake` describe, before it is simulated -> CleanShot."""
+    shot = _read(options, CleanUpOptions())
+    shot.solve()
+    follow("writing", shot.baking())
+    return shot
+
+
 def _targets(options, source):
     """Paths of the output, the plan and the report, of which the last two may be None; checked to
     be writable."""
@@ -81,13 +86,18 @@ def _targets(options, source):
     return output, plan_path, report_target(options, source, output, plan_path)
 
 
-def _shot_options(options, plan):
-    return CleanShotOptions(
+def _read(options, clean):
+    """A CleanShot of the arguments, read with progress. clean: CleanUpOptions."""
+    chosen = CleanShotOptions(
         armature=options.armature,
         action=options.action,
         frames=options.frames,
         fps=options.fps,
         rig=options.rig,
-        clean=CleanUpOptions(options.softness, options.com),
-        contacts=plan,
+        clean=clean,
+        contacts=command_contacts.given(options),
     )
+    with libraries_blamed():
+        shot = CleanShot(bpy.context.scene, chosen)
+        follow("reading", shot.read())
+    return shot

@@ -8,6 +8,7 @@ Messages and progress go to standard error, because PyBullet writes to standard 
 
 import argparse
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import bpy
@@ -90,7 +91,8 @@ def _bake(options):
     source = open_shot(options.file, options.up, options.unit)
     output, strip, report_path, checkpoint, plan_path = _bake_targets(options, source)
     warnings = warn_of_libraries()
-    shot = _read_shot(options)
+    cleaned = command_clean.clean_first(options) if options.clean_feet else None
+    shot = _read_shot(options, cleaned)
     shot.prepare()
     tuning, tuned = output.with_name(f"{output.name}.tuning"), None
     if options.optimize:
@@ -103,6 +105,7 @@ def _bake(options):
 
     report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
     report["import"] = import_note(shot.scene)
+    report["clean"] = cleaned.report() if cleaned else None
     with written(output) as temporary:
         save(temporary, source is not None and is_compressed(source))
         if strip:
@@ -301,6 +304,11 @@ def _add_keys_arguments(parser):
         action="store_true",
         help="bake the rectified action without any physics: its kinematic correction only",
     )
+    add(
+        "--clean-feet",
+        action="store_true",
+        help="clean feet and weight first, as `clean` does, and simulate the cleaned action",
+    )
     add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
 
 
@@ -321,15 +329,16 @@ def _add_bake_arguments(parser):
     parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
 
 
-def _read_shot(options):
-    """The Shot that the arguments describe, read with progress."""
+def _read_shot(options, cleaned=None):
+    """The Shot that the arguments describe, read with progress. cleaned: the CleanShot whose
+    result it reads, if there is one."""
     with libraries_blamed():
-        shot = _shot(options)
+        shot = _shot(options, cleaned)
         follow("reading", shot.read())
     return shot
 
 
-def _shot(options):
+def _shot(options, cleaned):
     """The Shot that the arguments of `bake`, `simulate` or `inspect` describe."""
     keys, more = BakeOptions(), {}
     if options.verb != "inspect":
@@ -352,10 +361,11 @@ def _shot(options):
             action=options.into,
         )
     gains = gains_named(options.gains)
-    return Shot(
-        bpy.context.scene,
-        shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more),
-    )
+    chosen = shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more)
+    if cleaned is not None:
+        plan = None if chosen.walk else cleaned.plan
+        chosen = replace(chosen, action=cleaned.baked.action, contacts=plan)
+    return Shot(bpy.context.scene, chosen)
 
 
 # --- What is told -------------------------------------------------------------------------------

@@ -272,3 +272,30 @@ def test_commands_refuse_to_write_a_plan_over_the_shot_or_of_an_endless_walk(sho
     plan = shot.with_name("plan.json")
     assert command("simulate", shot, "--walk", "5", "--write-contacts", plan) == 2
     assert not plan.exists()
+
+
+def test_bake_cleans_feet_first(shot, tmp_path):
+    """What is simulated is the cleaned action, by the same contacts; the source stays."""
+    output, report = tmp_path / "out.blend", tmp_path / "report.json"
+    assert command("bake", shot, "--clean-feet", "--output", output, "--report", report) == 0
+    told = json.loads(report.read_text())
+    assert told["source_action"] == "wave Poise Clean"
+    assert told["clean"]["source_action"] == "wave"
+    assert told["contacts"] == told["clean"]["contacts"]
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert set(bpy.data.actions.keys()) == {"wave", "wave Poise Clean", "wave Poise Clean Poise"}
+
+
+def test_batch_cleans_feet_of_each_shot_and_follows_a_plan(shot, tmp_path):
+    plan, folder = tmp_path / "plan.json", tmp_path / "baked"
+    assert command("clean", shot, "--write-contacts", plan, "--output", tmp_path / "c.blend") == 0
+    options = "--output", folder, "--json", tmp_path / "sum.json"
+    assert command("batch", shot, "--clean-feet", "--contacts", plan, *options) == 0
+    record = json.loads((folder / "shot.blend.poise.json").read_text())
+    assert record["report"]["clean"]["contacts"] == json.loads(plan.read_text())
+    assert f"--contacts={plan}" in record["arguments"]
+    fingerprint = record["fingerprint"]
+    ContactPlan.load(plan).deleted("left", "heel", 0).save(plan)
+    assert command("batch", shot, "--clean-feet", "--contacts", plan, *options) == 0
+    record = json.loads((folder / "shot.blend.poise.json").read_text())
+    assert record["fingerprint"] != fingerprint, "another plan is another result"
