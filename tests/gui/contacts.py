@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Contacts in the window: found, shown as a bar over the keys, changed at a frame, undone; the
+clean-up that is shown follows."""
+
+import bpy
+
+FIND, CLEAN = "bpy.ops.poise.find_contacts()", "bpy.ops.poise.clean_up()"
+END = "bpy.ops.poise.end_contact()"
+
+
+def scenario(driver):
+    """All stations, in the order in which a user meets them."""
+    driver.module("clean_up_panel").POISE_PT_clean_up.bl_options = set()
+    driver.rearrange(closed=("character", "bones"))
+    yield from driver.open("walk")
+    yield from _arrange(driver)
+    yield from _find(driver)
+    yield from _change(driver)
+    yield from _follow(driver)
+
+
+def _arrange(driver):
+    """The layout that Blender starts with, and a Dope Sheet in place of the Outliner."""
+    with bpy.context.temp_override(window=driver.window, area=driver.area):
+        bpy.ops.screen.screen_full_area(use_hide_panels=False)
+    yield 0.5
+    driver.area = next(a for a in driver.window.screen.areas if a.type == "VIEW_3D")
+    driver.area.spaces.active.show_region_ui = True
+    yield 0.3
+    driver.sidebar.active_panel_category = "Poise"
+    other = next(a for a in driver.window.screen.areas if a.type == "OUTLINER")
+    other.ui_type = "DOPESHEET"
+    yield 0.5
+    region = next(r for r in other.regions if r.type == "WINDOW")
+    with bpy.context.temp_override(window=driver.window, area=other, region=region):
+        bpy.ops.action.view_all()
+    yield 0.5
+
+
+def _kept(driver):
+    contacts = driver.module("contacts")
+    return contacts.kept(*contacts.source_of(driver.armature))
+
+
+def _spans(driver):
+    """(first frame, frame of its end) of the left ball's spans."""
+    return [
+        (round(first), round(end))
+        for *names, first, end in _kept(driver).spans()
+        if names == ["left", "ball"]
+    ]
+
+
+def _find(driver):
+    before = driver.state()
+    yield from driver.click(FIND)
+    yield lambda: driver.session.job() is None and _kept(driver) is not None
+    driver.check("it changes no keys", driver.state() == before, driver.state())
+    driver.check("three steps are found", len(_spans(driver)) == 3, _spans(driver))
+    yield 1.0
+    yield from driver.shot("contacts_1_found")
+
+
+def _change(driver):
+    settings = bpy.context.scene.poise.clean_up
+    settings.foot, settings.point = "LEFT", "BALL"
+    before = _spans(driver)
+    bpy.context.scene.frame_set(before[1][1] - 6)
+    yield 0.5
+    yield from driver.click(END)
+    yield 1.0
+    after = _spans(driver)
+    driver.check("the span ends there", after[1] == (before[1][0], before[1][1] - 5), after)
+    yield from driver.shot("contacts_2_ended")
+    yield from driver.press("ctrl+z")
+    yield 0.5
+    driver.check("one undo brings it back", _spans(driver) == before, _spans(driver))
+    yield from driver.press("ctrl+shift+z")
+    yield 0.5
+    driver.check("redo ends it again", _spans(driver) == after, _spans(driver))
+
+
+def _follow(driver):
+    yield from driver.click(CLEAN)
+    yield lambda: driver.result.clean is not None and driver.session.job() is None
+    yield 1.0
+    cleaned = driver.state()
+    yield from driver.shot("contacts_3_cleaned")
+    bpy.context.scene.frame_set(_spans(driver)[0][1] - 6)
+    yield from driver.click(END)
+    yield 3.0
+    followed = driver.state()
+    driver.check("the clean-up follows", followed["keys"] != cleaned["keys"])
+    driver.check("it is still shown", followed["assigned"] == cleaned["assigned"])
+    yield from driver.shot("contacts_4_followed")
+    yield from driver.press("ctrl+z")
+    yield 1.0
+    undone = driver.state()
+    driver.check("one undo takes both back", undone["keys"] == cleaned["keys"])
