@@ -11,6 +11,7 @@ from .operators import (
     POISE_OT_begin_contact,
     POISE_OT_clean_up,
     POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
     POISE_OT_end_contact,
     POISE_OT_find_contacts,
 )
@@ -64,6 +65,7 @@ def _draw_contacts(layout, context, armature):
     row = column.row(align=True)
     row.operator(POISE_OT_add_contact.bl_idname, text="Add Here")
     row.operator(POISE_OT_delete_contact.bl_idname, text="Delete")
+    column.operator(POISE_OT_drag_contacts.bl_idname, icon="ARROW_LEFTRIGHT")
     layout.prop(context.scene.poise.overlays, "contacts")
 
 

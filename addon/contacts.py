@@ -8,6 +8,7 @@ first of them, at its own "fps": a frame is the same one whatever the scene's ra
 
 import contextlib
 import json
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -123,6 +124,23 @@ class Kept:
         self._demand(frame)
         i = self.near(foot, point, frame)
         return self._with(self.plan.grown(foot, point, i, end=self.time(frame + 1)))
+
+    def held(self, foot, point, frame, reach):
+        """(number of a span, "start" or "end") of the end nearest to a frame, where the first and
+        the last frame of a span reach half of one farther; None if none is within `reach`
+        [frames]."""
+        ends = [
+            (abs(self.frame(time) - 0.5 - frame), i, which)
+            for i, span in enumerate(self.plan.feet[foot][point])
+            for which, time in zip(("start", "end"), span, strict=True)
+        ]
+        apart, i, which = min(ends, default=(math.inf, 0, ""))
+        return (i, which) if apart <= reach else None
+
+    def moved(self, foot, point, i, which, frame):
+        """The same with the "start" or the "end" of a span at a frame: at its left edge."""
+        frame = min(max(frame, self.first), self.last + 1)
+        return self._with(self.plan.grown(foot, point, i, **{which: self.time(frame)}))
 
     def added(self, foot, point, frame):
         """The same with one more span, from a frame to the next one that is there, but no longer

@@ -10,6 +10,7 @@ from .contacts import (
     POISE_OT_automatic_contacts,
     POISE_OT_begin_contact,
     POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
     POISE_OT_end_contact,
     POISE_OT_find_contacts,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "POISE_OT_delete_contact",
     "POISE_OT_discard",
     "POISE_OT_discard_rectified",
+    "POISE_OT_drag_contacts",
     "POISE_OT_duplicate_push",
     "POISE_OT_end_contact",
     "POISE_OT_example_scene",
@@ -107,6 +109,7 @@ CLASSES = (
     POISE_OT_end_contact,
     POISE_OT_add_contact,
     POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
     POISE_OT_find_limit,
     POISE_OT_show_limit,
     POISE_OT_bake,

@@ -2,16 +2,22 @@
 """Find contacts, and change them at the current frame."""
 
 import contextlib
+import math
 
 import bpy
 
 from ...controller.exceptions import PlanError, PoiseError
-from .. import contacts, live_contacts, reference, session
+from .. import contact_bar, contacts, live_contacts, reference, session
 from ..clean_up import CleanShot, CleanShotOptions
 from ..properties import chosen_armature, chosen_frames, redraw
 from ..translations import tr
 from .job import Job, in_background, reading_source
 from .modal import JobOperator, poll_animated, poll_idle
+
+#: So near to the end of a span it is taken by the mouse [pixels of a standard screen].
+REACH = 8
+
+_EDITORS = ("DOPESHEET_EDITOR", "GRAPH_EDITOR")
 
 
 class FindContactsJob(Job):
@@ -71,6 +77,25 @@ def _all_frames(scene, armature):
     return min(first, chosen[0]), max(last, chosen[1])
 
 
+def _poll_known(cls, context):
+    """Whether contacts of the chosen armature are known, and can be changed."""
+    if not poll_idle(cls, context):
+        return False
+    armature, _ = chosen_armature(context)
+    try:
+        kept = live_contacts.known(context.scene, armature)
+    except PlanError:
+        cls.poll_message_set(tr("The contacts cannot be read: the panel says why"))
+        return False
+    if kept is None:
+        cls.poll_message_set(tr("No contacts are known yet: find them first"))
+        return False
+    if contacts.source_of(armature)[0].library is not None:
+        cls.poll_message_set(tr("The action is linked: make it local to change its contacts"))
+        return False
+    return True
+
+
 class _ContactOperator:
     """An operator that changes the contacts of the chosen armature at the current frame.
 
@@ -82,17 +107,7 @@ class _ContactOperator:
     @classmethod
     def poll(cls, context):
         """Needs contacts."""
-        if not poll_idle(cls, context):
-            return False
-        armature, _ = chosen_armature(context)
-        try:
-            kept = live_contacts.known(context.scene, armature)
-        except PlanError:
-            cls.poll_message_set(tr("The contacts cannot be read: the panel says why"))
-            return False
-        if kept is None:
-            cls.poll_message_set(tr("No contacts are known yet: find them first"))
-        return kept is not None
+        return _poll_known(cls, context)
 
     def execute(self, context):
         """Change them, and let what is shown follow."""
@@ -165,6 +180,147 @@ class POISE_OT_delete_contact(_ContactOperator, bpy.types.Operator):
     def change(self, kept, foot, point, frame):
         """One less."""
         return kept.deleted(foot, point, frame)
+
+
+class _Dragging:
+    """Drag ends of contacts in the animation editors, until Esc; everything else goes on as ever.
+
+    The one at work is `_Dragging.active`; to begin another one ends it.
+    """
+
+    active = None
+
+    def invoke(self, context, _event):
+        """Begin, or end the one at work."""
+        if _Dragging.active is not None:
+            _Dragging.active = None
+            redraw()
+            return {"CANCELLED"}
+        _Dragging.active = self
+        self._held = None
+        context.window_manager.modal_handler_add(self)
+        context.workspace.status_text_set(
+            tr("Poise: drag the ends of contacts in the contact bar, Esc to stop")
+        )
+        redraw()
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context, event):
+        """One event of the window."""
+        if _Dragging.active is not self or session.busy():
+            return self._leave(context)
+        if event.type in ("ESC", "RIGHTMOUSE") and event.value == "PRESS":
+            if self._held is None:
+                return self._leave(context)
+            self._put_back(context)
+            return {"RUNNING_MODAL"}
+        if event.type == "LEFTMOUSE" and event.value == "PRESS":
+            return {"RUNNING_MODAL" if self._take(context, event) else "PASS_THROUGH"}
+        if self._held is None:
+            return {"PASS_THROUGH"}
+        if event.type == "MOUSEMOVE":
+            self._move(context, event)
+        elif event.type == "LEFTMOUSE" and event.value == "RELEASE":
+            self._let_go(context)
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context):
+        """Blender ends it, with its window or its file."""
+        self._leave(context)
+
+    def _leave(self, context):
+        if _Dragging.active is self:
+            _Dragging.active = None
+        if context.workspace is not None:
+            context.workspace.status_text_set(None)
+        redraw()
+        return {"FINISHED"}
+
+    def _take(self, context, event):
+        """Hold the end that the mouse is at; whether there is one. Its row is chosen."""
+        region = _editor_at(context, event.mouse_x, event.mouse_y)
+        kept = contact_bar.shown(context) if region else None
+        if kept is None:
+            return False
+        scale = context.preferences.system.ui_scale
+        names = contact_bar.row_at((event.mouse_y - region.y) / scale)
+        if names is None:
+            return False
+        settings = context.scene.poise.clean_up
+        settings.foot, settings.point = (name.upper() for name in names)
+        frame = _frame_at(region, event)
+        reach = abs(_frame_at(region, event, REACH * scale) - frame)
+        end = kept.held(*names, frame, reach)
+        if end is not None:
+            self._held, self._before, self._changed = (*names, *end), kept, None
+            self._region, self._was = region, self._of_action(context)
+        return end is not None
+
+    def _of_action(self, context):
+        armature, _ = chosen_armature(context)
+        return contacts.kept(*contacts.source_of(armature))
+
+    def _move(self, context, event):
+        """Bring the end to the nearest frame, where that makes sense."""
+        frame = math.floor(_frame_at(self._region, event) + 1)  # its left edge
+        with contextlib.suppress(PlanError):
+            changed = self._before.moved(*self._held, frame)
+            armature, _ = chosen_armature(context)
+            contacts.keep(*contacts.source_of(armature), changed)
+            self._changed = changed
+            redraw()
+
+    def _let_go(self, context):
+        """Let what is shown follow; one step of undo."""
+        self._held = None
+        if self._changed is None:
+            return
+        armature, _ = chosen_armature(context)
+        try:
+            live_contacts.change(context.scene, armature, self._changed)
+            bpy.ops.ed.undo_push(message=tr("Drag Contacts"))
+        except PoiseError as error:
+            self._put_back(context)
+            self.report({"ERROR"}, tr(str(error)))
+        redraw()
+
+    def _put_back(self, context):
+        self._held = None
+        armature, _ = chosen_armature(context)
+        contacts.keep(*contacts.source_of(armature), self._was)
+        redraw()
+
+
+class POISE_OT_drag_contacts(_Dragging, bpy.types.Operator):
+    """Drag contacts with the mouse."""
+
+    bl_idname = "poise.drag_contacts"
+    bl_label = "Drag Contacts"
+    bl_description = (
+        "Drag the ends of contacts in the contact bar of Timeline, Dope Sheet or Graph Editor from "
+        "frame to frame. Esc stops"
+    )
+    bl_options = {"REGISTER"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs contacts that can be kept."""
+        return _poll_known(cls, context)
+
+
+def _editor_at(context, x, y):
+    """The region with the keys of the animation editor at a place in the window; None without."""
+    for area in context.window.screen.areas:
+        for region in area.regions if area.type in _EDITORS else ():
+            inside = 0 <= x - region.x < region.width and 0 <= y - region.y < region.height
+            if region.type == "WINDOW" and inside:
+                return region
+    return None
+
+
+def _frame_at(region, event, beside=0.0):
+    """The frame under the mouse, or so many pixels beside it."""
+    return region.view2d.region_to_view(event.mouse_x - region.x + beside, 0)[0]
 
 
 class POISE_OT_automatic_contacts(bpy.types.Operator):

@@ -14,6 +14,7 @@ from poise.addon import (
     contact_bar,
     contacts,
     live_contacts,
+    operators,
     panels,
     session,
 )
@@ -26,7 +27,7 @@ COLOURS = {"left": (1.0, 0.5, 0.0), "right": (0.0, 0.5, 1.0)}
 
 
 @pytest.fixture
-def armature(import_clip):
+def wave(import_clip):
     """An armature that waves, standing."""
     return import_clip("wave")
 
@@ -37,6 +38,12 @@ def walk(import_clip):
     armature = import_clip("walk")
     assert bpy.ops.poise.find_contacts() == {"FINISHED"}
     return armature
+
+
+@pytest.fixture
+def armature(walk):
+    """Whom the window shows."""
+    return walk
 
 
 def choose(foot, point, frame):
@@ -145,20 +152,20 @@ def test_a_clean_up_that_is_shown_follows(walk):
     assert live_contacts.clean_outdated(bpy.context.scene, walk)
 
 
-def test_what_a_clean_up_finds_can_be_changed(armature):
+def test_what_a_clean_up_finds_can_be_changed(wave):
     assert bpy.ops.poise.clean_up() == {"FINISHED"}
-    assert kept(armature) is None
+    assert kept(wave) is None
     choose("right", "tip", 100)
     assert bpy.ops.poise.end_contact() == {"FINISHED"}
-    assert spans(armature, "right", "tip")[0] == (1, 101)
+    assert spans(wave, "right", "tip")[0] == (1, 101)
 
 
-def test_panels_say_that_a_result_is_older(armature, draw_panels):
+def test_panels_say_that_a_result_is_older(wave, draw_panels):
     assert bpy.ops.poise.simulate() == {"FINISHED"}
     sentence = "The contacts have changed: simulate"
 
     def text():
-        return draw_panels([panels.POISE_PT_result], armature).replace("\n", " ")
+        return draw_panels([panels.POISE_PT_result], wave).replace("\n", " ")
 
     assert sentence not in text()
     assert bpy.ops.poise.find_contacts() == {"FINISHED"}
@@ -172,19 +179,19 @@ def test_panels_say_that_a_result_is_older(armature, draw_panels):
     assert sentence in text()
 
 
-def test_panel_has_the_buttons_once_there_are_contacts(armature, draw_panels):
-    text = draw_panels(clean_up_panel.CLASSES, armature)
+def test_panel_has_the_buttons_once_there_are_contacts(wave, draw_panels):
+    text = draw_panels(clean_up_panel.CLASSES, wave)
     assert "poise.find_contacts" in text and "Begin Here" not in text
     assert bpy.ops.poise.find_contacts() == {"FINISHED"}
-    text = draw_panels(clean_up_panel.CLASSES, armature)
+    text = draw_panels(clean_up_panel.CLASSES, wave)
     for word in ("frames 1 to 240", "Begin Here", "End Here", "Add Here", "Delete", "point"):
         assert word in text
 
 
-def test_what_cannot_be_read_is_told_and_can_be_taken_away(armature, draw_panels):
-    action, _ = compat.assigned(armature)
+def test_what_cannot_be_read_is_told_and_can_be_taken_away(wave, draw_panels):
+    action, _ = compat.assigned(wave)
     action[contacts.PROPERTY] = "{"
-    text = draw_panels(clean_up_panel.CLASSES, armature).replace("\n", " ")
+    text = draw_panels(clean_up_panel.CLASSES, wave).replace("\n", " ")
     assert "cannot be read" in text and "Begin Here" not in text
     assert contact_bar.shown(bpy.context) is None
     with pytest.raises(RuntimeError, match="cannot be read"):
@@ -196,10 +203,10 @@ def test_what_cannot_be_read_is_told_and_can_be_taken_away(armature, draw_panels
     assert bpy.ops.poise.simulate() == {"FINISHED"}
 
 
-def test_without_an_action_it_says_so(armature):
-    compat.assign(armature, None)
-    assert chosen_armature(bpy.context)[0] == armature
-    assert live_contacts.known(bpy.context.scene, armature) is None
+def test_without_an_action_it_says_so(wave):
+    compat.assign(wave, None)
+    assert chosen_armature(bpy.context)[0] == wave
+    assert live_contacts.known(bpy.context.scene, wave) is None
     assert not bpy.ops.poise.end_contact.poll()
 
 
@@ -240,3 +247,82 @@ def test_the_bar_shows_the_contacts_of_the_chosen_armature(walk):
     assert contact_bar.shown(context) == kept(walk)
     bpy.context.scene.poise.overlays.contacts = False
     assert contact_bar.shown(context) is None
+
+
+# --- The mouse -----------------------------------------------------------------------------------
+
+
+class Editor:
+    """A window with one Dope Sheet in it, of ten pixels a frame; the mouse in it."""
+
+    def __init__(self, window):
+        window.preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
+        view = SimpleNamespace(region_to_view=lambda x, _y: (x / 10, 0.0))
+        region = SimpleNamespace(type="WINDOW", x=50, y=20, width=3000, height=400, view2d=view)
+        window.screen.areas.append(SimpleNamespace(type="DOPESHEET_EDITOR", regions=[region]))
+        self.window = window
+        self.drag = window.begin(operators.POISE_OT_drag_contacts)
+
+    def send(self, kind, frame=0.0, foot="left", point="ball", value="PRESS", below=0):
+        """An event over a row, at a frame."""
+        event = SimpleNamespace(
+            type=kind,
+            value=value,
+            mouse_x=50 + 10 * frame,
+            mouse_y=20 + contact_bar.row(foot, point)[0] + 4 - below,
+        )
+        return self.drag.modal(self.window, event)
+
+
+@pytest.fixture
+def editor(walk, window):
+    found = Editor(window)
+    yield found
+    found.send("ESC")
+    found.send("ESC")
+
+
+def test_an_end_is_dragged_from_frame_to_frame(walk, editor):
+    first, end = spans(walk)[1]
+    assert editor.send("LEFTMOUSE", end - 0.4) == {"RUNNING_MODAL"}
+    assert editor.send("MOUSEMOVE", end - 7.2) == {"RUNNING_MODAL"}
+    assert spans(walk)[1] == (first, end - 7)
+    assert editor.send("MOUSEMOVE", end - 3.4) == {"RUNNING_MODAL"}
+    assert editor.send("LEFTMOUSE", value="RELEASE") == {"RUNNING_MODAL"}
+    assert spans(walk)[1] == (first, end - 3)
+    editor.send("LEFTMOUSE", first - 0.5)
+    editor.send("MOUSEMOVE", first + 1.6)
+    editor.send("LEFTMOUSE", value="RELEASE")
+    assert spans(walk)[1] == (first + 2, end - 3)
+    assert editor.send("MOUSEMOVE", 3) == {"PASS_THROUGH"}, "nothing is held any more"
+
+
+def test_what_is_beside_the_ends_stays_with_blender(walk, editor):
+    first, end = spans(walk)[1]
+    before = kept(walk)
+    assert editor.send("LEFTMOUSE", (first + end) / 2) == {"PASS_THROUGH"}
+    assert editor.send("LEFTMOUSE", end, below=200) == {"PASS_THROUGH"}
+    assert editor.send("LEFTMOUSE", end, foot="right", point="tip") == {"PASS_THROUGH"}
+    settings = bpy.context.scene.poise.clean_up
+    assert (settings.foot, settings.point) == ("RIGHT", "TIP"), "the row is chosen"
+    assert editor.send("SPACE") == {"PASS_THROUGH"}
+    assert kept(walk) == before
+
+
+def test_esc_puts_back_and_then_stops(walk, editor):
+    before = kept(walk)
+    end = spans(walk)[1][1]
+    editor.send("LEFTMOUSE", end - 0.5)
+    editor.send("MOUSEMOVE", end - 9)
+    assert kept(walk) != before
+    assert editor.send("ESC") == {"RUNNING_MODAL"} and kept(walk) == before
+    assert editor.send("ESC") == {"FINISHED"} and editor.window.status is None
+
+
+def test_where_a_span_makes_no_sense_it_stays(walk, editor):
+    first, end = spans(walk)[1]
+    editor.send("LEFTMOUSE", end - 0.5)
+    editor.send("MOUSEMOVE", end - 5.5)
+    editor.send("MOUSEMOVE", first - 20)
+    editor.send("LEFTMOUSE", value="RELEASE")
+    assert spans(walk)[1] == (first, end - 5)
