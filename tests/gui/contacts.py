@@ -6,6 +6,8 @@ import bpy
 
 FIND, CLEAN = "bpy.ops.poise.find_contacts()", "bpy.ops.poise.clean_up()"
 END = "bpy.ops.poise.end_contact()"
+#: The timeline is made higher by so much [pixels].
+HIGHER = 110
 
 
 def scenario(driver):
@@ -20,20 +22,21 @@ def scenario(driver):
 
 
 def _arrange(driver):
-    """The layout that Blender starts with, and a Dope Sheet in place of the Outliner."""
+    """The layout that Blender starts with, and a higher timeline."""
     with bpy.context.temp_override(window=driver.window, area=driver.area):
         bpy.ops.screen.screen_full_area(use_hide_panels=False)
     yield 0.5
-    driver.area = next(a for a in driver.window.screen.areas if a.type == "VIEW_3D")
+    screen = driver.window.screen
+    driver.area = next(a for a in screen.areas if a.type == "VIEW_3D")
     driver.area.spaces.active.show_region_ui = True
     yield 0.3
     driver.sidebar.active_panel_category = "Poise"
-    other = next(a for a in driver.window.screen.areas if a.type == "OUTLINER")
-    other.ui_type = "DOPESHEET"
+    timeline = next(a for a in screen.areas if a.type == "DOPESHEET_EDITOR")
+    x, y = timeline.x + 300, timeline.y + timeline.height
+    driver.point_at(x, y)  # only over an edge Blender moves it
     yield 0.5
-    region = next(r for r in other.regions if r.type == "WINDOW")
-    with bpy.context.temp_override(window=driver.window, area=other, region=region):
-        bpy.ops.action.view_all()
+    with bpy.context.temp_override(window=driver.window, screen=screen):
+        bpy.ops.screen.area_move(x=x, y=y, delta=HIGHER)
     yield 0.5
 
 
@@ -67,7 +70,7 @@ def _change(driver):
     before = _spans(driver)
     bpy.context.scene.frame_set(before[1][1] - 6)
     yield 0.5
-    yield from driver.click(END)
+    yield from driver.click(END, across=0.75)
     yield 1.0
     after = _spans(driver)
     driver.check("the span ends there", after[1] == (before[1][0], before[1][1] - 5), after)
@@ -87,7 +90,7 @@ def _follow(driver):
     cleaned = driver.state()
     yield from driver.shot("contacts_3_cleaned")
     bpy.context.scene.frame_set(_spans(driver)[0][1] - 6)
-    yield from driver.click(END)
+    yield from driver.click(END, across=0.75)
     yield 3.0
     followed = driver.state()
     driver.check("the clean-up follows", followed["keys"] != cleaned["keys"])
