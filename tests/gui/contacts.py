@@ -5,7 +5,7 @@ clean-up that is shown follows."""
 import bpy
 
 FIND, CLEAN = "bpy.ops.poise.find_contacts()", "bpy.ops.poise.clean_up()"
-END = "bpy.ops.poise.end_contact()"
+DRAG, END = "bpy.ops.poise.drag_contacts()", "bpy.ops.poise.end_contact()"
 #: The timeline is made higher by so much [pixels].
 HIGHER = 110
 
@@ -18,6 +18,7 @@ def scenario(driver):
     yield from _arrange(driver)
     yield from _find(driver)
     yield from _change(driver)
+    yield from _drag(driver)
     yield from _follow(driver)
 
 
@@ -83,19 +84,50 @@ def _change(driver):
     driver.check("redo ends it again", _spans(driver) == after, _spans(driver))
 
 
+def _drag(driver):
+    """An end of the chosen row, five frames to the left, with the real mouse."""
+    before = _spans(driver)
+    yield from driver.press()
+    yield from driver.click(DRAG)
+    yield 0.5
+    area = next(a for a in driver.window.screen.areas if a.type == "DOPESHEET_EDITOR")
+    region = next(r for r in area.regions if r.type == "WINDOW")
+    bar, scale = driver.module("contact_bar"), bpy.context.preferences.system.ui_scale
+    y = region.y + (bar.row("left", "ball")[0] + bar.HEIGHT / 2) * scale
+
+    def point_at(frame):
+        driver.point_at(region.x + region.view2d.view_to_region(frame, 0, clip=False)[0], y)
+
+    point_at(before[0][1] - 0.5)
+    yield 0.5
+    driver.mouse("mousedown")
+    yield 0.3
+    for step in range(1, 6):
+        point_at(before[0][1] - 0.5 - step)
+        yield 0.2
+    driver.mouse("mouseup")
+    yield 1.0
+    after = _spans(driver)
+    driver.check("the end is dragged", after[0] == (before[0][0], before[0][1] - 5), after)
+    yield from driver.shot("contacts_3_dragged")
+    yield from driver.press("Escape", "ctrl+z")
+    yield 0.5
+    driver.check("one undo brings the end back", _spans(driver) == before, _spans(driver))
+
+
 def _follow(driver):
     yield from driver.click(CLEAN)
     yield lambda: driver.result.clean is not None and driver.session.job() is None
     yield 1.0
     cleaned = driver.state()
-    yield from driver.shot("contacts_3_cleaned")
+    yield from driver.shot("contacts_4_cleaned")
     bpy.context.scene.frame_set(_spans(driver)[0][1] - 6)
     yield from driver.click(END, across=0.75)
     yield 3.0
     followed = driver.state()
     driver.check("the clean-up follows", followed["keys"] != cleaned["keys"])
     driver.check("it is still shown", followed["assigned"] == cleaned["assigned"])
-    yield from driver.shot("contacts_4_followed")
+    yield from driver.shot("contacts_5_followed")
     yield from driver.press("ctrl+z")
     yield 1.0
     undone = driver.state()
