@@ -11,6 +11,7 @@ def register():
 
     from . import (
         command_line,
+        contact_bar,
         menus,
         objects,
         overlay_bar,
@@ -32,6 +33,7 @@ def register():
     session.register()
     overlay_marks.register()
     overlay_bar.register()
+    contact_bar.register()
     translations.register()
     menus.register()
     command_line.register()
@@ -43,6 +45,7 @@ def unregister():
 
     from . import (
         command_line,
+        contact_bar,
         menus,
         objects,
         overlay_bar,
@@ -58,6 +61,7 @@ def unregister():
     command_line.unregister()
     menus.unregister()
     translations.unregister()
+    contact_bar.unregister()
     overlay_bar.unregister()
     overlay_marks.unregister()
     session.unregister()

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import bpy
 from bpy.props import EnumProperty, FloatProperty
 
-from ..controller.clean_up import SOFTNESS, CleanUpOptions, clean_up, propose
+from ..controller.clean_up import SOFTNESS, CleanUpOptions, clean_up, propose, update
 from ..controller.leg_chain import Body
 from ..controller.skeleton import SIDES
-from . import bake, bake_target, reference, rig
+from . import bake, bake_target, contacts, reference, rig
 from .pose import nearest_rotation
 from .shot import check_curves, check_extent, find_armature, rig_as_dict, versions
 
@@ -29,6 +29,12 @@ UNITS = {
     "seconds": "s",
     "metres_per_unit": "m per scene unit",
 }
+
+
+def _redraw(_settings, _context):
+    from .properties import redraw
+
+    redraw()
 
 
 class POISE_PG_clean_up(bpy.types.PropertyGroup):
@@ -52,6 +58,22 @@ class POISE_PG_clean_up(bpy.types.PropertyGroup):
         ),
         default="LIGHT",
     )
+    foot: EnumProperty(
+        name="Foot",
+        description="Whose contacts are changed",
+        items=(("LEFT", "Left", "The left foot"), ("RIGHT", "Right", "The right foot")),
+        update=_redraw,
+    )
+    point: EnumProperty(
+        name="Part",
+        description="Which part of the foot's contacts are changed",
+        items=(
+            ("HEEL", "Heel", "The heel"),
+            ("BALL", "Ball", "The ball, under the joint of the toes"),
+            ("TIP", "Tip", "The tip of the toes"),
+        ),
+        update=_redraw,
+    )
 
 
 CLASSES = (POISE_PG_clean_up,)
@@ -66,8 +88,8 @@ def options_of(settings):
 class CleanShotOptions:
     """What to clean up, and how.
 
-    armature, action, frames, fps, rig: as shot.ShotOptions has them. clean: CleanUpOptions. plan:
-    ContactPlan of the feet, None to find it. keys: BakeOptions.
+    armature, action, frames, fps, rig, contacts: as shot.ShotOptions has them. clean:
+    CleanUpOptions. automatic: find contacts, whatever is kept with the action. keys: BakeOptions.
     """
 
     armature: str | None = None
@@ -76,14 +98,16 @@ class CleanShotOptions:
     fps: float | None = None
     rig: str | None = None
     clean: CleanUpOptions = field(default_factory=CleanUpOptions)
-    plan: object = None
+    contacts: object = None
+    automatic: bool = False
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
 class CleanShot:
     """The steps of one clean-up: `read`, `solve`, `baking`, then `report`.
 
-    reading: addon.reference.Reading, after `read`. plan: ContactPlan, cleaned:
+    reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
+    None without. found: ContactPlan, after `find`. plan: ContactPlan in use, cleaned:
     controller.clean_up.CleanUp, after `solve`. baked: addon.bake.BakeResult, after `baking`.
     """
 
@@ -95,7 +119,7 @@ class CleanShot:
         # Names, not references: an undo between two steps makes references invalid.
         self._scene = scene.name
         self._armature = find_armature(scene, self.options.armature).name
-        self.reading = self.plan = self.cleaned = self.baked = None
+        self.reading = self.kept = self.found = self.plan = self.cleaned = self.baked = None
         self._seconds = {}
 
     @property
@@ -122,16 +146,33 @@ class CleanShot:
         )
         check_curves(self.reading)
         check_extent(self.reading.motion)
+        if options.contacts is None and not options.automatic:
+            self.kept = contacts.plan_for(self.reading)
+        self.plan = options.contacts or self.kept
         self._seconds["reading"] = time.perf_counter() - started
+
+    def find(self):
+        """Find the ContactPlan that the animation seems to follow. Raises MotionError if no foot
+        ever stands."""
+        self.found = propose(body_of(self.reading))
+        return self.found
 
     def solve(self):
         """Find the plan, if none is given, and the corrections -> CleanUp. Raises PoiseError."""
         started = time.perf_counter()
-        body = Body.from_motion(self.reading.motion, toes_of(self.reading))
-        self.plan = self.options.plan or propose(body)
+        body = body_of(self.reading)
+        if self.plan is None:
+            self.plan = self.found = propose(body)
         self.cleaned = clean_up(body, self.plan, self.options.clean)
         self._seconds["solving"] = time.perf_counter() - started
         return self.cleaned
+
+    def update(self, kept):
+        """Solve again around what another ContactPlan of the action changes, None to find it.
+        Raises PlanError, and all is as before."""
+        plan = kept or self.found or propose(self.cleaned.body)
+        self.cleaned = update(self.cleaned, plan)
+        self.plan, self.kept = plan, kept
 
     def baking(self):
         """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
@@ -145,6 +186,7 @@ class CleanShot:
             self.options.keys,
             kind="clean",
         )
+        contacts.hand_on(self.armature)
         self._seconds["writing"] = time.perf_counter() - started
         return self.baked
 
@@ -173,6 +215,11 @@ class CleanShot:
             "versions": versions(),
             "units": UNITS,
         }
+
+
+def body_of(reading):
+    """The leg_chain.Body of a Reading."""
+    return Body.from_motion(reading.motion, toes_of(reading))
 
 
 def toes_of(reading):

@@ -3,8 +3,19 @@
 
 import bpy
 
-from .operators import POISE_OT_clean_up
-from .panels import _Panel
+from ..controller.exceptions import PlanError
+from . import live_contacts
+from .operators import (
+    POISE_OT_add_contact,
+    POISE_OT_automatic_contacts,
+    POISE_OT_begin_contact,
+    POISE_OT_clean_up,
+    POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
+    POISE_OT_end_contact,
+    POISE_OT_find_contacts,
+)
+from .panels import _fact, _Panel, _sentence
 
 
 class POISE_PT_clean_up(_Panel, bpy.types.Panel):
@@ -14,7 +25,7 @@ class POISE_PT_clean_up(_Panel, bpy.types.Panel):
     bl_parent_id = "POISE_PT_simulate"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def content(self, layout, context, _armature, _reason):
+    def content(self, layout, context, armature, _reason):
         """What to choose, and the button."""
         settings = context.scene.poise.clean_up
         column = layout.column()
@@ -23,6 +34,39 @@ class POISE_PT_clean_up(_Panel, bpy.types.Panel):
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_clean_up.bl_idname, icon="BRUSH_DATA")
+        if armature is None:
+            return
+        if live_contacts.clean_outdated(context.scene, armature):
+            _sentence(layout, context, "The contacts have changed: clean again.", "FILE_REFRESH")
+        _draw_contacts(layout, context, armature)
+
+
+def _draw_contacts(layout, context, armature):
+    """What is known of contacts, and how to change them."""
+    settings, kept = context.scene.poise.clean_up, None
+    column = layout.column(align=True)
+    row = column.row(align=True)
+    row.operator(POISE_OT_find_contacts.bl_idname, icon="VIEWZOOM")
+    row.operator(POISE_OT_automatic_contacts.bl_idname, text="", icon="LOOP_BACK")
+    try:
+        kept = live_contacts.known(context.scene, armature)
+    except PlanError as error:
+        _sentence(column, context, str(error), "ERROR")
+    if kept is None:
+        return
+    _fact(column, "Contacts", f"frames {kept.first:g} to {kept.last:g}")
+    column = layout.column()
+    column.row().prop(settings, "foot", expand=True)
+    column.row().prop(settings, "point", expand=True)
+    column = layout.column(align=True)
+    row = column.row(align=True)
+    row.operator(POISE_OT_begin_contact.bl_idname, text="Begin Here")
+    row.operator(POISE_OT_end_contact.bl_idname, text="End Here")
+    row = column.row(align=True)
+    row.operator(POISE_OT_add_contact.bl_idname, text="Add Here")
+    row.operator(POISE_OT_delete_contact.bl_idname, text="Delete")
+    column.operator(POISE_OT_drag_contacts.bl_idname, icon="ARROW_LEFTRIGHT")
+    layout.prop(context.scene.poise.overlays, "contacts")
 
 
 CLASSES = (POISE_PT_clean_up,)

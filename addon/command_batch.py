@@ -56,7 +56,7 @@ _TURN = 0.2
 _OWN = ("report", "overwrite", "workers", "scheduler", "checkpoint")
 
 #: Options of `bake` whose value may be a file.
-_FILES = ("gains", "rig", "morphology")
+_FILES = ("gains", "rig", "morphology", "contacts")
 
 _BAR, _WIDTH = 20, 79  # characters
 

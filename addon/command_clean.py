@@ -6,7 +6,7 @@ from pathlib import Path
 import bpy
 
 from ..controller.clean_up import BALANCE, CleanUpOptions
-from ..controller.contact_plan import ContactPlan
+from . import command_contacts
 from .clean_up import CleanShot, CleanShotOptions
 from .command_arguments import positive
 from .command_files import is_compressed, open_shot, report_target, save, target
@@ -20,8 +20,8 @@ def add_arguments(parser):
     """The arguments of `clean`."""
     default = CleanUpOptions()
     add = parser.add_argument
-    add("--plan", type=Path, metavar="FILE", help="when which part of a foot stands (found)")
-    add("--write-plan", type=Path, metavar="FILE", help="write that plan as JSON, to be edited")
+    command_contacts.add_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
     add(
         "--softness",
         type=positive,
@@ -44,11 +44,8 @@ def run(options):
     status."""
     source = open_shot(options.file, options.up, options.unit)
     output, plan_path, report_path = _targets(options, source)
-    plan = None if options.plan is None else ContactPlan.load(options.plan)
     warnings = warn_of_libraries()
-    with libraries_blamed():
-        shot = CleanShot(bpy.context.scene, _shot_options(options, plan))
-        follow("reading", shot.read())
+    shot = _read(options, CleanUpOptions(options.softness, options.com))
     shot.solve()
     follow("writing", shot.baking())
     report = {"file": str(output), **shot.report(), "warnings": warnings}
@@ -68,6 +65,14 @@ def run(options):
     return DONE
 
 
+def clean_first(options):
+    """Clean what the arguments of `bake` describe, before it is simulated -> CleanShot."""
+    shot = _read(options, CleanUpOptions())
+    shot.solve()
+    follow("writing", shot.baking())
+    return shot
+
+
 def _targets(options, source):
     """Paths of the output, the plan and the report, of which the last two may be None; checked to
     be writable."""
@@ -77,21 +82,22 @@ def _targets(options, source):
     if output == source and not options.in_place:
         options.usage_error("--output is the shot itself: say --in-place")
     check_target(output, options.overwrite or options.in_place)
-    plan_path = options.write_plan and options.write_plan.absolute()
-    if plan_path in (source, output) and plan_path:
-        options.usage_error(f"--write-plan names '{plan_path.name}' itself: name another file")
-    if plan_path:
-        check_target(plan_path, options.overwrite)
+    plan_path = command_contacts.writing_target(options, source, output)
     return output, plan_path, report_target(options, source, output, plan_path)
 
 
-def _shot_options(options, plan):
-    return CleanShotOptions(
+def _read(options, clean):
+    """A CleanShot of the arguments, read with progress. clean: CleanUpOptions."""
+    chosen = CleanShotOptions(
         armature=options.armature,
         action=options.action,
         frames=options.frames,
         fps=options.fps,
         rig=options.rig,
-        clean=CleanUpOptions(options.softness, options.com),
-        plan=plan,
+        clean=clean,
+        contacts=command_contacts.given(options),
     )
+    with libraries_blamed():
+        shot = CleanShot(bpy.context.scene, chosen)
+        follow("reading", shot.read())
+    return shot

@@ -8,6 +8,7 @@ Messages and progress go to standard error, because PyBullet writes to standard 
 
 import argparse
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import bpy
@@ -17,6 +18,7 @@ from . import (
     batch_strip,
     command_batch,
     command_clean,
+    command_contacts,
     command_optimize,
     command_pushes,
     command_rectify,
@@ -87,9 +89,10 @@ def _bake(options):
     if options.leash:
         end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
-    output, strip, report_path, checkpoint = _bake_targets(options, source)
+    output, strip, report_path, checkpoint, plan_path = _bake_targets(options, source)
     warnings = warn_of_libraries()
-    shot = _read_shot(options)
+    cleaned = command_clean.clean_first(options) if options.clean_feet else None
+    shot = _read_shot(options, cleaned)
     shot.prepare()
     tuning, tuned = output.with_name(f"{output.name}.tuning"), None
     if options.optimize:
@@ -102,10 +105,13 @@ def _bake(options):
 
     report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
     report["import"] = import_note(shot.scene)
+    report["clean"] = cleaned.report() if cleaned else None
     with written(output) as temporary:
         save(temporary, source is not None and is_compressed(source))
         if strip:
             write_text(strip, batch_strip.strip(shot.recording))
+        if plan_path:
+            command_contacts.plan_of(shot).save(plan_path)
         if report_path:
             write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
@@ -115,8 +121,8 @@ def _bake(options):
 
 
 def _bake_targets(options, source):
-    """Paths of the output, the strip, the report and the checkpoint, of which the strip and the
-    report may be None; checked to be writable."""
+    """Paths of the output, the strip, the report, the checkpoint and the contact plan, of which
+    strip, report and plan may be None; checked to be writable."""
     if options.in_place and source and source.suffix.lower() in FORMATS:
         options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
     output = source if options.in_place and source else target(options, source, "_poise.blend")
@@ -129,19 +135,23 @@ def _bake_targets(options, source):
     if strip:
         check_target(strip, options.overwrite)
     checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
-    report_path = report_target(options, source, output, strip, checkpoint)
-    return output, strip, report_path, checkpoint
+    plan_path = command_contacts.writing_target(options, source, output, strip, checkpoint)
+    report_path = report_target(options, source, output, strip, checkpoint, plan_path)
+    return output, strip, report_path, checkpoint, plan_path
 
 
 def _simulate(options):
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
     command_rectify.check(options)
     source = open_shot(options.file, options.up, options.unit)
-    report_path = report_target(options, source)
+    plan_path = command_contacts.writing_target(options, source)
+    report_path = report_target(options, source, plan_path)
     shot = _read_shot(options)
     shot.prepare()
     command_rectify.perform(options, shot, options.checkpoint)
     report = {"file": str(source), **shot.report()}
+    if plan_path:
+        command_contacts.plan_of(shot).save(plan_path)
     if report_path:
         write_json(report_path, report)
     command_rectify.conclude(shot, options.checkpoint)
@@ -189,7 +199,7 @@ def _parser(program):
         ("bake", _add_bake_arguments, _bake, "simulate, and write the .blend with the new action"),
         (
             "simulate",
-            _add_performance_arguments,
+            _add_simulate_arguments,
             _simulate,
             "simulate, and tell how it went; only a report is written",
         ),
@@ -248,6 +258,13 @@ def _add_performance_arguments(parser):
     command_pushes.add_arguments(parser)
     command_rectify.add_arguments(parser)
     command_walk.add_arguments(parser)
+    command_contacts.add_arguments(parser)
+
+
+def _add_simulate_arguments(parser):
+    """The arguments of `simulate`."""
+    _add_performance_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
 
 
 def _add_keys_arguments(parser):
@@ -287,12 +304,18 @@ def _add_keys_arguments(parser):
         action="store_true",
         help="bake the rectified action without any physics: its kinematic correction only",
     )
+    add(
+        "--clean-feet",
+        action="store_true",
+        help="clean feet and weight first, as `clean` does, and simulate the cleaned action",
+    )
     add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
 
 
 def _add_bake_arguments(parser):
     """The arguments of `bake`: what `batch` has too, and where it is written."""
     _add_keys_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_poise.blend)")
     where("--in-place", action="store_true", help="write back to the file itself")
@@ -306,15 +329,16 @@ def _add_bake_arguments(parser):
     parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
 
 
-def _read_shot(options):
-    """The Shot that the arguments describe, read with progress."""
+def _read_shot(options, cleaned=None):
+    """The Shot that the arguments describe, read with progress. cleaned: the CleanShot whose
+    result it reads, if there is one."""
     with libraries_blamed():
-        shot = _shot(options)
+        shot = _shot(options, cleaned)
         follow("reading", shot.read())
     return shot
 
 
-def _shot(options):
+def _shot(options, cleaned):
     """The Shot that the arguments of `bake`, `simulate` or `inspect` describe."""
     keys, more = BakeOptions(), {}
     if options.verb != "inspect":
@@ -323,6 +347,7 @@ def _shot(options):
             "pushes": command_pushes.push_options(options),
             "recovery_steps": not options.no_steps,
             "walk": command_walk.walk_options(options),
+            "contacts": command_contacts.given(options),
         }
     if options.verb == "bake":
         keys = BakeOptions(
@@ -336,10 +361,11 @@ def _shot(options):
             action=options.into,
         )
     gains = gains_named(options.gains)
-    return Shot(
-        bpy.context.scene,
-        shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more),
-    )
+    chosen = shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more)
+    if cleaned is not None:
+        plan = None if chosen.walk else cleaned.plan
+        chosen = replace(chosen, action=cleaned.baked.action, contacts=plan)
+    return Shot(bpy.context.scene, chosen)
 
 
 # --- What is told -------------------------------------------------------------------------------

@@ -70,6 +70,12 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
         "simulation above, in the animation below, and over both when a push acts",
         True,
     )
+    contacts: _switch(
+        "Contact Bar",
+        "When heel, ball and tip of each foot stand, above the stance bar of Timeline, Dope Sheet "
+        "and Graph Editor, once contacts were found",
+        True,
+    )
     newtons_per_metre: FloatProperty(
         name="Arrows (N per m)",
         description="Force for which an arrow is one metre long [N per m]; less makes longer "

@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 
 from ..controller.exceptions import MotionError, RigError
-from . import bake_target, compat, reference, rig, session
+from . import bake_target, compat, contacts, reference, rig, session
 from .operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -287,6 +287,7 @@ class POISE_PT_result(_Panel, bpy.types.Panel):
         if result.recording is None:
             return
         _draw_outcome(layout, context, result)
+        _draw_outdated(layout, context, result.shot)
         _draw_ghost(layout, context.scene.poise)
 
 
@@ -339,6 +340,12 @@ def _draw_outcome(layout, context, result):
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         _sentence(box, context, text, "INFO")
         _draw_flaws(box, result.shot.verdict.findings)
+
+
+def _draw_outdated(layout, context, shot):
+    """Whether contacts have changed since."""
+    if contacts.outdated(shot):
+        _sentence(layout, context, "The contacts have changed: simulate again.", "FILE_REFRESH")
 
 
 def _draw_flaws(layout, findings):

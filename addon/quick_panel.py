@@ -22,6 +22,7 @@ from .panels import (
     _draw_ghost,
     _draw_job,
     _draw_outcome,
+    _draw_outdated,
     _draw_range,
     _draw_switch,
     _Panel,
@@ -134,6 +135,7 @@ def _draw_result(layout, context, armature, result):
         _draw_outcome(layout, context, result)
         if shot.options.style != settings.style.lower():
             _sentence(layout, context, "The style has changed: simulate again.", "FILE_REFRESH")
+        _draw_outdated(layout, context, shot)
         if shot.why:
             _draw_next(layout, context, shot)
         _draw_ghost(layout, settings)

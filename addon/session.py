@@ -6,7 +6,7 @@ invalid with every undo.
 """
 
 import gc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import bpy
@@ -23,6 +23,7 @@ class Result:
     outcome: optimization.Outcome of the last search for gains, None if there was none.
     limit: robustness.Outcome of the last measurement of its limit, None if there was none.
     check: clip_check.ClipCheck of the last look at its clip, None if there was none.
+    clean: addon.clean_up.CleanShot of its last clean-up, None if there was none.
     """
 
     shot: object = None
@@ -30,6 +31,7 @@ class Result:
     outcome: object = None
     limit: object = None
     check: object = None
+    clean: object = None
 
     @property
     def recording(self):
@@ -65,7 +67,7 @@ def keep(scene_name, armature_name, shot):
     """Remember a shot as the result of its armature."""
     known = _results.get((scene_name, armature_name)) or Result()
     check = shot.checked or known.check
-    _results[scene_name, armature_name] = Result(shot, "", known.outcome, known.limit, check)
+    _results[scene_name, armature_name] = replace(known, shot=shot, error="", check=check)
 
 
 def keep_outcome(scene_name, armature_name, outcome):
@@ -84,6 +86,12 @@ def keep_check(scene_name, armature_name, check):
     """Remember what a look at the clip came to; all else stays."""
     result = _results.setdefault((scene_name, armature_name), Result())
     result.check, result.error = check, ""
+
+
+def keep_clean(scene_name, armature_name, clean):
+    """Remember a clean-up; all else stays."""
+    result = _results.setdefault((scene_name, armature_name), Result())
+    result.clean, result.error = clean, ""
 
 
 def complain(scene_name, armature_name, message):

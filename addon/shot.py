@@ -24,6 +24,7 @@ import numpy as np
 
 from .. import controller
 from ..controller import clip_check, world
+from ..controller.contact_plan import ContactPlan
 from ..controller.exceptions import (
     BakeError,
     GainsError,
@@ -46,6 +47,7 @@ from . import (
     bake_proportions,
     bake_target,
     compat,
+    contacts,
     objects,
     pushes,
     rectify,
@@ -135,6 +137,8 @@ class ShotOptions:
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     recovery_steps: whether the body may set a foot elsewhere to keep its balance.
     cleaning: names of controller.cleaning.CLEANING, what to mend of the animation before.
+    contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
+        None: that one, or else what is found.
     walk: WalkOptions, to loop a walk or run for longer than it lasts; None: as it is.
     keys: how the result is written.
     """
@@ -156,6 +160,7 @@ class ShotOptions:
     pushes: PushOptions | None = None
     recovery_steps: bool = True
     cleaning: tuple[str, ...] = ()
+    contacts: ContactPlan | None = None
     walk: WalkOptions | None = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
@@ -192,7 +197,8 @@ def _is_animated(thing):
 class Shot:
     """The steps of one shot, and what each of them gave.
 
-    reading: addon.reference.Reading, after `read`.
+    reading: addon.reference.Reading, kept: ContactPlan that its action has, plan: the one in use,
+        None if contacts are to be found, after `read`.
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, motion: of controller, what performs and what it performs, after `embody`, which
         `prepare` calls. reshaping: of controller.morphology, None if the body has the armature's
@@ -213,7 +219,7 @@ class Shot:
         # Names, not references: an undo between two steps makes references invalid.
         self._scene = scene.name
         self._armature = find_armature(scene, self.options.armature).name
-        self.reading = None
+        self.reading = self.kept = self.plan = None
         self.objects = {}
         self._pushes = ()
         self.character = self.motion = self.checked = None
@@ -264,11 +270,25 @@ class Shot:
         )
         self._seconds["reading"] = time.perf_counter() - started
         check_curves(self.reading)
+        self.plan = self._plan()
         if options.walk is not None:
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
         check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
+
+    def _plan(self):
+        """The ContactPlan of what was read; None if contacts are to be found."""
+        given = self.options.contacts
+        if self.options.walk is None:
+            self.kept = None if given else contacts.plan_for(self.reading)
+            return given or self.kept
+        if given is not None:
+            raise SettingsError(
+                "An endless walk finds its own contacts, round after round: leave out the contact "
+                "plan, or simulate the clip as it is."
+            )
+        return None
 
     def embody(self):
         """Measure the body from what was read. Raises PoiseError."""
@@ -320,6 +340,7 @@ class Shot:
             style=options.style,
             recovery_steps=options.recovery_steps,
             cleaning=options.cleaning,
+            contacts=self.plan,
         )
         scenario = controller.Scenario(
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
@@ -364,6 +385,7 @@ class Shot:
             maxima=dict(maxima or MAXIMA),
             cleaning=self.options.cleaning,
             style=self.options.style,
+            contacts=self.plan,
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
         motion = self.reading.motion
@@ -438,6 +460,7 @@ class Shot:
             self.reshaping,
             kind,
         )
+        contacts.hand_on(self.armature)
         self.measures, self._of_keys = {}, None  # until it is read back
         self._seconds["writing"] = time.perf_counter() - started
 
@@ -559,6 +582,7 @@ class Shot:
             "seed": options.seed,
             "style": options.style,
             "cleaning": list(options.cleaning),
+            "contacts": self.plan.as_dict() if self.plan else None,
             "keys": asdict(options.keys),
             "versions": versions(),
             "units": UNITS,

@@ -182,8 +182,8 @@ def update(cleaned, plan):
 
 def _facts(body, plan):
     """The Facts of a body and a plan that fits it."""
-    com = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False).com
-    plan.check(len(body), body.rate, airborne(com, body.rate))
+    pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
+    plan.check(len(body), body.rate, airborne(pose.com, body.rate), frame=body.frame)
     return Facts.of(body, plan.marks(len(body), body.rate))
 
 

@@ -31,6 +31,8 @@ SHORTEST_SWING = 0.06
 #: A body in the air keeps its feet there but for so long at either end [s], by which feet seem to
 #: stand longer in a filtered motion.
 _FLIGHT_EDGE = 0.05
+#: No foot that is to stand may be higher above the floor [m, adult] in the animation.
+HIGHEST = 0.15
 _MAX_BYTES = 1_000_000
 _SOURCE = "the contact plan"
 
@@ -55,12 +57,12 @@ class ContactPlan:
     def __post_init__(self):
         object.__setattr__(self, "fps", _number(self.fps, "'fps'", _SOURCE))
         if self.fps <= 0:
-            _fail(_SOURCE, f"gives {self.fps:g} frames a second: it must be above 0")
+            fail(_SOURCE, f"gives {self.fps:g} frames a second: it must be above 0")
         object.__setattr__(self, "floor", _number(self.floor, "'floor'", _SOURCE))
         object.__setattr__(self, "feet", _checked_feet(self.feet, _SOURCE))
         for foot in FEET:
             for start, end in self._gaps(foot):
-                _fail(
+                fail(
                     _SOURCE,
                     f"marks no point of the {foot} foot from {start:.3f} to {end:.3f} s, which is "
                     "too short for a step: grow a span over it, or end the stance earlier",
@@ -104,31 +106,61 @@ class ContactPlan:
         }
         return cls(fps, feet, floor)
 
-    def check(self, count, rate, airborne=None):
+    def check(self, count, rate, airborne=None, rises=None, frame=None):
         """Raise PlanError unless the plan fits a clip of `count` samples at `rate` [Hz].
 
         airborne: (count,) where the body falls freely and nothing can carry it; None if unknown.
+        rises: (count, 2) how far the lowest part of each foot is above what it can stand on, in
+        metres of an adult; None if unknown. frame: gives the frame of a sample, for messages; None
+        to count samples from 0.
         """
+        frame = frame or (lambda sample: sample)
         duration = count / rate
         for foot, point, (start, end) in self.spans():
             if start < -0.5 / rate or end > duration + 0.5 / rate:
-                _fail(
+                fail(
                     _SOURCE,
                     f"lets the {point} of the {foot} foot stand from {start:.3f} to {end:.3f} s, "
-                    f"but the clip lasts from 0 to {duration:.3f} s: shorten or delete that span",
+                    f"but the clip lasts from 0 to {duration:.3f} s, frames {frame(0):g} to "
+                    f"{frame(count - 1):g}: shorten or delete that span",
                 )
-        if airborne is None:
-            return
         contacts = self.contacts(count, rate)
-        for first, stop in flights(airborne, rate):
+        for first, stop in () if airborne is None else flights(airborne, rate):
             inside = contacts[first:stop].any(0)
             if inside.any():
                 foot = FEET[int(inside.argmax())]
-                _fail(
+                fail(
                     _SOURCE,
-                    f"lets the {foot} foot stand while the body is in the air, from "
-                    f"{first / rate:.3f} to {stop / rate:.3f} s: shorten that span",
+                    f"lets the {foot} foot stand while the body is in the air, from frame "
+                    f"{frame(first):g} to {frame(stop - 1):g}: shorten that span",
                 )
+        if rises is None:
+            return
+        high = contacts & (np.asarray(rises) > HIGHEST)
+        for i, foot in enumerate(FEET):
+            for first, stop in runs(high[:, i]):
+                fail(
+                    _SOURCE,
+                    f"lets the {foot} foot stand from frame {frame(first):g} to "
+                    f"{frame(stop - 1):g}, where the animation has it "
+                    f"{100 * rises[first:stop, i].max():.0f} cm above any floor: shorten or delete "
+                    "that span, or put a floor there",
+                )
+
+    def part(self, start, duration):
+        """The plan of a part of its clip: spans from `start` on, for `duration` [s], cut there."""
+        feet = {
+            foot: {
+                point: [
+                    (max(0.0, first - start), min(duration, end - start))
+                    for first, end in spans
+                    if first < start + duration and end > start
+                ]
+                for point, spans in points.items()
+            }
+            for foot, points in self.feet.items()
+        }
+        return replace(self, feet=feet)
 
     # --- Changes ---------------------------------------------------------------------------------
 
@@ -193,16 +225,16 @@ class ContactPlan:
         source: what errors call the data. Raises PlanError for anything else.
         """
         if not isinstance(data, dict):
-            _fail(source, "is not an object with 'version', 'fps', 'floor' and 'feet'")
+            fail(source, "is not an object with 'version', 'fps', 'floor' and 'feet'")
         if data.get("version") != VERSION or isinstance(data["version"], bool):
-            _fail(source, f"is not of version {VERSION}: write it again with this Poise")
+            fail(source, f"is not of version {VERSION}: write it again with this Poise")
         unknown = sorted(set(data) - {"version", "fps", "floor", "feet", "pins"})
         if unknown:
-            _fail(source, f"has '{unknown[0]}', which no plan has: remove it")
+            fail(source, f"has '{unknown[0]}', which no plan has: remove it")
         if data.get("pins", []) != []:
-            _fail(source, "has pins, which this version of Poise does not know: remove them")
+            fail(source, "has pins, which this version of Poise does not know: remove them")
         if "feet" not in data:
-            _fail(source, "has no 'feet'")
+            fail(source, "has no 'feet'")
         try:
             return cls(data.get("fps"), data["feet"], data.get("floor", 0.0))
         except PlanError as error:
@@ -237,13 +269,13 @@ class ContactPlan:
             with Path(path).open("rb") as file:
                 content = file.read(_MAX_BYTES + 1)
         except OSError as error:
-            _fail(source, f"cannot be read: {error.strerror}")
+            fail(source, f"cannot be read: {error.strerror}")
         if len(content) > _MAX_BYTES:
-            _fail(source, "is larger than 1 MB: choose a file that Poise wrote")
+            fail(source, "is larger than 1 MB: choose a file that Poise wrote")
         try:
             data = json.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            _fail(source, f"is not JSON: {error}")
+            fail(source, f"is not JSON: {error}")
         return cls.from_dict(data, source)
 
 
@@ -259,29 +291,30 @@ def flights(airborne, rate):
 # --- Checks --------------------------------------------------------------------------------------
 
 
-def _fail(source, problem):
+def fail(source, problem):
+    """Raise PlanError: what `source` names has this problem."""
     raise PlanError(f"{source[:1].upper()}{source[1:]} {problem}.")
 
 
 def _number(value, what, source):
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        _fail(source, f"gives {what} as {str(value)[:40]}: it must be a number")
+        fail(source, f"gives {what} as {str(value)[:40]}: it must be a number")
     try:
         value = float(value)
     except OverflowError:  # a whole number with hundreds of digits
         value = math.inf
     if not math.isfinite(value):
-        _fail(source, f"gives {what} as {value}: it must be a finite number")
+        fail(source, f"gives {what} as {value}: it must be a finite number")
     return value
 
 
 def _group(value, known, what, source):
     """A dict in which all keys are known."""
     if not isinstance(value, dict):
-        _fail(source, f"has no spans for each of {', '.join(known)} in {what}")
+        fail(source, f"has no spans for each of {', '.join(known)} in {what}")
     for key in value:
         if key not in known:
-            _fail(source, f"names '{key}' in {what}: known are {', '.join(known)}")
+            fail(source, f"names '{key}' in {what}: known are {', '.join(known)}")
     return value
 
 
@@ -301,14 +334,14 @@ def _checked_feet(feet, source):
 def _checked_spans(spans, what, source):
     """Sorted ((start, end), ...) of one point. Raises PlanError."""
     if not isinstance(spans, list | tuple):
-        _fail(source, f"has no list of spans for {what}")
+        fail(source, f"has no list of spans for {what}")
     result = []
     for span in spans:
         if not isinstance(span, list | tuple) or len(span) != 2:
-            _fail(source, f"has a span of {what} that is not a start and an end in seconds")
+            fail(source, f"has a span of {what} that is not a start and an end in seconds")
         start, end = (_number(time, f"a time of {what}", source) for time in span)
         if not start < end:
-            _fail(
+            fail(
                 source,
                 f"has a span of {what} that ends at {end:g} s, not after its start at {start:g} s",
             )
@@ -316,7 +349,7 @@ def _checked_spans(spans, what, source):
     result.sort()
     for (_, end), (start, _) in itertools.pairwise(result):
         if start < end:
-            _fail(
+            fail(
                 source,
                 f"has spans of {what} that overlap from {start:g} to {end:g} s: shorten one, or "
                 "make one of both",

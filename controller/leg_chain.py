@@ -88,7 +88,8 @@ class Body:
 
     rate [Hz]. pelvis: (F, 3) its landmark [m]. upper: (F, 3) centre of mass of all that rides on
     it [m], upper_share its share of the body's mass. legs: {side: Leg}. size: of the body against
-    an adult. floor: its height [m]. name: of the clip, for messages.
+    an adult. floor: its height [m]. name: of the clip, frame: gives the frame of a sample, for
+    messages.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Body:
     legs: dict
     size: float
     floor: float
+    frame: object
 
     def __len__(self):
         return len(self.pelvis)
@@ -293,6 +295,7 @@ def _read(motion, toes):
         },
         size=size,
         floor=floor,
+        frame=motion.frame,
     )
 
 

@@ -24,18 +24,19 @@ _MARGIN, _DUAL_MARGIN = 0.6, 1.5
 _ROUNDS = 2
 
 
-def physical(character, trajectory, contacts, cutoff, footings=None):
+def physical(character, trajectory, contacts, cutoff, footings=None, on_mark=True):
     """Trajectory with planted feet and the weight above them.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
-    footings: (left, right) Footing, None on the level.
+    footings: (left, right) Footing, None on the level. on_mark: feet begin where they are at the
+    first sample, and else in the middle of where they are in their stance.
     """
     footings = footings or level(character.ground, len(contacts))
     shift = np.zeros_like(trajectory.root)
-    planted = plant(character, trajectory, contacts, footings)
+    planted = plant(character, trajectory, contacts, footings, on_mark, shift)
     for _ in range(_ROUNDS):
         shift = shift + _weight_shift(character, planted, contacts, cutoff, footings)
-        planted = plant(character, trajectory, contacts, footings, shift)
+        planted = plant(character, trajectory, contacts, footings, on_mark, shift)
     return planted
 
 
@@ -77,17 +78,19 @@ def _inside(points, reach):
     return points
 
 
-def plant(character, trajectory, contacts, footings, shift=(0.0, 0.0, 0.0)):
+def plant(character, trajectory, contacts, footings, on_mark, shift):
     """Trajectory with the feet planted on their footings while `contacts` (F, 2) hold, and the hips
-    moved by shift (F, 3) [m] over them: feet stay where the animation has them."""
+    moved by shift (F, 3) [m] over them: feet stay where the animation has them. on_mark: as
+    `physical` has it."""
     joints, frames = character.pose(trajectory)
     ankles, frames = joints[:, FEET].copy(), frames.copy()
-    joints = joints + np.asarray(shift)[..., None, :]
+    joints = joints + shift[:, None]
     weight = _weights(contacts, trajectory.rate)
     for side, label in enumerate(SIDES):
         foot, toe = FEET[side], TOES[side]
         own, footing = ankles[:, side], footings[side]
-        ankle, heading = _targets(*footing.still(own, frames[:, foot]), contacts[:, side])
+        still = footing.still(own, frames[:, foot])
+        ankle, heading = _targets(*still, contacts[:, side], on_mark)
         # The ankle is over a sole that lies in its plane.
         depth = character.feet[side].depth / footing.normals[:, 2]
         ankle[:, 2] = footing.heights(ankle) + depth
@@ -115,13 +118,13 @@ def _weights(contacts, rate):
     return linear * linear * (3 - 2 * linear)
 
 
-def _targets(ankles, frames, contact):
+def _targets(ankles, frames, contact, on_mark):
     """Where each stance holds the ankle (F, 3) and which way the flat foot looks (F, 3)."""
     ankles = ankles.copy()
     heading = unit(frames[:, :, 0] * [1, 1, 0])
     for start, stop in runs(contact):
-        # Where the clip begins it stands on its mark, whatever it does later.
-        place = np.median(ankles[start : stop if start else 1, :2], axis=0)
+        until = 1 if on_mark and start == 0 else stop
+        place = np.median(ankles[start:until, :2], axis=0)
         ahead = unit(heading[start:stop].mean(0))
         apart = np.linalg.norm(ankles[start:stop, :2] - place, axis=1).max()
         turned = np.arccos(np.clip(heading[start:stop] @ ahead, -1, 1)).max()

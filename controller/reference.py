@@ -10,6 +10,7 @@ from .exceptions import MotionError
 from .footing import level
 from .gait import Endless, walking_target
 from .momentum import GRAVITY, com_dynamics
+from .planned_contacts import planned_contacts
 from .planting import physical
 from .rolling import rolled
 from .rotations import (
@@ -20,7 +21,14 @@ from .rotations import (
 )
 from .skeleton import FEET
 from .sole import CLEARANCE
-from .stance import base_of_support, find_contacts, reference_contacts, stance_of
+from .stance import (
+    base_of_support,
+    find_contacts,
+    is_in_place,
+    leaves_floor,
+    reference_contacts,
+    stance_of,
+)
 from .trajectory import Trajectory, butterworth
 
 #: Fastest joint that a person's motion has [rad/s]: anything above is a fault of the clip.
@@ -112,6 +120,7 @@ class Reference:
         cutoff=None,
         cleaning=(),
         terrain=None,
+        plan=None,
     ):
         """Prepare a motion for a character.
 
@@ -119,8 +128,9 @@ class Reference:
         that samples fall on steps. duration [s]: loop (or cut) the clip to this length. cutoff:
         low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
         `cleaning.CLEANING`, what to mend first. terrain: terrain.Terrain that it is performed on,
-        None for a level floor; an endless motion always has that. Raises MotionError for a clip
-        that starts in the air or that no joint can follow.
+        None for a level floor; plan: ContactPlan of the clip, before it is looped, None to find
+        contacts; an endless motion has neither. Raises MotionError for a clip that starts in the
+        air or that no joint can follow, PlanError for a plan that does not fit.
         """
         if isinstance(motion, Endless):
             return _endless(cls, character, motion, rate, cutoff)
@@ -129,7 +139,14 @@ class Reference:
         joints, frames = character.pose(cleaned)
         corners = character.sole_corners(joints, frames)
         over = terrain and terrain.over(corners, joints[:, FEET])
-        contacts, travelling = find_contacts(character, corners, motion.rate, cleaned.root, over)
+        if plan is None:
+            contacts, travelling = find_contacts(
+                character, corners, motion.rate, cleaned.root, over
+            )
+        else:
+            centres = character.body_centres(joints, frames)
+            contacts = planned_contacts(character, corners, centres, motion, plan, over)
+            travelling = not is_in_place(cleaned.root) or leaves_floor(contacts, motion.rate)
         _check(character, motion, cleaned, _lowest(character, corners[:1], over))
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)
@@ -148,7 +165,9 @@ class Reference:
         if travelling:  # its weight is where its speed takes it
             target = rolled(character, cleaned, contacts, footings, terrain)
         else:
-            target = physical(character, cleaned, contacts, cutoff, footings)
+            # A loop is for trials: its feet come round again, and there is no mark to stand on.
+            on_mark = duration is None
+            target = physical(character, cleaned, contacts, cutoff, footings, on_mark)
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)

@@ -2,12 +2,13 @@
 """The loop: reference, torques, step, record. A generator that yields sample by sample."""
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
 from . import tracking
 from .cleaning import check_names
+from .contact_plan import ContactPlan
 from .controller import Controller
 from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
@@ -38,7 +39,8 @@ class Settings:
     errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
     recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance. cleaning:
     names of `cleaning.CLEANING`, what to mend of the motion first. style: of `styles.STYLES`, how
-    firmly `foot_forces` hold the upper body to the animation.
+    firmly `foot_forces` hold the upper body to the animation. contacts: ContactPlan of the clip,
+    which says when feet stand; None to find that. An endless motion always finds it.
     """
 
     rate: float = 300.0
@@ -53,6 +55,7 @@ class Settings:
     recovery_steps: bool = True
     cleaning: tuple = ()
     style: str = "close"
+    contacts: ContactPlan | None = None
 
     def __post_init__(self):
         check_names(self.cleaning)
@@ -79,6 +82,19 @@ class Settings:
             self.maxima.keys() == MAXIMA.keys() and all(v > 0 for v in self.maxima.values()),
             f"The largest allowed errors must be numbers above 0 for {', '.join(MAXIMA)}.",
         )
+
+    def as_dict(self):
+        """The settings as JSON-able data; without contacts if they are to be found, so that what
+        was written before there were plans is still the same."""
+        data = asdict(self)
+        del data["contacts"]
+        return data if self.contacts is None else data | {"contacts": self.contacts.as_dict()}
+
+    @classmethod
+    def from_dict(cls, data):
+        """The settings that `as_dict` gave. Raises SettingsError, PlanError."""
+        plan = data.get("contacts")
+        return cls(**data | {"contacts": None if plan is None else ContactPlan.from_dict(plan)})
 
 
 class Simulation:
@@ -114,7 +130,8 @@ class Simulation:
             self.settings.duration,
             self.settings.cutoff,
             self.settings.cleaning,
-            Terrain.of(self.scenario, character.ground, motion),
+            terrain=Terrain.of(self.scenario, character.ground, motion),
+            plan=self.settings.contacts,
         )
         endless = isinstance(motion, Endless)
         self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)

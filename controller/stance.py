@@ -41,10 +41,22 @@ def find_contacts(character, corners, rate, root, over=None):
     place, or the floor. root: (F, 3) positions [m]."""
     if is_in_place(root):
         contacts = reference_contacts(character, corners, rate, True, over)
-        flights = runs(~contacts.any(1))
-        if max((stop - start for start, stop in flights), default=0) <= _FLIGHT * rate:
+        if not leaves_floor(contacts, rate):
             return contacts, False
     return reference_contacts(character, corners, rate, False, over), True
+
+
+def leaves_floor(contacts, rate):
+    """Whether (F, 2) contacts leave a body without any for longer than a moment."""
+    flights = runs(~contacts.any(1))
+    return max((stop - start for start, stop in flights), default=0) > _FLIGHT * rate
+
+
+def adult_size(character):
+    """How large feet and their steps are against those of an adult: a child's are smaller. A body
+    with other proportions stands when the actor did."""
+    actor = character.actor or character
+    return min(1.0, actor.height / ADULT) * character.leg / actor.leg
 
 
 def reference_contacts(character, corners, rate, in_place, over=None):
@@ -59,7 +71,7 @@ def reference_contacts(character, corners, rate, in_place, over=None):
     """
     actor = character.actor or character
     longer = character.leg / actor.leg
-    size = min(1.0, actor.height / ADULT) * longer
+    size = adult_size(character)
     if over is None:
         height = (corners[..., 2] - character.ground) / size
         speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate / longer

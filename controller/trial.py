@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -86,7 +86,8 @@ class Problem:
             settings.duration,
             settings.cutoff,
             settings.cleaning,
-            Terrain.of(self.scenario, self.character.ground, self.shaped_motion),
+            terrain=Terrain.of(self.scenario, self.character.ground, self.shaped_motion),
+            plan=settings.contacts,
         )
 
     def simulation(self, gains, seed, scenario=None, correction=None):
@@ -110,7 +111,7 @@ class Problem:
             "first_frame": motion.first_frame,
             "frame_step": motion.frame_step,
             "mass": self.mass,
-            "settings": asdict(self.settings),
+            "settings": self.settings.as_dict(),
             "disturbance": self.disturbance,
             "scenario": self.scenario.as_dict(),
             "morphology": self.morphology.as_dict(),
@@ -144,7 +145,7 @@ class Problem:
         return cls(
             motion,
             header["mass"],
-            Settings(**header["settings"]),
+            Settings.from_dict(header["settings"]),
             header["disturbance"],
             Scenario.from_dict(header["scenario"]),
             Morphology.from_dict(header["morphology"]),

@@ -5,6 +5,15 @@ from .bake import POISE_OT_bake, POISE_OT_bake_target, POISE_OT_discard, POISE_O
 from .cache import POISE_OT_clear_cache, POISE_OT_open_cache
 from .clean_up import POISE_OT_clean_up
 from .clip_check import POISE_OT_check_clip, POISE_OT_show_check, POISE_OT_show_finding
+from .contacts import (
+    POISE_OT_add_contact,
+    POISE_OT_automatic_contacts,
+    POISE_OT_begin_contact,
+    POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
+    POISE_OT_end_contact,
+    POISE_OT_find_contacts,
+)
 from .example import POISE_OT_example_scene
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .optimize import POISE_OT_keep_best, POISE_OT_optimize, POISE_OT_preview_best
@@ -30,18 +39,25 @@ from .verdict import POISE_OT_show_flaw
 
 __all__ = [
     "CLASSES",
+    "POISE_OT_add_contact",
     "POISE_OT_add_push",
+    "POISE_OT_automatic_contacts",
     "POISE_OT_bake",
     "POISE_OT_bake_target",
+    "POISE_OT_begin_contact",
     "POISE_OT_cancel",
     "POISE_OT_check_clip",
     "POISE_OT_clean_up",
     "POISE_OT_clear_cache",
     "POISE_OT_clear_pushes",
+    "POISE_OT_delete_contact",
     "POISE_OT_discard",
     "POISE_OT_discard_rectified",
+    "POISE_OT_drag_contacts",
     "POISE_OT_duplicate_push",
+    "POISE_OT_end_contact",
     "POISE_OT_example_scene",
+    "POISE_OT_find_contacts",
     "POISE_OT_find_limit",
     "POISE_OT_forget_rectification",
     "POISE_OT_generate_pushes",
@@ -87,6 +103,13 @@ CLASSES = (
     POISE_OT_show_finding,
     POISE_OT_show_check,
     POISE_OT_clean_up,
+    POISE_OT_find_contacts,
+    POISE_OT_automatic_contacts,
+    POISE_OT_begin_contact,
+    POISE_OT_end_contact,
+    POISE_OT_add_contact,
+    POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
     POISE_OT_find_limit,
     POISE_OT_show_limit,
     POISE_OT_bake,

@@ -26,6 +26,7 @@ class CleanUpJob(Job):
 
     def _finish(self):
         session.end(self)
+        session.keep_clean(self.scene_name, self.armature_name, self.shot)
 
 
 class POISE_OT_clean_up(JobOperator, bpy.types.Operator):

@@ -171,7 +171,7 @@ def command(*arguments):
 def test_command_writes_beside_the_shot(shot, capsys):
     before = shot.read_bytes()
     report, plan = shot.with_name("report.json"), shot.with_name("plan.json")
-    assert command(shot, "--report", report, "--write-plan", plan) == 0
+    assert command(shot, "--report", report, "--write-contacts", plan) == 0
     assert shot.read_bytes() == before
     told = json.loads(report.read_text())
     assert told["baked_action"] == "wave Poise Clean" and told["source_action"] == "wave"
@@ -186,12 +186,12 @@ def test_command_writes_beside_the_shot(shot, capsys):
 def test_command_obeys_a_plan(shot):
     """A plan in which the left foot never stands: nothing holds it."""
     plan = shot.with_name("plan.json")
-    assert command(shot, "--write-plan", plan) == 0
+    assert command(shot, "--write-contacts", plan) == 0
     edited = ContactPlan.load(plan)
     edited = ContactPlan(edited.fps, {"right": edited.feet["right"]})
     edited.save(plan)
     report = shot.with_name("report.json")
-    assert command(shot, "--plan", plan, "--report", report, "--overwrite", "--com", "off") == 0
+    assert command(shot, "--contacts", plan, "--report", report, "--overwrite", "--com", "off") == 0
     contacts = json.loads(report.read_text())["contacts"]
     assert contacts["feet"]["left"] == {"heel": [], "ball": [], "tip": []}
 
@@ -205,13 +205,13 @@ def test_command_refuses_and_writes_nothing(shot, capsys):
         ('{"version":1,"fps":60,"feet":{"left":{"heel":[[1,0.5]]}}}', "not after its start"),
     ):
         plan.write_text(content)
-        assert command(shot, "--plan", plan) == 1
+        assert command(shot, "--contacts", plan) == 1
         assert sentence in capsys.readouterr().err
     plan.unlink()
     assert command(shot, "--softness", "99") == 1
     assert "A softness of 99 is out of range" in capsys.readouterr().err
     assert command(shot, "--output", shot) == 2
-    assert command(shot, "--write-plan", shot) == 2
+    assert command(shot, "--write-contacts", shot) == 2
     assert {path.name for path in shot.parent.iterdir()} == names
 
 

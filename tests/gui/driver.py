@@ -327,6 +327,10 @@ class Driver:
         """Move the mouse to window coordinates, y upwards as Blender has it."""
         _xdotool("mousemove", int(x), self.window.height - 1 - int(y))
 
+    def mouse(self, verb):
+        """Press or let go the left button, "mousedown" or "mouseup", where the mouse is."""
+        _xdotool(verb, 1)
+
     def press(self, *keys):
         """Press keys, such as "Escape" or "ctrl+z", with the mouse over the 3D view."""
         view = self.view

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The contact bar: when heel, ball and tip of each foot stand, as spans above the stance bar.
+
+Six rows in Dope Sheet, Timeline and Graph Editor, the left foot above the right one, in the colours
+of the feet; the row that is chosen to be changed is bright. Its geometry is made by pure functions:
+frames across, pixels of a standard screen up.
+"""
+
+import blf
+import bpy
+import gpu
+import numpy as np
+from gpu_extras.batch import batch_for_shader
+
+from ..controller.contact_plan import FEET, POINTS
+from ..controller.exceptions import PlanError
+from . import live_contacts
+from .properties import chosen_armature
+from .translations import tr
+
+#: Lower edge of the lowest row, height of each and distance to the next, and between the feet
+#: [pixels of a standard screen].
+BOTTOM, HEIGHT, STEP, BETWEEN = 46, 9, 10, 4
+#: How bright a row is that is not chosen, and how high its letters are.
+DIM, TEXT = 0.55, 9
+#: What stands before each row.
+WORDS = {
+    ("left", "heel"): "left heel",
+    ("left", "ball"): "left ball",
+    ("left", "tip"): "left tip",
+    ("right", "heel"): "right heel",
+    ("right", "ball"): "right ball",
+    ("right", "tip"): "right tip",
+}
+
+_EDITORS = (bpy.types.SpaceDopeSheetEditor, bpy.types.SpaceGraphEditor)
+
+_handles = []
+
+
+def register():
+    """Draw the bar in all animation editors from now on."""
+    for editor in _EDITORS:
+        handle = editor.draw_handler_add(_draw, (), "WINDOW", "POST_PIXEL")
+        _handles.append((editor, handle))
+
+
+def unregister():
+    """Undo `register`."""
+    while _handles:
+        editor, handle = _handles.pop()
+        editor.draw_handler_remove(handle, "WINDOW")
+
+
+def row(foot, point):
+    """Lower and upper edge of a row [pixels of a standard screen]."""
+    below = POINTS[::-1].index(point) + (len(POINTS) if foot == FEET[0] else 0)
+    low = BOTTOM + STEP * below + (BETWEEN if foot == FEET[0] else 0)
+    return low, low + HEIGHT
+
+
+def row_at(height):
+    """(foot, point) of the row at a height [pixels of a standard screen]; None beside them."""
+    for foot, point in WORDS:
+        low, high = row(foot, point)
+        if low <= height < high:
+            return foot, point
+    return None
+
+
+def rectangles(kept, chosen, colours):
+    """Corners (R, 4) of all spans as left, right [frames], bottom, top [pixels], and their colours
+    (R, 3). A frame reaches half of one to both sides.
+
+    kept: contacts.Kept. chosen: (foot, point) that is bright. colours: {foot: (red, green, blue)}.
+    """
+    corners, paints = [], []
+    for foot, point, first, end in kept.spans():
+        corners.append((first - 0.5, end - 0.5, *row(foot, point)))
+        paints.append(np.multiply(colours[foot], 1.0 if (foot, point) == chosen else DIM))
+    return np.reshape(corners, (-1, 4)).astype(float), np.reshape(paints, (-1, 3)).astype(float)
+
+
+def shown(context):
+    """The contacts.Kept of the chosen armature; None if there is none, or it cannot be read."""
+    if not context.scene.poise.overlays.contacts:
+        return None
+    armature, _ = chosen_armature(context)
+    if armature is None:
+        return None
+    try:
+        return live_contacts.known(context.scene, armature)
+    except PlanError:  # the panel says why
+        return None
+
+
+# --- Drawing -------------------------------------------------------------------------------------
+
+
+def _draw():
+    """Draw the bar in the editor that is being drawn."""
+    context = bpy.context
+    if getattr(context.space_data, "mode", "") == "DRIVERS":
+        return
+    kept = shown(context)
+    if kept is None:
+        return
+    settings, view = context.scene.poise, context.region.view2d
+    scale = context.preferences.system.ui_scale
+    chosen = settings.clean_up.foot.lower(), settings.clean_up.point.lower()
+    colours = {foot: tuple(getattr(settings.overlays, f"{foot}_colour")) for foot in FEET}
+    corners, paints = rectangles(kept, chosen, colours)
+    left, right = (view.view_to_region(x, 0, clip=False)[0] for x in (kept.first, kept.last))
+    if len(corners):
+        with gpu.matrix.push_pop():
+            gpu.matrix.translate((left, 0.0))
+            gpu.matrix.scale(((right - left) / (kept.last - kept.first), scale))
+            _batch(corners - [kept.first, kept.first, 0, 0], paints).draw(
+                gpu.shader.from_builtin("FLAT_COLOR")
+            )
+    _draw_words(max(left, 0.0), chosen, colours, scale)
+
+
+def _batch(corners, paints):
+    """Rectangles on the graphics card."""
+    positions = corners[:, [[0, 2], [1, 2], [1, 3], [0, 3]]].reshape(-1, 2)
+    quads = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(len(corners))[:, None, None]
+    opaque = np.column_stack([np.repeat(paints, 4, axis=0), np.ones(len(positions))])
+    return batch_for_shader(
+        gpu.shader.from_builtin("FLAT_COLOR"),
+        "TRIS",
+        {"pos": positions.astype(np.float32), "color": opaque.astype(np.float32)},
+        indices=quads.reshape(-1, 3).astype(np.int32),
+    )
+
+
+def _draw_words(left, chosen, colours, scale):
+    """The name of each row at its beginning."""
+    blf.size(0, TEXT * scale)
+    blf.enable(0, blf.SHADOW)
+    blf.shadow(0, 3, 0.0, 0.0, 0.0, 0.8)
+    for (foot, point), word in WORDS.items():
+        paint = (1.0, 1.0, 1.0) if (foot, point) == chosen else colours[foot]
+        blf.position(0, left + 4 * scale, (row(foot, point)[0] + 1) * scale, 0)
+        blf.color(0, *paint, 1.0)
+        blf.draw(0, tr(word))
+    blf.disable(0, blf.SHADOW)

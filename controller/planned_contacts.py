@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Contacts of a reference as a contact plan has them, instead of those that are found."""
+
+import numpy as np
+
+from .contact_finding import airborne
+from .exceptions import PlanError
+from .stance import adult_size
+
+
+def planned_contacts(character, corners, centres, motion, plan, over=None):
+    """(F, 2) contacts of a motion by a plan.
+
+    corners: (F, 2, n, 3) sole corners [m]; centres: (F, S, 3) of the segments [m]; plan:
+    ContactPlan; over: as `stance.reference_contacts` has it. Raises PlanError for a plan that does
+    not fit: spans that the clip has not, a stance in free flight or far above the floor, no stance
+    at all.
+    """
+    count, rate = len(corners), motion.rate
+    heights = corners[..., 2] - character.ground if over is None else over[0]
+    rises = heights.min(-1) / adult_size(character)
+    com = np.einsum("fsi,s->fi", centres, character.masses / character.masses.sum())
+    plan.check(count, rate, airborne(com, rate), rises, motion.frame)
+    contacts = plan.contacts(count, rate)
+    if not contacts.any():
+        raise PlanError(
+            f"The contact plan lets no foot of '{motion.name}' stand at frames "
+            f"{motion.frame(0):g} to {motion.frame(count - 1):g}: add a span, or find contacts "
+            "again."
+        )
+    return contacts
