@@ -25,15 +25,15 @@ ROLL = 2.0
 #: A foot from its contact on: half frames of a step, how far ahead of where it stands [m], height of the ankle
 #: over a flat foot's [m], pitch [degrees].
 FOOT = (
-    (0, 0.0, 0.012, -16),
-    (3, 0.0, 0.0, 0),
+    (0, 0.03, 0.012, -16),
+    (3, 0.03, 0.0, 0),
     (7, 0.0, 0.0, 0),
-    (10, 0.004, 0.008, 4),
-    (13, 0.035, 0.035, 18),
-    (16, 0.13, 0.085, 42),
+    (10, -0.026, 0.008, 4),
+    (13, 0.005, 0.035, 18),
+    (16, 0.11, 0.085, 42),
     (20, LENGTH, 0.085, 24),
     (23, 1.62 * LENGTH, 0.045, -6),
-    (26, 2 * LENGTH, 0.012, -16),
+    (26, 2 * LENGTH + 0.03, 0.012, -16),
 )
 #: Half distance of the feet [m], and how far the arms swing [degrees].
 APART, SWING = 0.07, 22
