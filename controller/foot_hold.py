@@ -12,8 +12,6 @@ The stiffnesses were chosen on four captured walks and jumping jacks, one clip i
 
 from math import asin, atan, atan2, pi
 
-import numpy as np
-
 from .legs import AXES
 from .momentum import GRAVITY
 
@@ -24,6 +22,7 @@ YAW_STIFFNESS = 125.0
 _FULL_LOAD = 0.15
 #: How far [rad] the ankle may be asked to turn.
 _FARTHEST = 0.6
+_DAMPING = 1e-3  # of the squared volume of the ankle's three axes
 #: Motor of the toes: stiffness [N m/rad], time in which it takes the error back [s], most torque
 #: [N m]; and most torque of the joint besides.
 _TOE_STIFFNESS, _TOE_TIME, _TOE_TORQUE = 120.0, 0.045, 30.0
@@ -103,12 +102,29 @@ class FootHold:
         sole = self._legs.soles[foot]
         across = ground.slope_y * sole.ahead_x - ground.slope_x * sole.ahead_y
         roll = _tilt(goal) + atan(across) - _tilt(now)
-        wanted = np.array([roll * sole.ahead_x, roll * sole.ahead_y, yaw])
-        axes = self._legs.axes[foot, _ANKLE:]
-        change = np.linalg.lstsq(axes.T, wanted, rcond=1e-2)[0][1:]
-        change = np.minimum(np.maximum(change, -_FARTHEST), _FARTHEST)
+        wanted = roll * sole.ahead_x, roll * sole.ahead_y, yaw
+        pitch_axis, roll_axis, twist_axis = self._legs.axes[foot, _ANKLE:].tolist()
+        # Cramer's rule, damped where the axes all but lie in a plane.
+        across = _cross(twist_axis, pitch_axis)
+        size = _dot(roll_axis, across)
+        scale = size / (size * size + _DAMPING)
         first = self._ankles[foot] + 1
-        return (state.angles[first : first + 2] + change).tolist()
+        turns = (
+            scale * _dot(wanted, across),
+            scale * _dot(wanted, _cross(pitch_axis, roll_axis)),
+        )
+        return [
+            angle + min(max(turn, -_FARTHEST), _FARTHEST)
+            for angle, turn in zip(state.angles[first : first + 2].tolist(), turns, strict=True)
+        ]
+
+
+def _cross(a, b):
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def _dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def _tilt(frame):
