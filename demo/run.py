@@ -134,10 +134,10 @@ def _figure_view(shot, height):
 
 def _feet_view(shot, stance):
     """view(frame) -> (target, place, lens) of a camera on the feet, low and near; on the foot of a
-    stance from the side, at the height of the floor."""
+    stance from the side, just above the floor."""
     if stance:
         middle = stance.place + (0, 0, 0.1)
-        return lambda _frame: (middle, middle + (1.9 * stance.outwards, 0.0, 0.06), 58)
+        return lambda _frame: (middle, middle + (1.9 * stance.outwards, 0.0, 0.22), 68)
     middle = staging.feet_middle(shot, len(shot.recording)) + (0, -0.05, 0.06)
     return lambda _frame: (middle, middle + (0.5, -1.5, 0.75), 58)
 
