@@ -22,8 +22,9 @@ EVERY = 2
 LOW, BOB, SWAY = 0.032, 0.014, 0.028
 #: How much slower the body is over the standing foot than between both, as a pendulum would be.
 ROLL = 2.0
-#: A foot from its contact on: half frames of a step, how far ahead of where it stands [m], height of the ankle
-#: over a flat foot's [m], pitch [degrees].
+#: A foot from its contact on: frame of a step that takes PACE of them, how far ahead of where it
+#: stands [m], height of the ankle over a flat foot's [m], pitch [degrees].
+PACE = 13
 FOOT = (
     (0, 0.03, 0.012, -16),
     (3, 0.03, 0.0, 0),
@@ -53,7 +54,7 @@ def load():
 
 
 def _key_pose(armature, step, after):
-    """Key the pose so many frames after the contact of a step; the left foot stands in even ones."""
+    """Key the pose so many frames after a step's contact; the left foot stands in even steps."""
     side = 1 if step % 2 == 0 else -1
     share = after / FRAMES
     frame = 1 + step * FRAMES + after
@@ -79,5 +80,5 @@ def _key_pose(armature, step, after):
 def _foot(after, step):
     """((ahead, height), pitch) of the foot whose contact began `step` [m, degrees]."""
     frames, *values = np.array(FOOT).T
-    y, z, pitch = (np.interp(after * 13 / FRAMES, frames, axis) for axis in values)
+    y, z, pitch = (np.interp(after * PACE / FRAMES, frames, axis) for axis in values)
     return (step * LENGTH + y, z), pitch
