@@ -16,7 +16,7 @@ from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.performed import CHAIN_CUTOFF
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
-from ..controller.trajectory import low_passed_rotations
+from ..controller.trajectory import low_passed_turns
 from . import bake_proportions, bake_solver, bake_target, compat, keys, reference, walks
 from .bake_target import KINDS, marked_slot, restore_values
 from .pose import inverse, slerp
@@ -298,7 +298,7 @@ class _Wanted:
         norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
         self._slow = deltas.copy()
-        self._slow[clip.simulated] = low_passed_rotations(
+        self._slow[clip.simulated] = low_passed_turns(
             deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
         )
         moved = np.zeros((len(clip.frames), 3))
@@ -314,7 +314,9 @@ class _Wanted:
         self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
         chains, controls = self._rig_map.bones, self._rig_map.controls
         for segment in SEGMENTS:
-            if segment in chains:  # a rig need not have toes
+            # A rig need not have toes, and a map of a control rig no controls for them.
+            toe = segment.startswith("toe")
+            if not toe or (segment in chains and (segment in controls or not controls)):
                 self._add(segment, chains[segment], shares)
         for part, segment in FOLLOWERS.items():
             if part in chains and part in controls:

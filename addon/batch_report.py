@@ -58,7 +58,7 @@ def _shot(folder, record):
         "seconds": record["seconds"],
         **{figure: report.get(figure) for figure in FIGURES},
         "optimized": (report.get("optimization") or {}).get("used"),
-        "warnings": report.get("warnings", []),
+        "warnings": [*report.get("warnings", []), *filter(None, [report.get("gains_completed")])],
         "result": None,
         **{key: path if Path(folder, path).exists() else None for key, path in paths.items()},
     }

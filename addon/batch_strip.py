@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from ..controller.skeleton import JOINT_OF, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
+from ..controller.skeleton import JOINT_OF, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
 
 #: So many moments of the shot.
 MOMENTS = 8
@@ -14,7 +14,7 @@ _STROKES = (
     ("pelvis", "lumbar", "neck", "head_top"),
     ("shoulder_l", "neck", "shoulder_r"),
     *((f"shoulder_{s}", f"elbow_{s}", f"wrist_{s}") for s in SIDES),
-    *((f"hip_{s}", f"knee_{s}", f"ankle_{s}", f"toe_{s}") for s in SIDES),
+    *((f"hip_{s}", f"knee_{s}", f"ankle_{s}", f"ball_{s}", f"toe_{s}") for s in SIDES),
 )
 
 #: Size of the picture of one moment, and the room below it [px].
@@ -23,11 +23,13 @@ _WIDTH, _HEIGHT, _ROOM = 96, 84, 14
 #: Grey, blue and red that can be seen on white and on black.
 _SOURCE, _RESULT, _FELL = "#8a8a8a", "#2f7fd6", "#d9352b"
 
-#: Which landmarks each segment carries, beside its own joint.
+#: Which landmarks each segment carries, beside its own joint. The ball is the foot's: the hinge of
+#: the simulated toes is where the sole has it.
 _CARRIED = {
     "head": ("head_top",),
     **{f"forearm_{s}": (f"wrist_{s}",) for s in SIDES},
-    **{f"foot_{s}": (f"toe_{s}",) for s in SIDES},
+    **{f"foot_{s}": (f"ball_{s}", f"toe_{s}") for s in SIDES},
+    **{f"toe_{s}": (f"toe_{s}",) for s in SIDES},
 }
 
 
@@ -104,11 +106,14 @@ def _result(recording, samples):
     joints = recording.joints()[samples]
     turned = recording.rotation_deltas()[samples]
     for segment, joint in JOINT_OF.items():
-        s = SEGMENT_INDEX[segment]
-        points[:, LANDMARK_INDEX[joint]] = joints[:, s]
+        s, at = SEGMENT_INDEX[segment], LANDMARK_INDEX[joint]
+        if s not in TOES:
+            points[:, at] = joints[:, s]
+        elif np.isnan(source[:, at]).any():
+            continue  # a rig without toes
         for name in _CARRIED.get(segment, ()):
-            arm = source[:, LANDMARK_INDEX[name]] - source[:, LANDMARK_INDEX[joint]]
-            points[:, LANDMARK_INDEX[name]] = joints[:, s] + _turned(turned[:, s], arm)
+            arm = source[:, LANDMARK_INDEX[name]] - source[:, at]
+            points[:, LANDMARK_INDEX[name]] = points[:, at] + _turned(turned[:, s], arm)
     return points
 
 

@@ -104,7 +104,9 @@ def gains_named(text):
     name = names.get(text.casefold(), text)
     if name not in names.values() and (Path(name).name != name or Path(name).suffix):
         return text  # whoever reads the file will say why it cannot be
-    return presets.find(name).gains.as_dict()
+    preset = presets.find(name)
+    # What had to be completed is told of the file.
+    return str(preset.path) if preset.gains.completed else preset.gains.as_dict()
 
 
 def _number(kind, least, text, what):

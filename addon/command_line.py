@@ -356,6 +356,8 @@ def _tell_result(report):
 
 def _tell_figures(report, more=""):
     """Whether it stood, and the measures."""
+    if report["gains_completed"]:
+        say(report["gains_completed"])
     say(("It stood to the end." if report["success"] else report["why"]) + more)
     if report["success"]:
         _tell_verdict(report["verdict"])
@@ -392,6 +394,12 @@ def _lines_of_inspection(inspection):
     )
     yield f"body      {body['height']:.2f} m, {body['mass']:.1f} kg"
     yield f"ground    {body['ground']:.3f} m; 1 scene unit is {body['metres_per_unit']:g} m"
+    foot = inspection["foot"]
+    where = f"by {', '.join(foot['ball_bones'])}" if foot["ball_bones"] else "the rig has no toes"
+    yield (
+        f"foot      {100 * foot['heel']:.0f} cm to the heel, {100 * foot['ball']:.0f} to the ball "
+        f"({where}), {100 * foot['toe']:.0f} to the tip; ankle {100 * foot['depth']:.0f} cm high"
+    )
     yield "stance    " + ", ".join(f"{k} {v:.0%}" for k, v in inspection["stance"].items())
     how = "detected from the skeleton" if rig["detected"] else "known by its names"
     yield f"rig map   {rig['name']}, {how}"

@@ -154,6 +154,8 @@ def _prepared_shot(options):
     shot = Shot(bpy.context.scene, shot_options(options, gains, walk=walk))
     follow("reading", shot.read())
     shot.prepare()
+    if shot.gains.completed:
+        say(shot.gains.completed)
     if chosen == "auto":
         _take_suggestion(shot)
     # They are to be others', under a name that is not that of a preset.

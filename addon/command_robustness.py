@@ -81,6 +81,8 @@ def run(options):
     shot = Shot(bpy.context.scene, shot_options(options, gains, walk=walk))
     follow("reading", shot.read())
     shot.prepare()
+    if shot.gains.completed:
+        say(shot.gains.completed)
     outcome = _measure(options, shot, settings)
     print("\n".join(table(outcome)), flush=True)
     if output is not None:

@@ -24,7 +24,8 @@ def tune(options, shot, checkpoint):
     search; None if it was interrupted.
 
     Confirmed gains are used as they are; others only if the shot gets further with them than with
-    those that it has. checkpoint: path that keeps what is done.
+    those that it has, or is a keeper only so, or has more reward. checkpoint: path that keeps what
+    is done.
     """
     start = shot.gains
     settings = SearchSettings(budget=options.optimize, seed=max(0, options.seed))
@@ -56,8 +57,10 @@ def _success(shot, gains):
     _use(shot, gains)
     for _sample in shot.simulate():
         pass
-    recording = shot.recording
-    return recording.success, len(recording), recording.reward
+    recording, verdict = shot.recording, shot.judge()
+    # The reward hardly tells soft gains from firm ones on a body that stands; an animator does.
+    keeper = verdict is not None and verdict.keeper
+    return recording.success, len(recording), keeper, recording.reward
 
 
 def _use(shot, gains):

@@ -73,12 +73,17 @@ class View:
 def data_of(settings):
     """The gains of a scene's settings as `Gains.as_dict` gives them; None for the defaults. Raises
     GainsError if they cannot be used."""
+    chosen = _chosen(settings)
+    return chosen and chosen.as_dict()
+
+
+def _chosen(settings):
+    """The Gains of a scene's settings, for the body that they were made for; None for the defaults.
+    Raises GainsError."""
     gains = settings.gains
     if gains.source == "PRESET":
-        return presets.find(gains.preset).gains.as_dict()
-    if gains.source == "CUSTOM":
-        return _own(gains).as_dict()
-    return None
+        return presets.find(gains.preset).gains
+    return _own(gains) if gains.source == "CUSTOM" else None
 
 
 def keep(scene, gains):
@@ -129,11 +134,12 @@ def view(scene):
     texts, things = (gains.source, gains.custom, settings.balance), (preset, character)
     if _last is None or _last[0] != texts or any(map(operator.is_not, things, _last[1])):
         body = character or adult()
-        data = data_of(settings)
-        if data is None:
+        chosen = _chosen(settings)
+        if chosen is None:
             used = Gains.default(body, settings.balance.lower())
         else:
-            used = Gains.from_dict(data, body, "the chosen set of gains")
+            used = Gains.from_dict(chosen.as_dict(), body, "the chosen set of gains")
+            used = replace(used, completed=chosen.completed)
         moved = body_regions.inertias(body)
         _last = (texts, things, View(used, body, character is not None, moved))
     return _last[2]
@@ -175,7 +181,7 @@ def _shown(settings):
 
 def _change(settings, gains):
     """Keep what a slider made. It is not what was tuned any more."""
-    gains = replace(gains, tuned=None, name="", description="")
+    gains = replace(gains, tuned=None, name="", description="", completed="")
     settings.custom = json.dumps(gains.as_dict())
     settings.reason = ""
     settings.source = "CUSTOM"

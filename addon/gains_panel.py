@@ -288,6 +288,8 @@ class POISE_PT_gains(_Panel, bpy.types.Panel):
         text = settings.gains.reason or tuning_words(shown.gains)
         if text:
             _sentence(layout, context, text, "INFO")
+        if shown.gains.completed:
+            _sentence(layout, context, shown.gains.completed, "INFO")
         if not shown.measured:
             text = f"For a body of {shown.character.height:.2f} m until this one is measured."
             _sentence(layout, context, text, "INFO")

@@ -102,7 +102,7 @@ def posed(shot, sample, offset, palette):
     colours = np.full((len(rotations), 4), fallen if fell else body)
     for side, touches in zip("lr", recording.contacts[sample], strict=True):
         if touches and not fell:
-            colours[SEGMENT_INDEX[f"foot_{side}"]] = contact
+            colours[[SEGMENT_INDEX[f"foot_{side}"], SEGMENT_INDEX[f"toe_{side}"]]] = contact
     points, normals, owners = _solids(shot.character)
     turns = rotations[owners]
     return (

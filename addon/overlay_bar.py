@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The stance bar: which feet stand, as stripes at the lower edge of the animation editors.
 
-The upper stripe is the simulation, the lower one its reference; a thin one over both shows when a
-push acts. Its geometry is made by pure functions: frames across, pixels of a standard screen up.
+The upper stripe is the simulation, the lower one its reference. Over them the same for each foot:
+a full stripe where it stands on its whole sole, the lower half of one on its heel, the upper half
+on ball and toes. A thin one over all shows when a push acts. Its geometry is made by pure
+functions: frames across, pixels of a standard screen up.
 """
 
 from functools import lru_cache
@@ -14,18 +16,20 @@ import gpu
 import numpy as np
 from gpu_extras.batch import batch_for_shader
 
-from ..controller.stance import NAMES
+from ..controller.stance import AIR, BALL, HEEL, NAMES
 from . import overlay
 from .overlay_marks import push_span
 from .overlay_settings import STANCES
 from .properties import chosen_armature
 from .translations import tr
 
-#: Lower and upper edge of each stripe [pixels of a standard screen].
-REFERENCE, SIMULATION, PUSHES = (11, 16), (17, 22), (23, 26)
+#: Lower and upper edge of each stripe [pixels of a standard screen]; of the feet: reference and
+#: simulation.
+REFERENCE, SIMULATION, PUSHES = (11, 16), (17, 22), (45, 48)
+FEET = {"right": ((24, 28), (29, 33)), "left": ((35, 39), (40, 44))}
 #: Size of the legend's letters and the distance between its words; where they stand beside the bar,
 #: and over it in editors of some height [pixels of a standard screen].
-TEXT, GAP, BESIDE, OVER, TALL = 11, 8, 13, 30, 120
+TEXT, GAP, BESIDE, OVER, TALL = 11, 8, 13, 52, 120
 #: The words of the legend, and the colour of the first.
 TITLE, TITLE_COLOUR = "Simulation over animation:", (0.7, 0.7, 0.7)
 WORDS = {
@@ -79,6 +83,16 @@ def stripes(recording, colours):
     ):
         for first, stop, state in runs(states):
             found.append(((first - 0.5, stop - 0.5, low, high), colours[NAMES[state]]))
+    phases = recording.reference_phases, recording.phases
+    for column, side in enumerate(("left", "right")):
+        for (low, high), feet in zip(FEET[side], phases, strict=True):
+            middle = (low + high) / 2
+            for first, stop, phase in runs(feet[:, column]):
+                if phase != AIR:
+                    bottom, top = {HEEL: (low, middle), BALL: (middle, high)}.get(
+                        phase, (low, high)
+                    )
+                    found.append(((first - 0.5, stop - 0.5, bottom, top), colours[side]))
     if "pushes" in colours:
         last = len(recording) - 0.5
         for push in recording.scenario.pushes:

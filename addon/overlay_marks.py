@@ -12,7 +12,7 @@ import numpy as np
 
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import SEGMENT_INDEX
-from ..controller.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
+from ..controller.stance import DOWN, LEFT, RIGHT
 from . import overlay
 from .overlay_settings import MARKS
 
@@ -133,19 +133,12 @@ def support_polygon(recording, sample):
     """(m, 3) corners [m] of the convex hull of what stands of the soles, counter-clockwise as seen
     from above; none in flight.
 
-    Of a foot that stands, those corners count that are as low as its lowest; on colliders, which
-    may be steep, all four.
+    Of a foot that stands, the parts count that are down: its heel, its ball, the tip of its toes.
     """
-    character, stance = recording.character, recording.stance[sample]
-    frames = matrix_from_quaternion(recording.body_rotations[sample])
-    joints = recording.body_positions[sample] - np.einsum("sij,sj->si", frames, character.centres)
-    corners = character.sole_corners(joints[None], frames[None])[0]
-    standing = [bool(stance & LEFT), bool(stance & RIGHT)]
-    carries = np.tile(np.array(standing)[:, None], 4)
-    if not recording.scenario.colliders:
-        heights = corners[..., 2]
-        carries &= heights <= heights.min(1, keepdims=True) + SIMULATED_CLEARANCE
-    points = corners[carries]
+    stance, one = int(recording.stance[sample]), slice(sample, sample + 1)
+    standing = np.array([stance & LEFT, stance & RIGHT], bool)
+    parts = (recording.parts_down(one)[0] >= DOWN) & standing[:, None]
+    points = recording.sole_corners(one)[0][np.repeat(parts, 2, axis=1)]
     return points[hull(points[:, :2])]
 
 
@@ -217,7 +210,9 @@ def _support(recording, sample, _look):
     points = support_polygon(recording, sample)
     if len(points) < 2:
         return []
-    points[:, 2] = np.maximum(points[:, 2], recording.character.ground) + SUPPORT_HEIGHT
+    uneven = recording.scenario.colliders
+    floor = floor_height(recording, sample) if uneven else recording.character.ground
+    points[:, 2] = np.maximum(points[:, 2], floor) + SUPPORT_HEIGHT
     fan = np.arange(1, len(points) - 1)
     triangles = np.stack([0 * fan, fan, fan + 1], 1)
     area = (points, np.tile(_UP, (len(points), 1)), triangles, SUPPORT_OPACITY)

@@ -39,6 +39,7 @@ OTHER_ROWS = (
     ("tracking_error", "Joints off, world", "{:.0f} mm"),
     ("tracking_error_local", "Joints off, local", "{:.0f} mm"),
     ("residual", "Help from outside", "{:.0f} N"),
+    ("few_corners", "On edges of feet", "{:.0%}"),
     ("recovery_steps", "Recovery steps", "{:d}"),
     ("reward", "Reward (at most 2)", "{:.2f}"),
     ("real_time_factor", "Speed", "{:.1f} × real time"),

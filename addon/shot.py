@@ -37,6 +37,7 @@ from ..controller.measures import MAXIMA, T_MAX
 from ..controller.morphology import Morphology, Reshaping
 from ..controller.performed import performed_motion
 from ..controller.solids import stands_at
+from ..controller.terrain import Terrain
 from ..controller.trial import NOISE, Problem
 from ..controller.verdict import judge_motions
 from . import (
@@ -79,6 +80,7 @@ UNITS = {
     "tracking_error": "mm",
     "tracking_error_local": "mm",
     "residual": "N",
+    "few_corners": "share",
     "recovery_steps": "1",
     "start": "s",
     "frame": "frame",
@@ -273,7 +275,8 @@ class Shot:
         options, motion = self.options, self.reading.motion
         floor = stands_at(self.objects.get("colliders", ()), motion)
         clip = motion.source if isinstance(motion, Endless) else motion
-        self.character = controller.Character.from_motion(clip, options.mass, floor)
+        terrain = Terrain.of(controller.Scenario(**self.objects), floor or 0.0, clip)
+        self.character = controller.Character.from_motion(clip, options.mass, floor, terrain)
         self.reshaping = None
         if options.morphology:
             if clip is not motion:
@@ -290,12 +293,16 @@ class Shot:
     def check(self):
         """What the clip asks of the body, cleaned as it is to be, after `embody` -> ClipCheck."""
         if self.checked is None:
-            uneven = bool(self.objects.get("colliders"))
             cleaning = self.options.cleaning
             motion = self.motion
             clip = motion.source if isinstance(motion, Endless) else motion
-            self.checked = clip_check.check(self.character, clip, cleaning, uneven)
+            self.checked = clip_check.check(self.character, clip, cleaning, self._terrain(clip))
         return self.checked
+
+    def _terrain(self, motion):
+        """terrain.Terrain under a motion, None for a level floor."""
+        scenario = controller.Scenario(**self.objects)
+        return Terrain.of(scenario, self.character.ground, motion)
 
     def prepare(self):
         """Build the body and its simulation from what was read. Raises PoiseError."""
@@ -450,7 +457,11 @@ class Shot:
         yield 1.0
         source = self.recording.motion
         self.measures = controller.measures_of_bake(
-            self.character, _start_of(source, samples), after.motion, self.recording.contacts
+            self.character,
+            _start_of(source, samples),
+            after.motion,
+            self.recording.contacts,
+            self._terrain(source),
         )
         yield 1.0
         self._of_keys = judge_motions(source, after.motion, self.recording.success)
@@ -502,11 +513,12 @@ class Shot:
             "rig": rig_as_dict(reading.rig_map),
             "body": self._body(),
             "segment_masses": _plain(character.segment_masses),
+            "foot": _foot(character, reading.rig_map),
             "stance": _plain(character.stance_summary(motion)),
             "check": _plain(self.check().as_dict()),
             "versions": versions(),
             "units": units("range", "fps", "mass", "height", "ground", "metres_per_unit")
-            | {"segment_masses": "kg", "stance": "share"},
+            | {"segment_masses": "kg", "stance": "share", "foot": "m"},
         }
 
     def report(self):
@@ -537,6 +549,7 @@ class Shot:
             report["bake_time"] = self._bake_time()
         report |= {
             "gains": _plain(self.gains.as_dict()),
+            "gains_completed": self.gains.completed,
             "rig": rig_as_dict(reading.rig_map),
             "body": self._body(),
             "rate": _plain(self.simulation.rate),
@@ -591,6 +604,15 @@ class Shot:
             "writing": bones * len(self.recording),
         }
         return {name: 1000 * self._seconds[name] / count for name, count in counts.items()}
+
+
+def _foot(character, rig_map):
+    """The foot that is simulated, and by which bones: from the ankle back to the heel, ahead to the
+    ball and the tip of the toes, down to the sole."""
+    foot = character.feet[0]
+    toes = [rig_map.bones[slot][0] for slot in ("toe_l", "toe_r") if slot in rig_map.bones]
+    ends = {name: _plain(getattr(foot, name)) for name in ("heel", "ball", "toe", "depth")}
+    return ends | {"ball_bones": toes}
 
 
 def check_curves(reading):

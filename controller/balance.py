@@ -12,6 +12,7 @@ EDGE_SHARE = 0.95  # of the sole's half width that the centre of pressure may us
 DUAL_EDGE_SHARE = 0.8  # of it, where weight can be shifted to the other foot instead
 #: Of it, where the heel is up: a foot on its ball tips over more easily.
 RAISED_EDGE_SHARE = 0.4
+_FLOOR_ROUNDS = 2
 _NEAR_ENOUGH = 1e-8  # [m^2]
 FRICTION_SHARE = 0.8  # tangential to normal force
 TWIST_SHARE = 0.25  # twisting moment to normal force times the width of both regions together
@@ -63,14 +64,15 @@ def press(force, torque, com, grounds, left, right, load):
     tx, ty, tz = torque
     cx, cy, cz = com
     left_ground, right_ground = grounds
-    floor = (left_ground.at(left.x, left.y) + right_ground.at(right.x, right.y)) / 2
-    height = max(cz - floor, 0.1)
+    low, high = right_ground.at(right.x, right.y), left_ground.at(left.x, left.y)
     fz = max(fz, 1.0)
-    wanted_x = cx - (ty + height * fx) / fz
-    wanted_y = cy + (tx - height * fy) / fz
-    share, a, b = centres_of_pressure(
-        wanted_x, wanted_y, left, right, min(1 - load[1], load[0]), load[0]
-    )
+    least, share = min(1 - load[1], load[0]), load[0] / (load[0] + load[1])
+    # On feet of different heights the floor is between them, where the weight is.
+    for _ in range(1 if low == high else _FLOOR_ROUNDS):
+        height = max(cz - (low + share * (high - low)), 0.1)
+        wanted_x = cx - (ty + height * fx) / fz
+        wanted_y = cy + (tx - height * fy) / fz
+        share, a, b = centres_of_pressure(wanted_x, wanted_y, left, right, least, load[0])
     px = share * a[0] + (1 - share) * b[0]
     py = share * a[1] + (1 - share) * b[1]
     fx -= fz * (px - wanted_x) / height

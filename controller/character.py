@@ -13,6 +13,8 @@ import numpy as np
 from . import anthropometry as body
 from .exceptions import RigError, SettingsError
 from .foot import Foot, sole_corners
+from .foot_check import check_feet
+from .footing import level
 from .rotations import (
     angles_yxz,
     arctan2,
@@ -33,7 +35,7 @@ from .skeleton import (
     TOES,
 )
 from .stance import NAMES as STANCE_NAMES
-from .stance import find_contacts, stance_of
+from .stance import find_contacts, is_in_place, stance_of
 from .trajectory import Trajectory
 
 PITCH, ROLL, TWIST = 1, 0, 2  # coordinate axes y, x, z
@@ -87,6 +89,8 @@ _TOE_MASS, _HIND_INERTIA = 0.2, 0.7
 _TOE_ARMATURE = 10.0
 #: A foot whose lowest ankle is this much higher than the other's [m] never stood flat.
 _FLAT_FOOT_HEIGHT = 0.03
+#: Feet in place whose heights over the ground differ by less than this [m] both stand on it.
+_SLOPED = 0.08
 _RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room
 
 
@@ -168,17 +172,18 @@ class Character:
         return dict(zip(SEGMENTS, self.masses.tolist(), strict=True))
 
     @classmethod
-    def from_motion(cls, motion, mass=None, floor=None):
+    def from_motion(cls, motion, mass=None, floor=None, terrain=None):
         """Measure a body from an animated motion.
 
         mass: [kg], or None for that of a person of the same stature. floor: height [m] of what it
         stands on, None for the scene's own. The soles reach it, or have a floor of their own if
-        that is too far away. Raises RigError if the limbs have no length, SettingsError for a mass
-        that nobody has.
+        that is too far away. terrain: terrain.Terrain that it walks on, None for a level floor.
+        Raises RigError if the limbs have no length or the toes point backward or up, SettingsError
+        for a mass that nobody has.
         """
         if mass is not None and not 1 <= mass <= 1000:
             raise SettingsError(f"A mass of {mass:g} kg is out of range: give 1 to 1000 kg.")
-        return _measure(cls, motion, mass, floor or 0.0)
+        return _measure(cls, motion, mass, floor or 0.0, terrain)
 
     def stance_summary(self, motion):
         """Share of the motion's samples in each stance state, by its name."""
@@ -302,7 +307,7 @@ def _hinge(upper_frames, upper, lower, guess, flexion):
     return unit(share * unit(total) + (1 - share) * guess)
 
 
-def _calibrate(motion):
+def _calibrate(motion, terrain):
     """Constant rotations (S, 3, 3) from the motion's segment axes to the anatomical frames."""
     at = _upright_sample(motion)
     axes = matrix_from_quaternion(motion.rotations)
@@ -311,6 +316,7 @@ def _calibrate(motion):
     frames = {"pelvis": heading, "head": heading}
     lumbar, neck = (p[at] for p in _points(motion, "lumbar", "neck"))
     frames["trunk"] = frame_from_up(neck - lumbar, left)
+    samples = {}
     for side in SIDES:
         for upper, lower, names, flexion in (
             ("thigh", "shin", ("hip", "knee", "ankle"), 1),
@@ -329,12 +335,18 @@ def _calibrate(motion):
             axis = own[at] @ _hinge(own, b - a, c - b, own[at].T @ unit(guess), flexion)
             frames[f"{upper}_{side}"] = frame_from_up(a[at] - b[at], axis)
             frames[f"{lower}_{side}"] = frame_from_up(b[at] - c[at], axis)
-        ahead = _foot_direction(motion, side)[at]
+        foot_at = at
+        if terrain is not None:  # on stairs a foot may be anyhow while the legs are straightest
+            planted = np.flatnonzero(_planted(motion, side, terrain)[1])
+            foot_at = planted[len(planted) // 2]
+        samples[f"foot_{side}"] = samples[f"toe_{side}"] = foot_at
+        ahead = _foot_direction(motion, side)[foot_at]
         frames[f"foot_{side}"] = frames[f"toe_{side}"] = frame_from_up(up, np.cross(up, ahead))
-    own = axes[at]
-    calibration = np.stack([own[i].T @ frames[name] for i, name in enumerate(SEGMENTS)])
-    _level_feet(motion, calibration)
-    _straighten_toes(motion, calibration)
+    calibration = np.stack(
+        [axes[samples.get(name, at), i].T @ frames[name] for i, name in enumerate(SEGMENTS)]
+    )
+    _level_feet(motion, calibration, terrain)
+    _straighten_toes(motion, calibration, terrain)
     return calibration
 
 
@@ -348,18 +360,19 @@ def _foot_direction(motion, side):
     return unit(np.where(flat, direction, forward))
 
 
-def _level_feet(motion, calibration):
+def _level_feet(motion, calibration, terrain):
     """Remove the mean pitch and roll that each foot has while it is low and slow. A foot that
     never comes down flat (its ankle stays higher than the other's) takes the slope between ankle
     and toes from the other one."""
     heights, slopes = {}, {}
     for side in SIDES:
         index = SEGMENT_INDEX[f"foot_{side}"]
-        (ankle,) = _points(motion, f"ankle_{side}")
-        planted = _low_and_slow(ankle, motion.rate)
+        ankle, planted, ups = _planted(motion, side, terrain)
         heights[side] = float(np.median(ankle[planted, 2]))
         frames = matrix_from_quaternion(motion.rotations[planted, index]) @ calibration[index]
-        up = unit((np.swapaxes(frames, 1, 2) @ [0.0, 0, 1]).mean(0))
+        back = np.swapaxes(frames, 1, 2)
+        ups = back @ [0.0, 0, 1] if terrain is None else np.einsum("fij,fj->fi", back, ups[planted])
+        up = unit(ups.mean(0))
         calibration[index] = calibration[index] @ frame_from_up(up, np.array([0.0, 1, 0]))
         slopes[side] = _toe_slope(motion, calibration, side)
     flat, tilted = sorted(SIDES, key=heights.get)
@@ -370,12 +383,11 @@ def _level_feet(motion, calibration):
             calibration[index] = calibration[index] @ rotation_about(PITCH, turn)
 
 
-def _straighten_toes(motion, calibration):
+def _straighten_toes(motion, calibration, terrain):
     """Let the toes go on straight where the foot does while it is low and slow."""
     axes = matrix_from_quaternion(motion.rotations)
     for side, foot, toe in zip(SIDES, FEET, TOES, strict=True):
-        (ankle,) = _points(motion, f"ankle_{side}")
-        planted = _low_and_slow(ankle, motion.rate)
+        _, planted, _ = _planted(motion, side, terrain)
         frames = axes[planted, foot] @ calibration[foot]
         toes = axes[planted, toe] @ calibration[toe]
         relative = np.swapaxes(frames, 1, 2) @ toes
@@ -391,6 +403,17 @@ def _toe_slope(motion, calibration, side):
     frames = matrix_from_quaternion(motion.rotations[:, index]) @ calibration[index]
     local = np.einsum("fji,fj->fi", frames, tip - ankle).mean(0)
     return float(np.arctan2(-local[2], local[0]))
+
+
+def _planted(motion, side, terrain):
+    """Ankle (F, 3) [m] as if what is under it were at 0, in which samples it is lowest and slowest,
+    and the upward normals (F, 3) of that."""
+    (ankle,) = _points(motion, f"ankle_{side}")
+    normals = np.tile([0.0, 0.0, 1.0], (len(ankle), 1))
+    if terrain is not None:
+        heights, normals, _ = terrain.under(ankle[:, None], ankle[:, None, 2])
+        ankle, normals = ankle - heights * [0, 0, 1], normals[:, 0]
+    return ankle, _low_and_slow(ankle, motion.rate), normals
 
 
 def _low_and_slow(points, rate):
@@ -519,12 +542,12 @@ def _joints(offsets, bases):
     return tuple(joints)
 
 
-def _foot(motion, height):
+def _foot(motion, height, terrain):
     """The Foot on both sides, as long as the animated ones if that is plausible."""
     feet = []
     for side in SIDES:
         ankle, ball, toe = _points(motion, f"ankle_{side}", f"ball_{side}", f"toe_{side}")
-        planted = _low_and_slow(ankle, motion.rate)
+        _, planted, ups = _planted(motion, side, terrain)
         ahead = _foot_direction(motion, side)[planted]
         reach = body.FOOT_LENGTH_SHARE - body.HEEL_SHARE
         for tip, beyond in ((toe, 0.0), (ball, 0.04)):
@@ -535,24 +558,24 @@ def _foot(motion, height):
         drop = body.ANKLE_HEIGHT_SHARE * height
         for tip in (ball, toe):
             if np.isfinite(tip).all():
-                fall = np.median((ankle - tip)[planted, 2]) + 0.01 * height / 1.75
+                fall = np.median(((ankle - tip) * ups).sum(1)[planted]) + 0.01 * height / 1.75
                 drop = max(drop, min(float(fall), 2 * drop))
         feet.append((body.HEEL_SHARE * height, reach * height, drop))
     heel, reach, drop = np.mean(feet, axis=0)  # left and right are alike
     size = height / 1.75
-    ball = _ball(motion, reach)
+    ball = _ball(motion, reach, terrain)
     ball = min(max(ball, reach - _TOE_LENGTHS[1] * size), reach - _TOE_LENGTHS[0] * size)
     half_width = body.FOOT_WIDTH_SHARE * height / 2
     return Foot(heel, reach, half_width, drop, ball, _TOE_THICKNESS * size)
 
 
-def _ball(motion, reach):
+def _ball(motion, reach, terrain):
     """How far ahead of the ankle [m] the rig has the ball of the foot, while that is planted."""
     found = []
     for side in SIDES:
         ankle, ball = _points(motion, f"ankle_{side}", f"ball_{side}")
         if np.isfinite(ball).all():
-            planted = _low_and_slow(ankle, motion.rate)
+            _, planted, _ = _planted(motion, side, terrain)
             ahead = _foot_direction(motion, side)[planted]
             found.append(np.median(((ball - ankle)[planted] * ahead).sum(1)))
     return float(np.mean(found)) if found else _BALL_SHARE * reach
@@ -572,7 +595,7 @@ def _ground_quantile(lowest):
     return float(np.quantile(lowest, 0.5 if span < 0.05 else 0.25))
 
 
-def _measure(cls, motion, mass, floor):
+def _measure(cls, motion, mass, floor, terrain):
     lengths = [_length(motion, f"hip_{s}", f"knee_{s}") for s in SIDES]
     lengths += [_length(motion, f"knee_{s}", f"ankle_{s}") for s in SIDES]
     lengths += [_length(motion, f"shoulder_{s}", f"elbow_{s}") for s in SIDES]
@@ -587,11 +610,12 @@ def _measure(cls, motion, mass, floor):
         raise RigError(
             f"'{motion.name}' would be {height:.2f} m tall: set the scale (metres per unit)."
         )
+    check_feet(motion, height)
     mass = body.mass_from_stature(height) if mass is None else float(mass)
-    calibration = _calibrate(motion)
+    calibration = _calibrate(motion, terrain)
     frames = _segment_frames(motion, calibration)
     joints = _joints(_offsets(motion, frames), _bases(motion, frames))
-    foot = _foot(motion, height)
+    foot = _foot(motion, height, terrain)
     joints = _hinged(joints, foot)
     solids = _solids(motion, height, mass, foot, {j.segment: j for j in joints})
     character = cls(
@@ -607,21 +631,28 @@ def _measure(cls, motion, mass, floor):
         calibration=calibration,
         shapes=solids["shapes"],
     )
-    return _stand_on_ground(character, motion, floor)
+    return _stand_on_ground(character, motion, floor, terrain)
 
 
-def _stand_on_ground(character, motion, floor):
+def _stand_on_ground(character, motion, floor, terrain):
     """Find the floor, and give the joints room for what the motion does."""
     trajectory = character.trajectory(motion)
-    corners = character.sole_corners(*character.pose(trajectory))
-    ground = _ground_quantile(corners[..., 2].min((1, 2)))
+    joints, frames = character.pose(trajectory)
+    corners = character.sole_corners(joints, frames)
+    lowest = corners[..., 2].min((1, 2))
+    if terrain is not None:
+        feet = floor + terrain.over(corners, joints[:, FEET])[0].min(2)
+        # Of feet that were animated on the level one is in a slope as far as the other is over it.
+        both = is_in_place(joints[:, 0]) & (np.ptp(feet, axis=1) < _SLOPED)
+        lowest = np.where(both, feet.mean(1), feet.min(1))
+    ground = _ground_quantile(lowest)
     depth = character.feet[0].depth + ground - floor
     if _is_plausible(character, depth):
         # The clip's own floor is where the scene's is: take that and let the soles reach it.
         ground = floor
         character = _with_depth(character, depth)
     character = replace(character, ground=ground)
-    depth = _depth_in_stance(character, motion.rate, trajectory)
+    depth = _depth_in_stance(character, trajectory, terrain)
     if _is_plausible(character, depth):
         character = _with_depth(character, depth)
     limits = []
@@ -655,15 +686,25 @@ def _with_depth(character, depth):
     return replace(character, feet=(foot, foot), shapes=shapes, joints=joints)
 
 
-def _depth_in_stance(character, rate, trajectory):
-    """How high [m] the ankles are while their feet stand flat, so that soles of that depth are as
-    high as the clip has them; NaN if they never do."""
+def _depth_in_stance(character, trajectory, terrain):
+    """How far [m] the ankles are from the floor while their feet stand flat on it, so that soles of
+    that depth are as high as the clip has them; NaN if they never do."""
     joints, frames = character.pose(trajectory)
-    corners = character.sole_corners(joints, frames)
-    contacts, _ = find_contacts(character, corners, rate, trajectory.root)
-    flat = contacts & (np.abs(frames[:, FEET, 2, 0]) < _FLAT)
-    heights = joints[:, FEET, 2][flat]
-    return float(np.median(heights)) - character.ground if len(heights) else np.nan
+    corners, ankles = character.sole_corners(joints, frames), joints[:, FEET]
+    over = terrain and terrain.over(corners, ankles)
+    contacts, _ = find_contacts(character, corners, trajectory.rate, trajectory.root, over)
+    if terrain is None:
+        footings = level(character.ground, len(contacts))
+    else:
+        footings = terrain.footings(character, trajectory, contacts)
+    depths = []
+    for side, (foot, footing) in enumerate(zip(FEET, footings, strict=True)):
+        up = footing.moved(footing.normals)
+        apart = ankles[:, side] - footing.moved(footing.points, True)
+        flat = contacts[:, side] & (np.abs((frames[:, foot, :, 0] * up).sum(1)) < _FLAT)
+        depths.append((apart * up).sum(1)[flat])
+    depths = np.concatenate(depths)
+    return float(np.median(depths)) if len(depths) else np.nan
 
 
 def _foot_shape(segment, foot, centre):

@@ -32,13 +32,16 @@ def check_names(names):
             raise SettingsError(f"There is no cleaning '{name}': use {', '.join(CLEANING)}.")
 
 
-def clean(character, trajectory, names):
-    """The trajectory, mended. names: of CLEANING. The very same one if it has no fault."""
+def clean(character, trajectory, names, terrain=None):
+    """The trajectory, mended. names: of CLEANING; terrain: terrain.Terrain that it stands on, None
+    for a level floor. The very same one if it has no fault."""
     check_names(names)
-    steps = {"despike": despike, "ground": ground, "unskate": unskate}
-    for name in CLEANING:
-        if name in names:
-            trajectory = steps[name](character, trajectory)
+    if "despike" in names:
+        trajectory = despike(character, trajectory)
+    if "ground" in names:
+        trajectory = ground(character, trajectory, terrain)
+    if "unskate" in names:
+        trajectory = unskate(character, trajectory, terrain)
     return trajectory
 
 
@@ -124,10 +127,10 @@ def _between(start, end, share):
 # --- Ground --------------------------------------------------------------------------------------
 
 
-def ground(character, trajectory):
+def ground(character, trajectory, terrain=None):
     """Trajectory whose feet are on the floor where they should be: what floats comes down, with
     the flights that there are in it, and what sinks comes up."""
-    meets = meet_ground(character, trajectory, despike(character, trajectory))
+    meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
     size = size_of(character)
     if not meets.floats.any() and meets.low.min() > -DEPTH * size:
         return trajectory
@@ -157,14 +160,14 @@ def _extreme_around(values, half, function):
 # --- Feet ----------------------------------------------------------------------------------------
 
 
-def unskate(character, trajectory):
+def unskate(character, trajectory, terrain=None):
     """Trajectory whose skating feet stand: where all feet that carry slide, the body moves against
     it; where one does, its leg reaches for the place where it stood."""
-    meets = meet_ground(character, trajectory, despike(character, trajectory))
+    meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
     if not meets.skates.any():
         return trajectory
     trajectory = _anchored(trajectory, meets)
-    meets = meet_ground(character, trajectory, despike(character, trajectory))
+    meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
     return _reaching(character, trajectory, meets) if meets.skates.any() else trajectory
 
 

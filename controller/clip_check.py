@@ -15,10 +15,12 @@ import numpy as np
 
 from . import faults
 from .cleaning import clean, despike
+from .foot_check import odd_feet
+from .footing import floors_under, level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .planting import physical
 from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
-from .skeleton import SEGMENTS
+from .skeleton import FEET, SEGMENTS
 from .stance import DIRECTIONS, FLIGHT, NAMES, runs, support_reach
 
 #: What is measured over time: label and unit.
@@ -62,8 +64,10 @@ class Finding:
     """One thing to know about some frames.
 
     kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
-    "zmp", "friction", "flight". frames: (first, last) in the motion's own numbers. subject: such
-    as "left elbow". value, limit: in `unit`. severity: of SEVERITIES. sentence: all of it in words.
+    "zmp", "friction", "flight", "support", "feet". frames: (first, last) in the motion's own
+    numbers.
+    subject: such as "left elbow". value, limit: in `unit`. severity: of SEVERITIES. sentence: all
+    of it in words.
     """
 
     kind: str
@@ -132,24 +136,24 @@ class ClipCheck:
         }
 
 
-def check(character, motion, cleaning=(), uneven=False):
+def check(character, motion, cleaning=(), terrain=None):
     """The ClipCheck of a motion that a character is to perform; never refuses one.
 
-    cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. uneven: there is
-    more to stand on than the floor, so that the height of feet says nothing.
+    cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. terrain:
+    terrain.Terrain that it stands on, None for a level floor.
     """
-    trajectory = clean(character, character.trajectory(motion), cleaning)
+    trajectory = clean(character, character.trajectory(motion), cleaning, terrain)
     pops = faults.find_pops(character, trajectory)
     sound = despike(character, trajectory, pops)
-    meets = faults.meet_ground(character, trajectory, sound)
-    measures, change, outside = _measures(character, trajectory, sound, meets)
+    meets = faults.meet_ground(character, trajectory, sound, terrain)
+    measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
     words = _Words(motion, pops, meets, measures, faults.size_of(character))
     findings = [*words.pops(), *words.speeds(), *words.axes(character, trajectory)]
     if "despike" not in cleaning:
         findings += words.flips()
-    if not uneven:
-        findings += [*words.floats(), *words.sinks(), *words.start(character.height)]
-    findings += [*words.skates(), *words.forces(), *words.flights()]
+    findings += [*words.hangs(), *words.floats(), *words.sinks()]
+    findings += [*words.start(character.height), *words.skates()]
+    findings += [*words.forces(), *words.flights(), *words.feet(character)]
     findings = tuple(sorted(findings, key=_weight))
     recommend, why = _choose(findings, sound, meets, change, outside)
     return ClipCheck(
@@ -173,18 +177,23 @@ def check(character, motion, cleaning=(), uneven=False):
 # --- Measures ------------------------------------------------------------------------------------
 
 
-def _measures(character, trajectory, sound, meets):
+def _measures(character, trajectory, sound, meets, terrain):
     """{name: (F,)} measures; stance changes in the time T; share of zero-moment points outside."""
     rate = trajectory.rate
     cutoff = _CUTOFFS[meets.in_place]
-    target = physical(character, sound, meets.contacts, cutoff) if meets.in_place else sound
+    target, footings = sound, level(character.ground, len(sound))
+    if terrain is not None:
+        footings = terrain.footings(character, sound, meets.contacts)
+    if meets.in_place:
+        target = physical(character, sound, meets.contacts, cutoff, footings)
     target, *_ = target.smoothed(cutoff)
     joints, frames = character.pose(target)
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, rate, cutoff)
     stands = (meets.stance != FLIGHT) & (meets.need > _LOADED)
     reach = support_reach(character.sole_corners(joints, frames), meets.contacts)
-    point = zero_moment_point(character, dynamics)
+    floors = floors_under(footings, joints[:, FEET], meets.contacts)
+    point = zero_moment_point(character, dynamics, floors)
     outside = np.where(stands, (point @ DIRECTIONS.T - reach).max(1), np.nan)
     upward = GRAVITY + dynamics.acceleration[:, 2]
     sideways = np.linalg.norm(dynamics.acceleration[:, :2], axis=1)
@@ -201,7 +210,8 @@ def _measures(character, trajectory, sound, meets):
         "foot_slide": np.fmax(*slide.T),
         "clearance": meets.low,
     }
-    height = float(np.median(dynamics.com[:, 2])) - character.ground
+    over = dynamics.com[:, 2] - (floors - character.ground)
+    height = float(np.median(over)) - character.ground
     tips = np.sqrt(max(height, 0.1) / GRAVITY)
     share = np.mean(outside[stands] > _OUTSIDE) if stands.any() else 0.0
     return measures, _changes(meets.stance, rate) * tips, float(share)
@@ -302,9 +312,26 @@ class _Words:
             does = f"it starts in the air, {100 * value:.0f} cm above the floor"
             yield self._finding("start", (0, 0), "body", value, limit, "m", "mend", does, False)
 
+    def hangs(self):
+        """Feet that stand where there is nothing to stand on."""
+        limit = faults.AIR_HEIGHT * self.size
+        for foot, subject in enumerate(("left foot", "right foot")):
+            for start, stop in runs(self.meets.hangs[:, foot]):
+                value = float(np.median(self.meets.heights[start:stop, foot]))
+                does = (
+                    f"the {subject} stands {100 * value:.0f} cm above anything: put a collider "
+                    "under it"
+                )
+                span = start, stop - 1
+                yield self._finding(
+                    "support", span, subject, value, limit, "m", "mend", does, False
+                )
+
     def floats(self):
         """In the air where the body needs the floor."""
         for start, stop in runs(self.meets.floats):
+            if self.meets.hangs[start:stop].any():
+                continue
             value = float(self.meets.low[start:stop].max())
             limit = faults.AIR_HEIGHT * self.size
             does = f"the body floats, its feet up to {100 * value:.0f} cm above the floor"
@@ -358,6 +385,12 @@ class _Words:
                 yield self._finding(
                     "flight", span, "body", seconds, _FLIGHT, "s", "rectify", does, False
                 )
+
+    def feet(self, character):
+        """What the rig says of its feet, and what is taken instead."""
+        span = 0, len(self.motion) - 1
+        for value, limit, unit, does in odd_feet(character, self.motion):
+            yield self._finding("feet", span, "feet", value, limit, unit, "note", does, False)
 
     def _beyond(self, kind, name, limit, severity, subject, does, values=None):
         """Findings where a measure exceeds its limit for a while. values: (F,) of it, None for all

@@ -67,7 +67,6 @@ class Controller:
         # goals than its own momenta would contradict them.
         at_rest = character.actor is not None and not self.feedforward
         self.goals = reference.goals_over_base() if at_rest else reference.goals
-        self.ground = float(character.ground)
         self.foot_hold = FootHold(character, reference, self.legs, size)
         # A new mass matrix comes with a new balance. The paper's mode, less steady, has both at
         # every step.
@@ -77,7 +76,8 @@ class Controller:
             self.period = self.balance_period * max(
                 1, round(_INERTIA_PERIOD * reference.rate / self.balance_period)
             )
-        self._grounds = [Ground(0.0, 0.0, world.floor)] * 2  # under either foot
+        #: sole.Ground under either foot.
+        self.grounds = [Ground(0.0, 0.0, world.floor)] * 2
         #: Recovery steps, where they are wanted; in an endless walk, where its steps land.
         self.stepping = None
         if reference.walks and self.feedforward:
@@ -137,8 +137,8 @@ class Controller:
             self._update_momentum(state)
             self.legs.update(state.positions, state.frames, state.angles)
             if self.world.has_colliders:
-                self._grounds = self.world.supports(self.legs.anchors[:, 2].tolist())
-            self.legs.set_down(self._grounds)
+                self.grounds = self.world.supports(self.legs.anchors[:, 2].tolist())
+            self.legs.set_down(self.grounds)
             if self.stepping is not None:
                 self._step_aside(step, state)
             self.foot_hold.release()
@@ -278,12 +278,19 @@ class Controller:
         return back * x, back * y
 
     def _rise(self, step):
-        """How much higher [m] than in the reference the floor is under the feet that stand."""
-        support = self.reference.support[step]
-        left, right = (sole.floor for sole in self.legs.soles)
-        height = left if support == LEFT else right if support == RIGHT else (left + right) / 2
+        """How much higher [m] than in the reference the floor is under the feet that stand: of
+        those that the reference has standing, if they do."""
+        support, standing = int(self.reference.support[step]), self._standing()
+        heights = self.reference.floors[step, :, 0].tolist()
+        rises = [
+            (bool(support & bit) and standing[foot], self.legs.soles[foot].floor - heights[foot])
+            for foot, bit in enumerate((LEFT, RIGHT))
+        ]
+        if not (rises[0][0] or rises[1][0]):
+            rises = [(stands, rise) for stands, (_, rise) in zip(standing, rises, strict=True)]
+        found = [rise for stands, rise in rises if stands]
         drop = 0.0 if self.stepping is None else self.stepping.drop
-        return height - self.ground - drop
+        return sum(found) / max(len(found), 1) - drop
 
     def _base(self, step):
         """Base of support (SCA12, equation 9), by the stance of the reference."""
@@ -319,11 +326,11 @@ class Controller:
             (force[0] + fx, force[1] + fy, force[2] + fz),
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),
             self.com.tolist(),
-            self._grounds,
+            self.grounds,
             *regions,
             (left_load / most, right_load / most),
         )
-        self.foot_hold.update(step, state, standing, self._grounds, points, forces)
+        self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         return -self.legs.transposed_jacobian(points, forces, moments)
 
     def _region(self, step, foot, sole, share):

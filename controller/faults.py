@@ -11,7 +11,7 @@ import numpy as np
 
 from .momentum import GRAVITY, com_dynamics
 from .rotations import multiply, quaternion_from_matrix, rotation_vector
-from .skeleton import SEGMENTS, TOES
+from .skeleton import FEET, SEGMENTS, TOES
 from .stance import ADULT, FLIGHT, is_in_place, reference_contacts, runs, stance_of
 
 #: A joint that is so much faster [rad/s], or a root so much faster [m/s], than in the 0.15 s
@@ -177,7 +177,8 @@ class Ground:
     floor [m]. need: (F,) share of its weight that the body asks of the floor. slip: (F, 2, 2)
     horizontal velocity of heel or toe of each foot, the slower one [m/s]. carries: (F, 2) feet
     that are on the floor while it is needed; skates: those of them that slide. floats: (F,) in the
-    air though it is no flight.
+    air though it is no flight; hangs: (F, 2) feet that stand still meanwhile, over colliders that
+    should have another one there. heights: (F, 2) of each foot's lowest corner, as `low`.
     """
 
     in_place: bool
@@ -189,28 +190,41 @@ class Ground:
     carries: np.ndarray
     skates: np.ndarray
     floats: np.ndarray
+    hangs: np.ndarray
+    heights: np.ndarray
 
 
-def meet_ground(character, trajectory, sound):
-    """The Ground of a trajectory. sound: the same without pops, which all but its height is taken
-    of: a jump of the root would look like a blow, and like a step."""
+def meet_ground(character, trajectory, sound, terrain=None):
+    """The Ground of a trajectory. terrain: terrain.Terrain, None for a level floor. sound: the same
+    without pops, which all but its height is taken of: a jump of the root would look like a blow,
+    and like a step."""
     rate, size = trajectory.rate, size_of(character)
     in_place = is_in_place(sound.root)
     joints, frames = character.pose(sound)
     corners = character.sole_corners(joints, frames)
-    contacts = reference_contacts(character, corners, rate, in_place)
+    over = terrain and terrain.over(corners, joints[:, FEET])
+    contacts = reference_contacts(character, corners, rate, in_place, over)
     stance = stance_of(contacts)
-    heights = corners[..., 2].min(-1) - character.ground
+    if over is None:
+        heights, drifts = corners[..., 2].min(-1) - character.ground, np.zeros_like(corners)
+    else:
+        heights, drifts = over[0].min(-1), over[1]
     low = heights.min(1)
     lower = heights < low[:, None] + _LEVEL * size
     if trajectory is not sound:
-        low = character.sole_corners(*character.pose(trajectory))[..., 2].min((1, 2))
-        low = low - character.ground
+        low = _lowest(character, trajectory, terrain)
     need = _need(character, sound)
-    slip = _slip(corners, rate)
+    slip = _slip(corners, drifts, rate)
     # Both feet may be too fast to be told from feet in the air.
     lost = _lasting((stance == FLIGHT) & (need > NEED), _SHORTEST * rate)
     near = (heights < AIR_HEIGHT * size) & (need > NEED)[:, None]
+    centres = character.body_centres(joints, frames)
+    floats = _floats(low, centres @ _UP, character, rate, size)
+    hangs = np.zeros_like(contacts)
+    if terrain is not None:
+        still = np.linalg.norm(slip, axis=-1) < SKATE_SPEED
+        hangs = still & (lost & floats)[:, None] & (heights > AIR_HEIGHT * size)
+        hangs = np.stack([_lasting(foot, _SHORTEST * rate) for foot in hangs.T], 1)
     carries = near & (contacts | (lost[:, None] & lower))
     return Ground(
         in_place,
@@ -221,17 +235,29 @@ def meet_ground(character, trajectory, sound):
         slip,
         carries,
         skates=_skates(carries, np.linalg.norm(slip, axis=-1), rate, size),
-        floats=_floats(low, character.body_centres(joints, frames) @ _UP, character, rate, size),
+        floats=floats,
+        hangs=hangs,
+        heights=heights,
     )
+
+
+def _lowest(character, trajectory, terrain):
+    """(F,) height of the lowest sole corner above the floor [m]."""
+    joints, frames = character.pose(trajectory)
+    corners = character.sole_corners(joints, frames)
+    if terrain is not None:
+        return terrain.over(corners, joints[:, FEET])[0].min((1, 2))
+    return corners[..., 2].min((1, 2)) - character.ground
 
 
 _UP = np.array([0.0, 0, 1])
 
 
-def _slip(corners, rate):
+def _slip(corners, drifts, rate):
     # Heel and tip: the middles of the sole's ends.
     ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 4:].mean(2)], 2)[..., :2]
     velocity = np.gradient(ends, axis=0) * rate
+    velocity -= np.stack([drifts[:, :, :2].mean(2), drifts[:, :, 4:].mean(2)], 2)[..., :2]
     slower = np.argmin(np.linalg.norm(velocity, axis=-1), axis=-1)
     return np.take_along_axis(velocity, slower[..., None, None], 2)[:, :, 0]
 

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .sole import CLEARANCE
+
+_LEVEL = np.zeros((1, 2, 2))
+
 
 @dataclass(frozen=True)
 class Foot:
@@ -74,3 +78,15 @@ def sole_corners(feet, ankles, frames, toe_frames):
     hind = ankles[:, :, None] + np.einsum("fsij,scj->fsci", frames, hind)
     tips = hinges[:, :, None] + np.einsum("fsij,scj->fsci", toe_frames, tips)
     return np.concatenate([hind, tips], 2)
+
+
+def parts_down(corners, slopes=_LEVEL):
+    """(F, 2, 3) how much of heel, ball and tip of both feet is down: from 1 for the lowest of them
+    to 0 for one that is higher by sole.CLEARANCE, as sole.Sole has it.
+
+    corners: (F, 2, 6, 3) of `sole_corners` [m]. slopes: (F, 2, 2) how what is under each foot rises
+    along x and y.
+    """
+    rise = (slopes[..., None, :] * corners[..., :2]).sum(-1)
+    heights = (corners[..., 2] - rise).reshape(*corners.shape[:2], 3, 2).min(-1)
+    return np.clip(1 - (heights - heights.min(-1, keepdims=True)) / CLEARANCE, 0, 1)

@@ -10,7 +10,7 @@ instead, which its solver knows together with the contacts, and which cannot ove
 The stiffnesses were chosen on four captured walks and jumping jacks, one clip in place.
 """
 
-from math import asin, atan, atan2, pi
+from math import asin, atan, atan2, hypot, pi
 
 from .legs import AXES
 from .momentum import GRAVITY
@@ -94,14 +94,16 @@ class FootHold:
         return dofs, [error / _TOE_TIME for error in errors], most
 
     def _goal(self, foot, step, state, ground):
-        """Roll and twist [rad] of the ankle with which the foot has the reference's roll, from the
-        ground, and heading, its pitch being left to the balance."""
+        """Roll and twist [rad] of the ankle with which the foot has the reference's roll, each from
+        its own ground, and heading, its pitch being left to the balance."""
         now, goal = state.frames[3 * foot + 3].T, self._reference.feet[step, foot]
         yaw = atan2(goal[1, 0], goal[0, 0]) - atan2(now[1, 0], now[0, 0])
         yaw = (yaw + pi) % (2 * pi) - pi
         sole = self._legs.soles[foot]
         across = ground.slope_y * sole.ahead_x - ground.slope_x * sole.ahead_y
-        roll = _tilt(goal) + atan(across) - _tilt(now)
+        _, rise_x, rise_y = self._reference.floors[step, foot].tolist()
+        own = (rise_y * goal[0, 0] - rise_x * goal[1, 0]) / hypot(goal[0, 0], goal[1, 0])
+        roll = _tilt(goal) + atan(across) - atan(own) - _tilt(now)
         wanted = roll * sole.ahead_x, roll * sole.ahead_y, yaw
         pitch_axis, roll_axis, twist_axis = self._legs.axes[foot, _ANKLE:].tolist()
         # Cramer's rule, damped where the axes all but lie in a plane.

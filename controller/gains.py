@@ -76,7 +76,8 @@ class Gains:
     single, dual: (4,) weights for com_position [N/m], com_velocity [N s/m], trunk [N m/rad],
     momentum [1/s]. balance: the mode that they are for. body: (mass [kg], height [m]) they fit.
     tuned: what they were tuned on, as plain JSON data (clip, body, rate, engine, optimiser,
-    figures, features); None if they were not. name, description: for people.
+    figures, features); None if they were not. name, description: for people. completed: a sentence
+    if they were made before bodies had toes, whose gains are then the defaults.
     """
 
     names: tuple
@@ -89,6 +90,7 @@ class Gains:
     tuned: dict | None = None
     name: str = ""
     description: str = ""
+    completed: str = ""
 
     @classmethod
     def default(cls, character, balance="foot_forces", walking=False):
@@ -207,16 +209,20 @@ def _listed(names):
     return ", ".join(names)
 
 
-def _with_toes(data, scales):
-    """The data of an earlier schema, whose bodies had no toes, with a default for those; scales: of
-    the body that they are for."""
+def _with_toes(data, scales, source):
+    """The data of an earlier schema, whose bodies had no toes, with a default for those, and a
+    sentence on it; scales: of the body that they are for."""
     torque, damping, _ = scales
     toe = _STIFFNESS["toe"] * torque
     added = {"stiffness": toe, "damping": toe / torque * _DAMPING_SHARE * damping}
     groups = {group: data.get(group) for group in added}
     if data["schema"] >= SCHEMA or not all(isinstance(g, dict) for g in groups.values()):
-        return data
-    return data | {group: {**groups[group], "toe_pitch": added[group]} for group in added}
+        return data, ""
+    completed = {group: {**groups[group], "toe_pitch": added[group]} for group in added}
+    return data | completed, (
+        f"{source[:1].upper()}{source[1:]} is from before bodies had toes: theirs have the default "
+        "gains."
+    )
 
 
 def _from_dict(cls, data, character, source):
@@ -237,7 +243,7 @@ def _from_dict(cls, data, character, source):
     )
     new_body = old_body if character is None else (character.mass, character.height)
     old, new = _scales(*old_body), _scales(*new_body)
-    data = _with_toes(data, old)
+    data, completed = _with_toes(data, old, source)
     names = _names(data, character, fail)
 
     def values(group, keys, i, least):
@@ -256,6 +262,7 @@ def _from_dict(cls, data, character, source):
         _tuned(data, fail),
         _words(data, "name", fail),
         _words(data, "description", fail),
+        completed,
     )
 
 

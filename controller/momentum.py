@@ -51,11 +51,13 @@ def angular_momentum(character, centres, frames, com, rate):
     return spin + np.einsum("fsi,s->fi", orbit, character.masses)
 
 
-def zero_moment_point(character, dynamics):
+def zero_moment_point(character, dynamics, floors=None):
     """(F, 2) where on the ground the floor's force must act [m]. Where the body hardly presses
-    on the floor it has no meaning; there it is kept finite."""
+    on the floor it has no meaning; there it is kept finite. floors: (F,) height of the ground [m],
+    None for the character's."""
+    floors = character.ground if floors is None else floors
     up = np.maximum(GRAVITY + dynamics.acceleration[:, 2], 0.2 * GRAVITY)[:, None]
-    height = (dynamics.com[:, 2] - character.ground)[:, None]
+    height = (dynamics.com[:, 2] - floors)[:, None]
     tilt = np.stack([-dynamics.momentum_rate[:, 1], dynamics.momentum_rate[:, 0]], 1)
     lean = height * dynamics.acceleration[:, :2] - tilt / character.mass
     return dynamics.com[:, :2] - lean / up

@@ -307,7 +307,7 @@ class Search(Polled):
         self._features = None
         self._last_wall = 0.0
         self._seconds = self._cpu = 0.0
-        facts = "the clip, the gains to start from or the settings"
+        facts = "the clip, the gains to start from, the settings or the version"
         self._checkpoint = Checkpoint(checkpoint, "search", facts)
         self._begin()
         self._resume()

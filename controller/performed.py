@@ -7,7 +7,7 @@ import numpy as np
 
 from .rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from .skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, SEGMENT_INDEX, SIDES
-from .trajectory import low_passed_rotations
+from .trajectory import low_passed_turns
 
 #: Bones between two segments turn with what is slower than this [Hz]: a capture's own tremor
 #: cancels along a chain of bones, and would show if it were taken from the ends alone.
@@ -32,6 +32,7 @@ def performed_motion(recording, chains=None):
     motion, count = recording.motion, len(recording)
     deltas = recording.rotation_deltas()
     turns = matrix_from_quaternion(deltas)
+    slow = low_passed_turns(deltas, motion.rate, CHAIN_CUTOFF) if chains else None
     before, after = motion.positions[:count], motion.positions[:count].copy()
     after[:, LANDMARK_INDEX["pelvis"]] += recording.root_displacement()
     for name, carrier in _CARRIERS.items():
@@ -41,21 +42,21 @@ def performed_motion(recording, chains=None):
         start, moved = before[:, joint], after[:, joint]
         if chains and carrier in chains:
             heads = chains[carrier][:count]
-            start, moved = heads[:, -1], moved + _bent(heads, deltas, carrier, motion.rate)
+            start, moved = heads[:, -1], moved + _bent(heads, slow, carrier)
         turn = turns[:, SEGMENT_INDEX[carrier]]
         after[:, landmark] = moved + _turned(turn, before[:, landmark] - start)
     rotations = multiply(deltas, motion.rotations[:count])
     return replace(motion, rotations=rotations, positions=after)
 
 
-def _bent(heads, deltas, segment, rate):
+def _bent(heads, slow, segment):
     """(n, 3) from the first to the last bone of a chain between a segment's parent and itself, all
-    but the last of which share their turns."""
+    but the last of which share the slow part of their turns (n, S, 4)."""
     ends = SEGMENT_INDEX[PARENTS[segment]], SEGMENT_INDEX[segment]
-    start, end = (low_passed_rotations(deltas[:, i], rate, CHAIN_CUTOFF) for i in ends)
+    start, end = np.moveaxis(slow[:, ends], 1, 0)
     between = rotation_vector(multiply(start * _CONJUGATE, end))
     bones = heads.shape[1]
-    reach = np.zeros((len(deltas), 3))
+    reach = np.zeros((len(slow), 3))
     for i in range(bones - 1):
         share = multiply(start, exponential((i + 1) / bones * between))
         reach += _turned(matrix_from_quaternion(share), heads[:, i + 1] - heads[:, i])

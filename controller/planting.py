@@ -9,6 +9,7 @@ zero-moment point inside the soles; two-bone inverse kinematics bends the legs t
 
 import numpy as np
 
+from .footing import floors_under, level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
 from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
@@ -23,20 +24,22 @@ _MARGIN, _DUAL_MARGIN = 0.6, 1.5
 _ROUNDS = 2
 
 
-def physical(character, trajectory, contacts, cutoff):
+def physical(character, trajectory, contacts, cutoff, footings=None):
     """Trajectory with planted feet and the weight above them.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
+    footings: (left, right) Footing, None on the level.
     """
+    footings = footings or level(character.ground, len(contacts))
     shift = np.zeros_like(trajectory.root)
-    planted = plant(character, trajectory, contacts)
+    planted = plant(character, trajectory, contacts, footings)
     for _ in range(_ROUNDS):
-        shift = shift + _weight_shift(character, planted, contacts, cutoff)
-        planted = plant(character, trajectory, contacts, shift)
+        shift = shift + _weight_shift(character, planted, contacts, cutoff, footings)
+        planted = plant(character, trajectory, contacts, footings, shift)
     return planted
 
 
-def _weight_shift(character, trajectory, contacts, cutoff):
+def _weight_shift(character, trajectory, contacts, cutoff, footings):
     """(F, 3) horizontal displacement of the hips [m] that takes the zero-moment point inside.
 
     With the correction d of the centre of mass at height z, the zero-moment point moves by
@@ -47,12 +50,14 @@ def _weight_shift(character, trajectory, contacts, cutoff):
     joints, frames = character.pose(smooth)
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
-    point = zero_moment_point(character, dynamics)
+    floors = floors_under(footings, joints[:, FEET], contacts)
+    point = zero_moment_point(character, dynamics, floors)
     corners = character.sole_corners(joints, frames)
     margin = np.where(contacts.all(1), _DUAL_MARGIN, _MARGIN) * character.feet[0].half_width
     reach = support_reach(corners, contacts) - margin[:, None]
     wanted = _inside(point, reach) - point
-    height = float(np.median(dynamics.com[:, 2])) - character.ground
+    over = dynamics.com[:, 2] - (floors - character.ground)
+    height = float(np.median(over)) - character.ground
     pad = len(wanted) - 1
     mirrored = np.concatenate([wanted, wanted[pad - 1 : 0 : -1]])
     frequency = np.fft.rfftfreq(len(mirrored), 1 / trajectory.rate)[:, None]
@@ -72,22 +77,26 @@ def _inside(points, reach):
     return points
 
 
-def plant(character, trajectory, contacts, shift=(0.0, 0.0, 0.0)):
-    """Trajectory with the feet planted while `contacts` (F, 2) hold, and the hips moved by shift
-    (F, 3) [m] over them: feet stay where the animation has them."""
+def plant(character, trajectory, contacts, footings, shift=(0.0, 0.0, 0.0)):
+    """Trajectory with the feet planted on their footings while `contacts` (F, 2) hold, and the hips
+    moved by shift (F, 3) [m] over them: feet stay where the animation has them."""
     joints, frames = character.pose(trajectory)
     ankles, frames = joints[:, FEET].copy(), frames.copy()
     joints = joints + np.asarray(shift)[..., None, :]
     weight = _weights(contacts, trajectory.rate)
     for side, label in enumerate(SIDES):
         foot, toe = FEET[side], TOES[side]
-        own = ankles[:, side]
-        ankle, heading = _targets(own, frames[:, foot], contacts[:, side])
-        ankle[:, 2] = character.ground + character.feet[side].depth
+        own, footing = ankles[:, side], footings[side]
+        ankle, heading = _targets(*footing.still(own, frames[:, foot]), contacts[:, side])
+        # The ankle is over a sole that lies in its plane.
+        depth = character.feet[side].depth / footing.normals[:, 2]
+        ankle[:, 2] = footing.heights(ankle) + depth
+        ankle, up = footing.moved(ankle, True), footing.moved(footing.normals)
+        heading = in_plane(footing.moved(heading), up)
         share = weight[:, side, None]
         ankle = own + share * (ankle - own)
         bend_leg(joints, frames, label, ankle)
-        straight = _flat(heading)
+        straight = np.stack([heading, np.cross(up, heading), up], -1)
         frames[:, toe] = blend(frames[:, toe], straight, share)
         frames[:, foot] = blend(frames[:, foot], straight, share)
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
@@ -145,10 +154,10 @@ def bend_leg(joints, frames, side, ankle):
         frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
 
 
-def _flat(heading):
-    """Level frames (F, 3, 3) that look along (F, 3)."""
-    up = np.broadcast_to([0.0, 0, 1], heading.shape)
-    return np.stack([heading, np.cross(up, heading), up], -1)
+def in_plane(ahead, up):
+    """Unit vectors (..., 3) ahead, turned into the planes that unit vectors (..., 3) are up of."""
+    tilted = unit(ahead - (ahead * up).sum(-1, keepdims=True) * up)
+    return np.where(up[..., 2:] < 1, tilted, ahead)
 
 
 def blend(frames, others, share):

@@ -2,13 +2,15 @@
 """What a simulation did: one record for preview, report and bake."""
 
 import math
+from functools import cached_property
 
 import numpy as np
 
+from .foot import parts_down
 from .measures import NAMES, pose_error, slide_speed
 from .rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
 from .skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
-from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED
+from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from .trajectory import butterworth
 
 _SWAY = 0.5  # [Hz]
@@ -37,6 +39,8 @@ class Recording:
         self.steps = []
         #: The foot that takes one now, 0 or 1, or None: it does not stand, however low it is.
         self.swing = None
+        #: sole.Ground under either foot now, where there is more to stand on than the floor.
+        self.grounds = None
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -44,6 +48,8 @@ class Recording:
         self._contacts = np.zeros((count, 2), bool)
         self._forces = np.zeros((count, 2, 3))
         self._cops = np.full((count, 2, 3), np.nan)
+        self._carrying = np.zeros(count, int)
+        self._slopes = np.zeros((count, 2, 2))
         self._thing_positions = np.full((count, things, 3), np.nan)
         self._thing_turns = np.full((count, things, 4), np.nan)
         self._residual = np.zeros((count, 6))
@@ -68,13 +74,16 @@ class Recording:
         """Append a sample: body centres (S, 3) and orientations (S, 4), what World.contacts and
         World.things gave (None without things), summed and last torques. Returns False when a
         measure exceeds its maximum."""
-        touch, forces, cops, drifts = contacts
+        touch, forces, cops, drifts, carrying = contacts
         com = self._shares @ centres
         self._centres[sample] = centres
         self._turns[sample] = turns
         self._contacts[sample] = touch
         self._forces[sample] = forces
         self._cops[sample] = cops
+        self._carrying[sample] = carrying
+        if self.grounds is not None:
+            self._slopes[sample] = [(ground.slope_x, ground.slope_y) for ground in self.grounds]
         self._torques[sample] = torques
         if things is not None:
             self._thing_positions[sample], self._thing_turns[sample] = things
@@ -117,8 +126,10 @@ class Recording:
             speed_x = (x - before[0]) * self.motion.rate - drift_x
             speed_y = (y - before[1]) * self.motion.rate - drift_y
             speeds.append(math.hypot(speed_x, speed_y))
-            near = lowest < self.character.ground + SIMULATED_CLEARANCE
-            near = near or (touch[foot] and bool(self.scenario.colliders))
+            if self.scenario.colliders:  # what is under it is anywhere
+                near = touch[foot]
+            else:
+                near = lowest < self.character.ground + SIMULATED_CLEARANCE
             near = near and foot != self.swing
             if near and (touch[foot] or speeds[foot] < SIMULATED_SPEED):
                 stance += bit
@@ -197,6 +208,42 @@ class Recording:
     def reference_stance(self):
         """(n,) stance states of the reference."""
         return self.reference.stance[: self._count]
+
+    @property
+    def slopes(self):
+        """(n, 2, 2) how what is under the left and the right foot rises along x and y."""
+        return self._slopes[: self._count]
+
+    @property
+    def carrying(self):
+        """(n,) at how many points the feet carry."""
+        return self._carrying[: self._count]
+
+    def sole_corners(self, samples):
+        """(m, 2, 6, 3) sole corners of both feet [m] at samples, a slice; see `foot`."""
+        frames = matrix_from_quaternion(self.body_rotations[samples])
+        arms = np.einsum("fsij,sj->fsi", frames, self.character.centres)
+        return self.character.sole_corners(self.body_positions[samples] - arms, frames)
+
+    def parts_down(self, samples):
+        """(m, 2, 3) how much of heel, ball and tip of both feet is down at samples, a slice; see
+        `foot.parts_down`."""
+        return parts_down(self.sole_corners(samples), self.slopes[samples])
+
+    @property
+    def phases(self):
+        """(n, 2) phases of both feet of the simulation, see `stance`."""
+        return phases_of(self.stance, self.parts_down(slice(None)))
+
+    @property
+    def reference_phases(self):
+        """(n, 2) phases of both feet of the reference."""
+        return self._reference_phases[: self._count]
+
+    @cached_property
+    def _reference_phases(self):
+        corners = self.character.sole_corners(*self.character.pose(self.reference.trajectory))
+        return phases_of(self.reference.stance, parts_down(corners))
 
     @property
     def torques(self):
@@ -290,6 +337,7 @@ class Recording:
         apart = self.joints() - self.reference.smooth.joints[:n]
         local = apart - apart[:, :1]
         result = dict(self.measures.averages())
+        result["few_corners"] = self._few_corners()
         result["recovery_steps"] = len(self.steps)
         result["reward"] = self.reward
         result["success"] = self.success
@@ -300,6 +348,11 @@ class Recording:
         result["residual"], result["residual_torque"] = self._mean_residual()
         result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
         return result
+
+    def _few_corners(self):
+        """Share of the time on the floor in which fewer corners carry than a plane has."""
+        standing = self.contacts.any(1)
+        return float((self.carrying < 3)[standing].mean()) if standing.any() else 0.0
 
     def _mean_residual(self):
         """Mean size of the help from outside [N] and [N m], where anything is simulated."""

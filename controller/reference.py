@@ -7,6 +7,7 @@ import numpy as np
 
 from .cleaning import clean
 from .exceptions import MotionError
+from .footing import level
 from .gait import Endless, walking_target
 from .momentum import GRAVITY, com_dynamics
 from .planting import physical
@@ -48,7 +49,8 @@ class Reference:
     """A reference motion, sampled at the control rate (K steps) and at its own (F samples).
 
     steps_per_sample: control steps from one sample to the next. start: root position, frame,
-    velocity and angular velocity; lowest: sole corner [m] of that pose. raw: Pose as the animation
+    velocity and angular velocity; lowest: sole corner [m] of that pose, if what is under it were as
+    high as the character's ground. raw: Pose as the animation
     has it (of a looped clip: cleaned). smooth: Pose after cleaning and the low-pass; everything
     below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI
     units: angles, speeds (K, dofs); goals (K, 3, 3) centre of mass, its velocity, angular momentum
@@ -56,9 +58,10 @@ class Reference:
     included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and of the
     joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2) share
     that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as low
-    as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames. travels: whether the body leaves
-    its place or the floor; endless: it is a walk that goes on. walks: whether feet in the air land
-    where the body is going, see `walking`, and aiming: how much of that they do.
+    as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what either
+    foot stands on: height under its ankle [m], rises along x and y. travels: whether the body
+    leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in the
+    air land where the body is going, see `walking`, and aiming: how much of that they do.
     """
 
     rate: float
@@ -80,6 +83,7 @@ class Reference:
     load: np.ndarray
     heels: np.ndarray
     feet: np.ndarray
+    floors: np.ndarray
     travels: bool = False
     endless: bool = False
     walks: bool = False
@@ -99,41 +103,57 @@ class Reference:
         return goals
 
     @classmethod
-    def build(cls, character, motion, rate=300.0, duration=None, cutoff=None, cleaning=()):
+    def build(
+        cls,
+        character,
+        motion,
+        rate=300.0,
+        duration=None,
+        cutoff=None,
+        cleaning=(),
+        terrain=None,
+    ):
         """Prepare a motion for a character.
 
         rate: wanted control rate [Hz]; the nearest multiple of the motion's own is taken, so
         that samples fall on steps. duration [s]: loop (or cut) the clip to this length. cutoff:
         low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
-        `cleaning.CLEANING`, what to mend first. Raises MotionError for a clip that starts in the
-        air or that no joint can follow.
+        `cleaning.CLEANING`, what to mend first. terrain: terrain.Terrain that it is performed on,
+        None for a level floor; an endless motion always has that. Raises MotionError for a clip
+        that starts in the air or that no joint can follow.
         """
         if isinstance(motion, Endless):
             return _endless(cls, character, motion, rate, cutoff)
         raw_trajectory = character.trajectory(motion)
-        cleaned = clean(character, raw_trajectory, cleaning)
+        cleaned = clean(character, raw_trajectory, cleaning, terrain)
         joints, frames = character.pose(cleaned)
         corners = character.sole_corners(joints, frames)
-        contacts, travelling = find_contacts(character, corners, motion.rate, cleaned.root)
-        _check(character, motion, cleaned, corners)
+        over = terrain and terrain.over(corners, joints[:, FEET])
+        contacts, travelling = find_contacts(character, corners, motion.rate, cleaned.root, over)
+        _check(character, motion, cleaned, _lowest(character, corners[:1], over))
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)
             cleaned, period = cleaned.looped(duration, travel)
             raw_trajectory = cleaned  # a loop is never baked
             joints, frames = character.pose(cleaned)
             corners = character.sole_corners(joints, frames)
-            contacts = _looped_contacts(character, contacts, period, corners, motion.rate)
+            over = terrain and terrain.over(corners, joints[:, FEET])
+            contacts = _looped_contacts(character, contacts, period, corners, motion.rate, over)
+        if terrain is None:
+            footings = level(character.ground, len(contacts))
+        else:
+            footings = terrain.footings(character, cleaned, contacts)
         if cutoff is None:
             cutoff = _TRAVEL_CUTOFF if travelling else _IN_PLACE_CUTOFF
         if travelling:  # its weight is where its speed takes it
-            target = rolled(character, cleaned, contacts)
+            target = rolled(character, cleaned, contacts, footings, terrain)
         else:
-            target = physical(character, cleaned, contacts, cutoff)
+            target = physical(character, cleaned, contacts, cutoff, footings)
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
         parts = (raw, cleaned, target)
-        reference = _sample(cls, character, parts, contacts, rate, cutoff)
+        reference = _sample(cls, character, parts, contacts, rate, cutoff, footings, terrain)
         return replace(reference, travels=travelling, walks=travelling)
 
 
@@ -141,17 +161,27 @@ def _endless(cls, character, motion, rate, cutoff):
     """The Reference of an Endless motion: as long as that is, whatever was asked for."""
     target, contacts = walking_target(character, motion, cutoff or _TRAVEL_CUTOFF)
     joints, frames = character.pose(target)
-    _check(character, motion, target, character.sole_corners(joints, frames))
+    corners = character.sole_corners(joints[:1], frames[:1])
+    _check(character, motion, target, _lowest(character, corners))
     joints, frames = character.pose(character.trajectory(motion))
     raw = Pose(character.body_centres(joints, frames), frames, joints)
     parts = (raw, target, target)
-    reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF)
+    footings = level(character.ground, len(contacts))
+    reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
     return replace(reference, travels=True, endless=True, walks=True)
 
 
-def _check(character, motion, trajectory, corners):
-    """Refuse what cannot be tracked, in words."""
-    clearance = corners[0, ..., 2].min() - character.ground
+def _lowest(character, corners, over=None):
+    """Height [m] of the lowest of sole corners (1, 2, n, 3), if what is under them were as high as
+    the character's ground. over: as `stance.reference_contacts` has it."""
+    if over is None:
+        return float(corners[..., 2].min())
+    return character.ground + float(over[0][0].min())
+
+
+def _check(character, motion, trajectory, lowest):
+    """Refuse what cannot be tracked, in words. lowest: sole corner at the start [m]."""
+    clearance = lowest - character.ground
     if clearance > START_CLEARANCE * character.height:
         raise MotionError(
             f"'{motion.name}' starts in the air, {100 * clearance:.0f} cm above the ground: start "
@@ -183,10 +213,10 @@ def _travel(ankles, contacts, root):
     return step * [1, 1, 0]
 
 
-def _looped_contacts(character, contacts, period, corners, rate):
+def _looped_contacts(character, contacts, period, corners, rate, over):
     """(F, 2) contacts of a looped clip: its own, and between two rounds those of feet that stand
     at both ends, or that the blended pose puts on the floor."""
-    result = reference_contacts(character, corners, rate, True)
+    result = reference_contacts(character, corners, rate, True, over)
     count, total = len(contacts), len(result)
     stays = contacts[0] & contacts[-1]
     for start in range(0, total, period):
@@ -195,7 +225,7 @@ def _looped_contacts(character, contacts, period, corners, rate):
     return result
 
 
-def _sample(cls, character, motions, contacts, rate, cutoff):
+def _sample(cls, character, motions, contacts, rate, cutoff, footings, terrain=None):
     raw, cleaned, target = motions
     sample_rate = target.rate
     steps = max(1, round(rate / sample_rate))
@@ -209,6 +239,8 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
     dynamics = com_dynamics(character, centres, frames, sample_rate, cutoff)
     stance = stance_of(contacts)
     base = base_of_support(joints[:, FEET], stance)
+    corners = character.sole_corners(joints, frames)
+    over = terrain and terrain.over(corners, joints[:, FEET])
     count = (len(cleaned) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
     at = np.minimum(np.arange(count) / steps, len(cleaned) - 1)
     nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
@@ -222,7 +254,7 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
         steps_per_sample=steps,
         trajectory=smooth,
         start=(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
-        lowest=float(character.sole_corners(joints[:1], frames[:1])[..., 2].min()),
+        lowest=_lowest(character, corners[:1], over),
         raw=raw,
         smooth=smooth_pose,
         stance=stance,
@@ -235,9 +267,12 @@ def _sample(cls, character, motions, contacts, rate, cutoff):
         base=linear(base),
         support=stance[nearest],
         load=linear(_load(contacts, sample_rate)),
-        heels=linear(_heels(character, joints, frames)),
+        heels=linear(_heels(corners, footings)),
         feet=np.stack(
             [matrix_from_quaternion(_unit_linear(frames[:, foot], at)) for foot in FEET], 1
+        ),
+        floors=linear(
+            np.stack([footings[i].planes(joints[:, foot]) for i, foot in enumerate(FEET)], 1)
         ),
     )
 
@@ -255,9 +290,9 @@ def _accelerations(centres, angular, speeds, rate, cutoff):
     return butterworth(rates, rate, 2 * cutoff)[1]
 
 
-def _heels(character, joints, frames):
-    """(F, 2) how much of each heel is as low as the lowest part of its sole."""
-    heights = character.sole_corners(joints, frames)[..., 2]
+def _heels(corners, footings):
+    """(F, 2) how much of each heel is as low as the lowest part of its sole (F, 2, n, 3)."""
+    heights = np.stack([footings[foot].untilted(corners[:, foot]) for foot in range(2)], 1)
     return np.clip(1 - (heights[:, :, :2].min(2) - heights.min(2)) / CLEARANCE, 0, 1)
 
 

@@ -11,10 +11,12 @@ toe-off.
 
 import numpy as np
 
-from .planting import bend_leg, blend
+from .footing import level
+from .planting import bend_leg, blend, in_plane
 from .rotations import rotation_about, unit
 from .skeleton import FEET, SIDES, TOES
 from .stance import runs
+from .trajectory import bell
 
 #: Toes bend by this share of the foot's pitch and by no more than that [rad].
 _TOE_SHARE, _MOST_BEND = 0.25, 0.7
@@ -24,37 +26,46 @@ _HEEL_OFF = 0.003
 _LEVEL, _FLAT = 0.06, 0.1
 _FEWEST = 3  # samples that are flat, else the flattest ones
 _FLATTEST = 5
-#: What a standing foot turns and tips by more than this [rad] it keeps.
-_DEAD_ZONE = np.radians(3)
-_BELL = 0.15  # [s] over which it does
-_MOST_ROLL = 0.2  # [rad] a stiff sole that tips farther stands on its edge
+#: What a standing foot turns and tips by more than this [rad] it keeps, smoothed over so long [s].
+_DEAD_ZONE, _BELL = np.radians(3), 0.15
+_MOST_ROLL = 0.2  # [rad] that a standing foot tips: a stiff sole stands on its edge beyond
 _RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
 _CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
 _MORE_CLEARANCE = 0.03  # ... so much more than captured, if that is less
+#: A foot is lifted over the nose of a step within so many seconds, and early in its swing.
+_RISING, _EARLY = 0.1, 10
+_ASIDE = 0.04  # [m] that heel and toes keep from what they pass
 _SMOOTHING = 0.05  # [s]
 _FLOOR = 0.8  # [s] over which the pelvis follows the clip's own floor
 _STEEPEST = 1.3  # [rad] of a pitch
 
 
-def rolled(character, trajectory, contacts, shift=(0.0, 0.0, 0.0)):
+def rolled(character, trajectory, contacts, footings=None, terrain=None):
     """Trajectory whose feet roll on the floor while `contacts` (F, 2) hold, and clear it else.
 
-    The pelvis is lower by what the clip's own floor is higher, and else where it was, but for a
-    shift (F, 3) [m]; the legs reach the feet by bending.
+    footings: (left, right) Footing, None on the level; terrain: terrain.Terrain that lies between
+    them, None on the level. The pelvis is lower by what the clip's own floor is higher, and else
+    where it was; the legs reach the feet by bending.
     """
     joints, frames = (values.copy() for values in character.pose(trajectory))
+    footings = footings or level(character.ground, len(contacts))
     floors, ankles = [], []
     for side, label in enumerate(SIDES):
         foot, toe = FEET[side], TOES[side]
         rolling = _Rolling(
-            character, trajectory, side, contacts[:, side], joints[:, foot], frames[:, foot]
+            character.feet[side],
+            trajectory.rate,
+            contacts[:, side],
+            joints[:, foot],
+            frames[:, foot],
+            footings[side],
+            terrain,
         )
         frames[:, foot] = rolling.frames
         frames[:, toe] = frames[:, foot] @ rotation_about(1, rolling.bend)
         floors.append(rolling.floor)
         ankles.append((label, rolling.ankle))
-    joints += np.asarray(shift)[..., None, :]
-    joints[..., 2] -= _bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
+    joints[..., 2] -= bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
     for label, ankle in ankles:
         bend_leg(joints, frames, label, ankle)
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
@@ -64,22 +75,26 @@ class _Rolling:
     """One foot. ankle: (F, 3) [m]; frames: (F, 3, 3); bend: (F,) of its toes [rad]; floor: (F,)
     how much higher [m] the clip has its floor."""
 
-    def __init__(self, character, trajectory, side, contact, ankle, frames):
-        self._foot, self._ground = character.feet[side], character.ground
-        self._rate, self._contact = trajectory.rate, contact
-        self._captured, self._frames = ankle, frames
-        self._heading = unit(frames[:, :, 0] * [1, 1, 0])
-        self._pitch = np.arcsin(np.clip(-frames[:, 2, 0], -1, 1))
+    def __init__(self, foot, rate, contact, ankle, frames, footing, terrain):
+        self._foot, self._rate, self._contact = foot, rate, contact
+        self._footing, self._terrain = footing, terrain
+        # Of a floor that moves, all as if it had stayed where it is in the middle of the stance.
+        self._captured, self._frames = footing.still(ankle, frames)
+        self._heading = unit(self._frames[:, :, 0] * [1, 1, 0])
+        # From the floor, not from the horizontal.
+        self._height = _along(self._captured - footing.points, footing.normals)
+        self._pitch = np.arcsin(np.clip(-_along(self._frames[:, :, 0], footing.normals), -1, 1))
+        self._roll = np.arcsin(np.clip(_along(self._frames[:, :, 1], footing.normals), -1, 1))
         near = _near(contact, _RAMP, self._rate)
         pitch = self._solve_pitch(near)
         bend = np.where(contact, _bend_of(pitch), 0.0)
         self.bend = bell_smooth(_released(bend, contact, self._rate), self._rate)
         profile = self._foot.profile(pitch, self.bend)
-        ahead, roll = self._place(pitch, profile)
-        ahead = _spread(ahead, contact)
-        left = np.cross([0.0, 0, 1], ahead)
-        level = np.stack([ahead, left, np.broadcast_to([0.0, 0, 1], ahead.shape)], -1)
-        stands = level @ rotation_about(1, pitch) @ rotation_about(0, roll)
+        ahead, roll = self._place(ankle, pitch, profile)
+        ahead, up = _spread(ahead, contact), footing.moved(footing.normals)
+        ahead = in_plane(ahead, up)
+        lying = np.stack([ahead, np.cross(up, ahead), up], -1)
+        stands = lying @ rotation_about(1, pitch) @ rotation_about(0, roll)
         self.frames = blend(frames, stands, near[:, None])
         self._clear(profile[:, :, 1].min(1))
 
@@ -93,7 +108,7 @@ class _Rolling:
         height = np.maximum.accumulate(self._height_at(table))
         self.floor = np.zeros(len(pitch))
         for start, stop in self._stances():
-            own, ankle = self._pitch[start:stop], self._captured[start:stop, 2] - self._ground
+            own, ankle = self._pitch[start:stop], self._height[start:stop]
             flat = _flattest(own, _LEVEL)
             # A foot that is never flat stands on its ball, or its heel.
             under = np.where(np.abs(own) < _FLAT, foot.depth, self._height_at(own))
@@ -111,7 +126,7 @@ class _Rolling:
         """(n,) height of the ankle [m] above the lowest point of a sole of these pitches [rad]."""
         return -self._foot.profile(pitch, _bend_of(pitch))[:, :, 1].min(1)
 
-    def _place(self, pitch, profile):
+    def _place(self, ankle, pitch, profile):
         """Put the ankle of each stance where it rolls without slip, and lead it from each to the
         next one. Returns the direction (F, 3) that it looks in, and its roll (F,) [rad]."""
         ahead, roll = self._heading.copy(), np.zeros(len(pitch))
@@ -120,11 +135,12 @@ class _Rolling:
             part = slice(start, stop)
             flat = _flattest(pitch[part], _FLAT)
             look = unit(self._heading[part][flat].mean(0))
-            across = np.cross([0.0, 0, 1], look)
+            point, up = self._footing.points[start], self._footing.normals[start]
+            look = in_plane(look, up)
+            across = np.cross(up, look)
             ahead[part] = self._pivoted(look, across, part)
-            tipped = self._kept(np.arcsin(np.clip(self._frames[part, 2, 1], -1, 1)))
-            roll[part] = np.clip(tipped, -_MOST_ROLL, _MOST_ROLL)
-            points, captured = profile[part], self._captured[part]
+            roll[part] = np.clip(_kept_turn(self._roll[part], self._rate), -_MOST_ROLL, _MOST_ROLL)
+            points, captured = profile[part], self._captured[part] - point
             lowest = points[:, :, 1].argmin(1)
             rows = np.arange(1, stop - start)
             steps = points[rows - 1, lowest[1:], 0] - points[rows, lowest[1:], 0]
@@ -132,32 +148,65 @@ class _Rolling:
             at = flat if start else slice(1)  # the clip begins on its mark, whatever it does later
             along += np.median((captured @ look - along)[at])
             target = along[:, None] * look + np.median((captured @ across)[at]) * across
-            target[:, 2] = self._ground - points[:, :, 1].min(1)
-            moved[part] = target - captured
+            target = point + target - points[:, :, 1].min(1)[:, None] * up
+            moved[part] = target
+        moved = np.where(self._contact[:, None], self._footing.moved(moved, True) - ankle, 0.0)
         moved = np.stack([bridged(axis, self._contact) for axis in moved.T], 1)
-        self.ankle = self._captured + moved
-        return ahead, roll
+        self.ankle = ankle + moved
+        return self._footing.moved(ahead), roll
 
     def _pivoted(self, look, across, part):
         """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
         heading = self._heading[part]
-        turn = self._kept(np.arctan2(heading @ across, heading @ look))[:, None]
+        turn = _kept_turn(np.arctan2(heading @ across, heading @ look), self._rate)[:, None]
         return np.cos(turn) * look + np.sin(turn) * across
 
-    def _kept(self, angles):
-        """What angles (n,) [rad] keep beyond a dead zone."""
-        beyond = np.sign(angles) * np.maximum(np.abs(angles) - _DEAD_ZONE, 0)
-        return _bell(beyond, _BELL, self._rate)
+    def _way(self):
+        """(F,) height [m] of what the foot has to clear: from the floor of one stance to that of
+        the next one, and over what is higher between them, such as the nose of a step."""
+        if self._terrain is None:
+            return self._footing.points[:, 2]  # of a level floor
+        foot, base = self._foot, self._footing.planes(self.ankle)[:, 0]
+        ends = [-foot.heel - _ASIDE, 0.0, foot.ball, foot.toe + _ASIDE]
+        soles = np.array([(x, 0.0, -foot.depth) for x in ends])
+        points = self.ankle[:, None] + np.einsum("fij,pj->fpi", self.frames, soles)
+        most = np.maximum(self.ankle[:, 2], base)
+        for start, stop, _ in phases(self._contact):
+            most[start:stop] = np.maximum(
+                most[start:stop], base[max(start - 1, 0) : stop + 1].max()
+            )
+        top = self._terrain.highest(points, np.tile(most[:, None] + _ASIDE, 4)).max(1)
+        half = round(_RISING / 2 * self._rate)
+        padded = np.pad(np.where(self._contact, base, top), half, mode="edge")
+        top = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(1)
+        way = base.copy()
+        for start, stop, phase in phases(self._contact):
+            over = np.maximum(top[start:stop] - base[start:stop], 0)
+            way[start:stop] += over * np.minimum(1, _EARLY * phase * (1 - phase))
+        return way
 
     def _clear(self, lowest):
         """Lift the swinging foot over the floor; lowest: (F,) of its sole from the ankle [m]."""
-        height = self.ankle[:, 2] + lowest - self._ground
+        height = self.ankle[:, 2] + lowest - self._way()
         wanted = np.zeros(len(height))
         for start, stop, phase in phases(self._contact):
             most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
             wanted[start:stop] = most * np.minimum(1, 4.8 * phase * (1 - phase))
         rise = np.maximum(wanted - height, 0) * ~self._contact
-        self.ankle[:, 2] += bell_smooth(rise, self._rate)
+        seconds = _SMOOTHING if self._terrain is None else _RISING
+        self.ankle[:, 2] += bell(rise, seconds, self._rate)
+
+
+def _along(vectors, directions):
+    """(...,) parts of vectors (..., 3) along unit vectors (..., 3)."""
+    return (vectors * directions).sum(-1)
+
+
+def _kept_turn(angles, rate):
+    """What angles (n,) [rad] of a standing foot keep: a foot that pivots in the clip pivots, one
+    that trembles does not."""
+    beyond = np.sign(angles) * np.maximum(np.abs(angles) - _DEAD_ZONE, 0)
+    return bell(beyond, _BELL, rate)
 
 
 def _bend_of(pitch):
@@ -231,13 +280,6 @@ def bridged(values, contact):
     return values
 
 
-def _bell(values, seconds, rate):
-    width = max(1, round(seconds * rate)) | 1
-    bell = np.hanning(width + 2)[1:-1]
-    padded = np.pad(values, width // 2, mode="edge")
-    return np.convolve(padded, bell / bell.sum(), "valid")
-
-
 def bell_smooth(values, rate):
     """(F,) values, averaged over a short bell."""
-    return _bell(values, _SMOOTHING, rate)
+    return bell(values, _SMOOTHING, rate)

@@ -228,7 +228,9 @@ class _Goal:
         self._swings = (stance & np.array([LEFT, RIGHT]) == 0).astype(float)
         turns = quaternion_from_matrix(reference.smooth.frames[:, 0])
         self._unturned = turns * [1, -1, -1, -1]
-        self._ground = float(character.ground) + SIMULATED_CLEARANCE
+        steps = reference.steps_per_sample
+        self._floors = reference.floors[: len(centres) * steps : steps]
+        self._ankles = character.pose(reference.trajectory)[0][:, FEET, :2]
         shapes = {shape.segment: shape for shape in character.shapes}
         signs = np.array([[x, y, -1] for x in (-1, 1) for y in (-1, 1)])
         self._corners = np.stack(
@@ -276,16 +278,20 @@ class _Goal:
         velocity[:, :2] += _RETURN * drift[1:, :2]
         total += _VELOCITY * np.square(velocity).sum(1)
         total += _SPIN * np.square(np.diff(turn, axis=0) * self._rate).sum(1)
-        total += _SLIP * self._slip(centres, turns)
+        total += _SLIP * self._slip(first, centres, turns)
         time = np.arange(1, len(total) + 1) / len(total)
         weight = time**2 + _EARLY
         return (weight @ total) / weight.sum()
 
-    def _slip(self, centres, turns):
+    def _slip(self, first, centres, turns):
         """(n,) squared horizontal speed [m/s] of the sole corners on the floor, both feet's."""
         frames = matrix_from_quaternion(turns[:, FEET + TOES])
         corners = np.einsum("nfij,fcj->nfci", frames, self._corners)
         corners += centres[:, FEET + TOES, None]
         speed = np.square(np.diff(corners[..., :2], axis=0) * self._rate).sum(-1)
-        low = corners[1:, ..., 2] < self._ground
+        samples = slice(first + 1, first + len(corners))
+        floors = np.tile(self._floors[samples], (1, 2, 1))  # of feet, then of their toes
+        apart = corners[1:, ..., :2] - np.tile(self._ankles[samples], (1, 2, 1))[:, :, None]
+        ground = floors[..., :1] + np.einsum("nfci,nfi->nfc", apart, floors[..., 1:])
+        low = corners[1:, ..., 2] < ground + SIMULATED_CLEARANCE
         return (speed * low).sum((1, 2)) / np.maximum(low.sum((1, 2)), 1)

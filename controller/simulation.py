@@ -20,6 +20,7 @@ from .reference import Reference
 from .scenario import Scenario
 from .skeleton import SEGMENTS
 from .styles import STYLES
+from .terrain import Terrain
 from .world import World
 
 _FASTEST = 30.0  # [m/s] of any segment: not a motion any more
@@ -104,6 +105,8 @@ class Simulation:
         self.character = character
         self.motion = motion
         self.settings = settings or Settings()
+        self.scenario = scenario or Scenario()
+        self.scenario.check()
         self.reference = reference or Reference.build(
             character,
             motion,
@@ -111,6 +114,7 @@ class Simulation:
             self.settings.duration,
             self.settings.cutoff,
             self.settings.cleaning,
+            Terrain.of(self.scenario, character.ground, motion),
         )
         endless = isinstance(motion, Endless)
         self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
@@ -120,8 +124,6 @@ class Simulation:
             factors = WALKING if endless else TRAVELLING
             maxima = {name: factors.get(name, 1) * value for name, value in maxima.items()}
         self.measures = Measures(motion.rate, maxima)
-        self.scenario = scenario or Scenario()
-        self.scenario.check()
         self.weights = PhysicsWeights.build(
             character, motion, self.reference, self.scenario.weights
         )
@@ -273,6 +275,8 @@ class Simulation:
                 return
             if controller.stepping is not None:
                 self.recording.swing = controller.stepping.swing
+            if self.world.has_colliders:
+                self.recording.grounds = controller.grounds
             going_on = self.recording.add(sample, *observation)
             yield sample
             if not going_on:

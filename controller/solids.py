@@ -112,7 +112,16 @@ def _top_under(collider, point):
 
 def _triangles(collider):
     """(m, 3, 3) corners of a collider's triangles at the first sample [m]; None if it has none."""
-    solid = collider.solid
+    corners = corners_of(collider.solid)
+    if corners is None:
+        return None
+    position = np.reshape(collider.positions, (-1, 3))[0]
+    turn = matrix_from_quaternion(np.reshape(collider.rotations, (-1, 4))[0])
+    return corners @ turn.T + position
+
+
+def corners_of(solid):
+    """(m, 3, 3) corners of a solid's triangles in its own frame [m]; None if it has none."""
     if solid.kind == "box":
         bits = np.arange(8)[:, None] >> [2, 1, 0] & 1
         vertices, faces = (2 * bits - 1) * np.array(solid.size), _BOX_FACES
@@ -120,6 +129,4 @@ def _triangles(collider):
         return None
     else:
         vertices, faces = np.asarray(solid.vertices, float), np.asarray(solid.faces, int)
-    position = np.reshape(collider.positions, (-1, 3))[0]
-    turn = matrix_from_quaternion(np.reshape(collider.rotations, (-1, 4))[0])
-    return (vertices @ turn.T + position)[faces]
+    return vertices[faces]

@@ -7,6 +7,12 @@ import numpy as np
 FLIGHT, LEFT, RIGHT, DUAL = 0, 1, 2, 3
 NAMES = ("flight", "left", "right", "dual")
 
+#: Phases of one foot: in the air, on its heel, on its whole sole, on ball and toes.
+AIR, HEEL, SOLE, BALL = 0, 1, 2, 3
+PHASES = ("air", "heel", "sole", "ball")
+#: A part of the sole counts as down from this share of it on, see `foot.parts_down`.
+DOWN = 0.5
+
 #: A foot of the simulation stands when its lowest sole corner is below this [m] ...
 SIMULATED_CLEARANCE = 0.0135
 #: ... and it touches, or is no faster than this [m/s]: a swinging foot may skim the floor.
@@ -30,30 +36,37 @@ def is_in_place(root):
     return bool(np.ptp(root[:, :2], axis=0).max() < _IN_PLACE_TRAVEL)
 
 
-def find_contacts(character, corners, rate, root):
+def find_contacts(character, corners, rate, root, over=None):
     """(F, 2) contacts of a reference, see `reference_contacts`, and whether it travels: leaves its
     place, or the floor. root: (F, 3) positions [m]."""
     if is_in_place(root):
-        contacts = reference_contacts(character, corners, rate, True)
+        contacts = reference_contacts(character, corners, rate, True, over)
         flights = runs(~contacts.any(1))
         if max((stop - start for start, stop in flights), default=0) <= _FLIGHT * rate:
             return contacts, False
-    return reference_contacts(character, corners, rate, False), True
+    return reference_contacts(character, corners, rate, False, over), True
 
 
-def reference_contacts(character, corners, rate, in_place):
+def reference_contacts(character, corners, rate, in_place, over=None):
     """(F, 2) contact of the left and right foot of a reference.
 
-    corners: (F, 2, n, 3) sole corners [m]; rate [Hz]. A foot stands when one of its corners is low
-    and slow: 4 cm and 0.6 m/s, in place 3 cm, by a majority vote over 0.1 s (ankle height alone,
-    as in SCA12, mistakes a sixth of a walk's stance). Heights are those of an adult; a child's are
-    smaller. A body with other proportions stands when the actor did.
+    corners: (F, 2, n, 3) sole corners [m]; rate [Hz]; over: their heights over what is under each,
+    and its velocities, as Terrain.over has them, None for the character's level ground. A foot
+    stands when one of its corners is low and slow: 4 cm and 0.6 m/s, in place 3 cm, by a majority
+    vote over 0.1 s (ankle height alone, as in SCA12, mistakes a sixth of a walk's stance). Heights
+    are those of an adult; a child's are smaller. A body with other proportions stands when the
+    actor did.
     """
     actor = character.actor or character
     longer = character.leg / actor.leg
     size = min(1.0, actor.height / ADULT) * longer
-    height = (corners[..., 2] - character.ground) / size
-    speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate / longer
+    if over is None:
+        height = (corners[..., 2] - character.ground) / size
+        speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate / longer
+    else:
+        above, drifts = over
+        height = above / size
+        speed = np.linalg.norm(np.gradient(corners, axis=0) * rate - drifts, axis=-1) / longer
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
     contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
     if in_place:
@@ -96,6 +109,14 @@ def stance_of(contacts):
     """(..., 2) contacts to (...,) stance states."""
     contacts = np.asarray(contacts, bool)
     return contacts[..., 0] * LEFT + contacts[..., 1] * RIGHT
+
+
+def phases_of(stance, parts):
+    """(F, 2) phases of the left and the right foot from (F,) stance states and (F, 2, 3) shares of
+    heel, ball and tip that are down."""
+    stands = (np.asarray(stance)[:, None] & [LEFT, RIGHT]) > 0
+    heel, front = parts[..., 0] >= DOWN, (parts[..., 1:] >= DOWN).any(-1)
+    return np.where(stands, np.where(heel, np.where(front, SOLE, HEEL), BALL), AIR)
 
 
 def base_of_support(ankles, stance):

@@ -10,6 +10,7 @@ from .rotations import continuous, exponential, multiply, rotation_vector, unit
 _MIN_BLEND = 0.5  # [s]
 _MAX_BLEND = 3.0  # [s]
 _COAST = 0.2  # [s] in which the end's speed dies away in a blend
+_STILL = 1e-9  # no turn
 
 
 @dataclass(frozen=True)
@@ -139,3 +140,23 @@ def low_passed_rotations(rotations, rate, cutoff):
     """(F, ..., 4) quaternions without what is faster than `cutoff` [Hz]; constant ones stay."""
     flat = continuous(rotations).reshape(len(rotations), -1)
     return unit(butterworth(flat, rate, cutoff)[0].reshape(rotations.shape))
+
+
+def bell(values, seconds, rate):
+    """(F,) values, averaged over a bell of so many seconds."""
+    width = max(1, round(seconds * rate)) | 1
+    bell = np.hanning(width + 2)[1:-1]
+    padded = np.pad(values, width // 2, mode="edge")
+    return np.convolve(padded, bell / bell.sum(), "valid")
+
+
+def low_passed_turns(turns, rate, cutoff):
+    """(F, S, 4) quaternions, as `low_passed_rotations`. Where none of them turns anything they go
+    on doing so: each stretch between is filtered alone, from rest to rest."""
+    result = turns.copy()
+    still = np.concatenate([[True], (np.abs(turns[..., 1:]) < _STILL).all((1, 2)), [True]])
+    edges = np.flatnonzero(np.diff(still.astype(int))).reshape(-1, 2)
+    for first, stop in edges:
+        stretch = slice(max(first - 1, 0), stop + 1)
+        result[stretch] = low_passed_rotations(turns[stretch], rate, cutoff)
+    return result

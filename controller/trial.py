@@ -27,6 +27,7 @@ from .reference import Reference
 from .scenario import Scenario
 from .simulation import Settings, Simulation
 from .solids import stands_at
+from .terrain import Terrain
 
 #: SCA12's motor noise [N m].
 NOISE = 5.0
@@ -60,7 +61,8 @@ class Problem:
     def _shaped(self):
         floor = stands_at(self.scenario.colliders, self.motion)
         clip = self.motion.source if isinstance(self.motion, Endless) else self.motion
-        character = Character.from_motion(clip, self.mass, floor)
+        terrain = Terrain.of(self.scenario, floor or 0.0, clip)
+        character = Character.from_motion(clip, self.mass, floor, terrain)
         return reshape(character, self.motion, self.morphology)
 
     @property
@@ -84,6 +86,7 @@ class Problem:
             settings.duration,
             settings.cutoff,
             settings.cleaning,
+            Terrain.of(self.scenario, self.character.ground, self.shaped_motion),
         )
 
     def simulation(self, gains, seed, scenario=None, correction=None):

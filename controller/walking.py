@@ -51,11 +51,14 @@ class Walking:
         self._legs = ReferenceLegs(character, reference)
         # Of the uncorrected reference: a correction moves goals.
         heights = reference.smooth.centres[..., 2] @ character.masses / character.mass
-        height = float(np.median(heights)) - float(character.ground)
-        self._omega = sqrt(GRAVITY / height)
+        ground = float(character.ground)
         self._phase, self._left = _swings(reference)
         total = reference.load.sum(1, keepdims=True)
         self._weight = np.where(total > 1e-3, reference.load / np.maximum(total, 1e-3), 0.5)
+        self._floors = reference.floors
+        floors = (self._weight * (self._floors[..., 0] - ground)).sum(1)
+        heights = heights - floors[:: reference.steps_per_sample][: len(heights)]
+        self._omega = sqrt(GRAVITY / (float(np.median(heights)) - ground))
         ahead = reference.pelvis[:, :2, 0]
         self._ahead = ahead / np.linalg.norm(ahead, axis=1, keepdims=True)
         self._step = 0
@@ -157,7 +160,9 @@ class Walking:
             left = self._left[self._step, foot]
             phase = min(1.0, phase + (1 - phase) * later / left)
             ankle = pose["ankles"][foot].copy()
-            ankle[:2] += self._on_the_way(foot, phase)
+            offset = self._on_the_way(foot, phase)
+            ankle[:2] += offset
+            ankle[2] += self._floors[self._step, foot, 1:] @ offset
             placed = self._placed(pose, root, frame, _eased(phase / _AIMING, 2))
             result[foot] = self._legs.angles(foot, *placed, ankle, pose) - pose["own"][foot]
         return result.ravel()
@@ -167,7 +172,9 @@ class Walking:
         if share == 1:
             return root, frame
         pelvis = pose["pelvis"].copy()
-        pelvis[:2] += self._weight[self._step] @ self.offsets
+        weight = self._weight[self._step]
+        pelvis[:2] += weight @ self.offsets
+        pelvis[2] += weight @ (self._floors[self._step, :, 1:] * self.offsets).sum(1)
         turn = rotation_vector(quaternion_from_matrix(frame @ pose["frame"].T))
         turned = matrix_from_quaternion(exponential(share * turn)) @ pose["frame"]
         return pelvis + share * (root - pelvis), turned

@@ -133,9 +133,10 @@ def differences():
 @pytest.fixture
 def no_differences():
     """no_differences(samples) -> the deltas of a simulation that is its reference."""
+    from poise.controller.skeleton import SEGMENTS
 
     def make(samples):
-        rotations = np.zeros((samples, 13, 4))
+        rotations = np.zeros((samples, len(SEGMENTS), 4))
         rotations[..., 0] = 1
         return rotations, np.zeros((samples, 3))
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+from dataclasses import replace
+
 import bpy
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from poise.addon import bake, compat, reference
 from poise.addon.bake import BakeOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
 from poise.controller.rotations import multiply, rotation_vector
-from poise.controller.skeleton import LANDMARK_INDEX
+from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, TOES
 
 CONJUGATE = np.array([1, -1, -1, -1])
 
@@ -82,7 +84,7 @@ def assert_exact(rig, **options):
     """A bake of nothing changes nothing, and one of differences puts them exactly there."""
     reading = rig.read(**options.pop("read", {}))
     count = len(reading.frames)
-    nothing = np.tile([1.0, 0, 0, 0], (count, 13, 1)), np.zeros((count, 3))
+    nothing = np.tile([1.0, 0, 0, 0], (count, len(SEGMENTS), 1)), np.zeros((count, 3))
     result = rig.bake(reading, nothing, **options)
     after = rig.seen(reading)
     moved = np.linalg.norm(after.motion.positions - reading.motion.positions, axis=-1)
@@ -120,6 +122,65 @@ def test_a_small_turned_object(rig):
     rig.armature.rotation_euler = (0.3, 0.2, 1.0)
     rig.armature.location = (3, 4, 5)
     assert_exact(rig)
+
+
+@pytest.fixture
+def toed(rig):
+    """The rig with a bone more at each toe, which is animated; as exporters of glTF have it."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = rig.armature.data.edit_bones
+    for side in "LR":
+        end = bones.new(f"toe_end.{side}")
+        end.parent = bones[f"toe.{side}"]
+        end.head, end.tail = end.parent.tail, end.parent.tail + end.parent.vector / 2
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for frame in (1, 15, 30):
+        for side in "LR":
+            bone = rig.armature.pose.bones[f"toe_end.{side}"]
+            bone.rotation_mode, bone.rotation_euler = "XYZ", (0.01 * frame, 0.02 * frame, 0)
+            bone.keyframe_insert("rotation_euler", frame=frame)
+    chains = {f"toe_{s}": (f"toe.{s.upper()}", f"toe_end.{s.upper()}") for s in "lr"}
+    rig.rig_map = replace(rig.rig_map, bones=rig.rig_map.bones | chains)
+    return rig
+
+
+def keys_of(rig, *names):
+    """Curves of some bones, as `snapshot` tells them."""
+    return [row for row in snapshot(*compat.assigned(rig.armature)) if row[4] in names]
+
+
+def test_several_toe_bones(toed):
+    """The first one turns as the toes do, the others keep their own animation."""
+    ends = ("toe_end.L", "toe_end.R")
+    before = keys_of(toed, *ends)
+    assert len(before) == 6
+    toed.armature.scale = (0.01,) * 3
+    assert_exact(toed)
+    assert keys_of(toed, *ends) == before
+    bake.restore(toed.scene, toed.armature)
+
+
+def test_a_rig_without_toes(rig):
+    toes = ("toe.L", "toe.R")
+    bones = {slot: chain for slot, chain in rig.rig_map.bones.items() if slot[:3] != "toe"}
+    rig.rig_map = replace(rig.rig_map, bones=bones)
+    before, reading, deltas = keys_of(rig, *toes), rig.read(), rig.differences(30)
+    deltas[0][:, TOES] = deltas[0][:, FEET]
+    rig.bake(reading, deltas)
+    assert before and keys_of(rig, *toes) == before
+    assert rig.errors(reading, deltas)[0] < 1e-4
+
+
+def test_toes_that_turn_with_the_feet_keep_their_keys(rig):
+    """Exactly as the animation bends them, whatever the feet do."""
+    reading, deltas = rig.read(), rig.differences(30)
+    deltas[0][:, TOES] = deltas[0][:, FEET]
+    rig.bake(reading, deltas)
+    after = rig.seen(reading)
+    for side in "LR":
+        index = reading.bone_index(f"toe.{side}")
+        apart = after.basis_matrices[:, index] - reading.basis_matrices[:, index]
+        assert np.abs(apart).max() < 1e-5
 
 
 def test_an_animated_object(rig):
@@ -191,7 +252,7 @@ def test_legs_that_do_not_hang_from_the_pelvis(rig):
 
 def test_turns_are_spread_over_a_chain(rig):
     reading = rig.read()
-    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, 13, 1)), np.zeros((30, 3))
+    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, len(SEGMENTS), 1)), np.zeros((30, 3))
     rotations[:, 1] = [np.cos(0.3), 0, 0, np.sin(0.3)]
     rotations[:, 2] = rotations[:, 1]
     rig.bake(reading, (rotations, displacement))
@@ -226,7 +287,6 @@ def test_only_the_carrying_bones_are_keyed(rig):
     after = {k: [tuple(key.co) for key in c.keyframe_points] for k, c in rig.curves().items()}
     changed = {key[0] for key in after if after[key] != source.get(key)}
     carried = {b for s, c in rig.rig_map.bones.items() for b in c if s[:4] not in ("clav", "hand")}
-    carried -= {"toe.L", "toe.R"}
     assert {reference.bone_of(path) for path in changed} == carried
     assert set(after) == set(source)
     widths = {"XYZ": 3, "ZYX": 3, "QUATERNION": 4, "AXIS_ANGLE": 4}
@@ -257,12 +317,10 @@ def test_a_second_bake_keeps_what_somebody_else_made(rig):
     holder = compat.channels(*compat.assigned(rig.armature), ensure=True)
     compat.new_curve(holder, '["mood"]', 0).keyframe_points.insert(1, 5)
     bake.restore(rig.scene, rig.armature)
-    toe = rig.armature.pose.bones["toe.R"]
-    path = next(path for path, index in rig.curves() if '"toe.R"' in path)
+    path = next(path for path, index in rig.curves() if '"clavicle.R"' in path)
     rig.curves()[path, 0].keyframe_points[5].co.y = 0.5
     rig.bake(reading)
     curves = rig.curves()
-    assert toe is not None
     path_of_hand = rig.armature.pose.bones["hand.L"].path_from_id("rotation_euler")
     assert curves[path_of_hand, 0].keyframe_points[3].co.y == pytest.approx(0.77)
     assert curves['["mood"]', 0].keyframe_points[0].co.y == 5
@@ -412,7 +470,7 @@ def test_simplified_keys_stay_within_the_tolerance(rig, interpolation, tolerance
 
 def test_keys_do_not_jump(rig):
     reading = rig.read()
-    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, 13, 1)), np.zeros((30, 3))
+    rotations, displacement = np.tile([1.0, 0, 0, 0], (30, len(SEGMENTS), 1)), np.zeros((30, 3))
     angle = np.linspace(0, 12, 30)
     rotations[..., 0], rotations[..., 3] = np.cos(angle / 2)[:, None], np.sin(angle / 2)[:, None]
     rig.bake(reading, (rotations, displacement))

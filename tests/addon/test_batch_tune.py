@@ -7,12 +7,15 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import bpy
+import numpy as np
 import pytest
 
 from poise.addon import batch_strip, command_line, command_tune
 from poise.addon.command_optimize import NoTrialError
 from poise.addon.reference import run
 from poise.addon.shot import Shot, ShotOptions
+from poise.controller.performed import performed_motion
+from poise.controller.skeleton import LANDMARK_INDEX
 
 FRAMES = "--frames=1:60"
 
@@ -154,6 +157,20 @@ def test_strip_shows_both_rows(import_clip):
     assert strokes(tree) == [batch_strip._SOURCE, batch_strip._RESULT] * batch_strip.MOMENTS
     times = [text.text for text in tree.iter() if text.tag.endswith("text")]
     assert times[0] == "0.0 s" and times[-1] == f"{recording.motion.duration:.1f} s"
+
+
+def test_strip_has_toes_where_the_bake_has_them(import_clip):
+    _tree, recording = strip_of(import_clip, "stand")
+    samples = np.array([0, len(recording) - 1])
+    result, source = (
+        part(recording, samples) for part in (batch_strip._result, batch_strip._source)
+    )
+    baked = performed_motion(recording)
+    for side in "lr":
+        toe, ball = (LANDMARK_INDEX[f"{name}_{side}"] for name in ("toe", "ball"))
+        assert result[:, ball] == pytest.approx(baked.positions[samples, ball], abs=2e-3)
+        own, theirs = result[:, toe] - result[:, ball], source[:, toe] - source[:, ball]
+        assert np.linalg.norm(own, axis=1) == pytest.approx(np.linalg.norm(theirs, axis=1))
 
 
 def test_strip_is_red_where_it_fell_and_ends_there(import_clip):

@@ -19,6 +19,7 @@ OF_CLIP = (
     "stance_error",
     "slide_error",
     "torque_error",
+    "few_corners",
     "reward",
     "success",
     "fell_at",
@@ -277,6 +278,7 @@ def test_inspect_tells_and_writes_nothing(shot, capsys):
     told = capsys.readouterr().out
     for word in ("wave", "body", "ground", "stance", "rig map", "LeftUpLeg", "upper_arm_r"):
         assert word in told
+    assert " to the ball (by LeftToeBase, RightToeBase), " in told
     assert listing(shot.parent) == before
 
 
@@ -288,6 +290,10 @@ def test_inspect_reports_map_body_and_stance(shot):
     assert sum(told["segment_masses"].values()) == pytest.approx(told["body"]["mass"], rel=1e-3)
     assert sum(told["stance"].values()) == pytest.approx(1)
     assert told["stance"]["dual"] > 0.9
+    foot = told["foot"]
+    assert foot["ball_bones"] == ["LeftToeBase", "RightToeBase"]
+    assert 0 < foot["heel"] < foot["ball"] < foot["toe"] and foot["depth"] > 0
+    assert told["units"]["foot"] == "m"
     assert set(listing(shot.parent)) == {"shot.blend", "report.json"}
 
 

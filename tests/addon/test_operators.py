@@ -548,6 +548,13 @@ def test_ghost_stands_where_the_body_is(armature):
     assert np.linalg.norm(points.mean(0)[:2] - pelvis[:2]) < 0.2
     touching = shot.recording.contacts[0]
     assert (colours == overlay.colours_of_ghosts()[1]).all(1).any() == touching.any()
+    sample = len(shot.recording) - 1
+    assert shot.recording.contacts[sample].all()
+    _, _, colours = overlay.posed(shot, sample, np.zeros(3), overlay.colours_of_ghosts())
+    solid = len(colours) // len(shot.character.shapes)
+    shown = (colours == overlay.colours_of_ghosts()[1]).all(1).reshape(-1, solid).all(1)
+    marked = {shape.segment for shape, on in zip(shot.character.shapes, shown, strict=True) if on}
+    assert marked == {"foot_l", "toe_l", "foot_r", "toe_r"}
     aside = overlay.aside(shot.reading.motion, 2.0)
     moved, *_ = overlay.posed(shot, 0, aside, overlay.colours_of_ghosts())
     assert np.linalg.norm(aside) == pytest.approx(2.0)

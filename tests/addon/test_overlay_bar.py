@@ -10,6 +10,7 @@ import pytest
 from poise import addon
 from poise.addon import overlay, overlay_bar
 from poise.controller.scenario import Push
+from poise.controller.stance import AIR, BALL, HEEL, SOLE
 
 COLOURS = {"dual": (0, 1, 0), "left": (1, 1, 0), "right": (0, 0, 1), "flight": (1, 1, 1)}
 RED = (1, 0, 0)
@@ -23,7 +24,7 @@ def poise():
     addon.unregister()
 
 
-def _recording(stance, reference, pushes=()):
+def _recording(stance, reference, pushes=(), phases=None):
     class Recording(SimpleNamespace):
         def __len__(self):
             return len(self.stance)
@@ -31,6 +32,8 @@ def _recording(stance, reference, pushes=()):
     return Recording(
         stance=np.array(stance),
         reference_stance=np.array(reference),
+        phases=np.zeros((len(stance), 2), int) if phases is None else np.array(phases[0]),
+        reference_phases=np.zeros((len(stance), 2), int) if phases is None else np.array(phases[1]),
         scenario=SimpleNamespace(pushes=pushes),
         motion=SimpleNamespace(rate=10.0),
     )
@@ -58,9 +61,34 @@ def test_stripes_of_simulation_and_reference():
     assert paints.tolist() == [list(map(float, paint)) for _, paint in expected]
 
 
+def test_phases_of_each_foot():
+    simulation = [(HEEL, SOLE), (SOLE, BALL), (SOLE, AIR), (BALL, AIR)]
+    reference = [(SOLE, SOLE)] * 2 + [(SOLE, AIR)] * 2
+    recording = _recording([3, 3, 1, 1], [3, 3, 1, 1], phases=(simulation, reference))
+    corners, paints = overlay_bar.stripes(recording, COLOURS)
+    feet = corners[:, 2] >= min(low for pair in overlay_bar.FEET.values() for low, _ in pair)
+    (left_low, left_high), (right_low, right_high) = (
+        overlay_bar.FEET[side][1] for side in ("left", "right")
+    )
+    left, right = (left_low + left_high) / 2, (right_low + right_high) / 2
+    expected = [
+        ((-0.5, 3.5, *overlay_bar.FEET["left"][0]), "left"),
+        ((-0.5, 0.5, left_low, left), "left"),
+        ((0.5, 2.5, left_low, left_high), "left"),
+        ((2.5, 3.5, left, left_high), "left"),
+        ((-0.5, 1.5, *overlay_bar.FEET["right"][0]), "right"),
+        ((-0.5, 0.5, right_low, right_high), "right"),
+        ((0.5, 1.5, right, right_high), "right"),
+    ]
+    assert corners[feet].tolist() == [list(map(float, where)) for where, _ in expected]
+    assert paints[feet].tolist() == [list(map(float, COLOURS[side])) for _, side in expected]
+
+
 def test_the_stripes_do_not_overlap():
-    assert 0 < overlay_bar.REFERENCE[0] < overlay_bar.REFERENCE[1] <= overlay_bar.SIMULATION[0]
-    assert overlay_bar.SIMULATION[1] <= overlay_bar.PUSHES[0] < overlay_bar.PUSHES[1]
+    right, left = overlay_bar.FEET["right"], overlay_bar.FEET["left"]
+    stripes = overlay_bar.REFERENCE, overlay_bar.SIMULATION, *right, *left, overlay_bar.PUSHES
+    edges = [edge for stripe in stripes for edge in stripe]
+    assert edges == sorted(edges) and edges[0] > 0
     assert overlay_bar.PUSHES[1] < overlay_bar.OVER
 
 

@@ -13,9 +13,10 @@ from poise.addon import overlay, overlay_marks, overlay_panel, overlay_settings,
 from poise.addon.overlay_marks import Look
 from poise.addon.shot import Shot
 from poise.controller import Simulation
+from poise.controller.recording import Recording
 from poise.controller.rotations import matrix_from_quaternion
 from poise.controller.scenario import Push, Scenario, Solid, Thing, Throw
-from poise.controller.skeleton import SEGMENT_INDEX
+from poise.controller.skeleton import FEET, SEGMENT_INDEX, SEGMENTS
 
 SCALE = 400.0
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
@@ -233,19 +234,29 @@ def test_the_support_polygon_holds_the_centre_of_pressure(recording):
         assert np.ptp(points[:, 2]) < 0.05
 
 
-def _standing(recording, stance, tilt=0.0, colliders=()):
-    """A recording of one sample, like its first but for the stance and a pitch of the left foot."""
-    rotations = recording.body_rotations[:1].copy()
-    left = SEGMENT_INDEX["foot_l"]
-    turn = np.array([math.cos(tilt / 2), 0.0, math.sin(tilt / 2), 0.0])
-    rotations[0, left] = turn
-    rotations[0, SEGMENT_INDEX["foot_r"]] = [1, 0, 0, 0]
-    return SimpleNamespace(
-        character=recording.character,
+class _Standing(SimpleNamespace):
+    """A recording of one sample."""
+
+    sole_corners, parts_down = Recording.sole_corners, Recording.parts_down
+
+
+def _standing(recording, stance, tilt=0.0, slope=0.0):
+    """A recording of one sample, like its first but for the stance and for feet that lie flat, of
+    which the left one is pitched about the hinge of its toes. slope: of the floor along x."""
+    character = recording.character
+    rotations = np.tile([1.0, 0, 0, 0], (1, len(SEGMENTS), 1))
+    rotations[0, SEGMENT_INDEX["foot_l"]] = [math.cos(tilt / 2), 0.0, math.sin(tilt / 2), 0.0]
+    frames, foot = matrix_from_quaternion(rotations), character.feet[0]
+    joints = recording.joints()[:1].copy()
+    joints[0, FEET, 2] = foot.depth
+    hinge = joints[0, FEET[0]] + foot.hinge
+    joints[0, FEET[0]] = hinge - frames[0, FEET[0]] @ foot.hinge
+    return _Standing(
+        character=character,
         stance=np.array([stance]),
         body_rotations=rotations,
-        body_positions=recording.body_positions[:1],
-        scenario=SimpleNamespace(colliders=colliders),
+        body_positions=character.body_centres(joints, frames),
+        slopes=np.tile([slope, 0.0], (1, 2, 1)),
     )
 
 
@@ -256,19 +267,37 @@ def test_the_support_polygon_is_of_the_feet_that_stand(recording, stance, feet):
     if feet == 1:  # the sole itself
         sizes = np.ptp(polygon[:, :2], axis=0)
         assert sizes == pytest.approx([foot.heel + foot.toe, 2 * foot.half_width])
-    assert len(polygon) == {0: 0, 1: 4, 2: len(polygon)}[feet]
+    if feet == 0:
+        assert len(polygon) == 0
     if feet == 2:
         assert np.ptp(polygon[:, :2], axis=0).min() > 2 * foot.half_width
 
 
 def test_a_foot_on_its_toes_stands_on_them_alone(recording):
     foot = recording.character.feet[0]
-    pitched = _standing(recording, 1, tilt=0.3)  # toes down
-    edge = overlay_marks.support_polygon(pitched, 0)
+    toes = overlay_marks.support_polygon(_standing(recording, 1, tilt=0.5), 0)
+    assert len(toes) == 4
+    assert toes[:, 2] == pytest.approx(recording.character.ground, abs=0.01)
+    along, across = np.ptp(toes[:, :2], axis=0)
+    assert across == pytest.approx(2 * foot.half_width)
+    assert along == pytest.approx(foot.toe - foot.ball, abs=0.015)
+
+
+def test_a_foot_on_its_heel_stands_on_it_alone(recording):
+    foot = recording.character.feet[0]
+    edge = overlay_marks.support_polygon(_standing(recording, 1, tilt=-0.4), 0)
     assert len(edge) == 2
     assert np.linalg.norm(edge[0] - edge[1]) == pytest.approx(2 * foot.half_width)
-    ramp = _standing(recording, 1, tilt=0.3, colliders=("a ramp",))
-    assert len(overlay_marks.support_polygon(ramp, 0)) == 4
+
+
+def test_what_is_down_is_told_from_the_slope_under_a_foot(recording):
+    foot = recording.character.feet[0]
+    ramp = _standing(recording, 2, slope=-math.tan(0.2))
+    assert np.ptp(overlay_marks.support_polygon(ramp, 0)[:, 0]) < foot.heel + foot.ball
+    flat = _standing(recording, 2)
+    assert np.ptp(overlay_marks.support_polygon(flat, 0)[:, 0]) == pytest.approx(
+        foot.heel + foot.toe
+    )
 
 
 def test_nothing_supports_in_flight(recording):

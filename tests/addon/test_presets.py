@@ -487,7 +487,7 @@ def test_the_panels_show_all_sliders(settings):
     for name in (prop.identifier for prop in settings.bl_rna.properties):
         if name.startswith(("frequency", "damping", "single", "dual", "stiffness")):
             assert name in shown, name
-    assert shown.count("stiffness") == shown.count("damping") == 17
+    assert shown.count("stiffness") == shown.count("damping") == 18
     assert "For a body of 1.73 m until this one is measured." in drawn().replace("\n", " ")
     assert "Default" in shown
 

@@ -2,6 +2,7 @@
 """The clip check and the cleaning: faults put into captured motion are found where they are, and
 only there, and are gone afterwards."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,9 @@ from poise.controller import Character, MotionError, Settings, SettingsError, Si
 from poise.controller.cleaning import CLEANING, clean
 from poise.controller.clip_check import MEASURES, check
 from poise.controller.rotations import exponential, matrix_from_quaternion, multiply, unit
+from poise.controller.scenario import Collider, Scenario, Solid
 from poise.controller.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SEGMENTS
+from poise.controller.terrain import Terrain
 
 bpy = pytest.importorskip("bpy")
 
@@ -164,7 +167,8 @@ def test_a_slower_clip_is_easier_until_it_would_have_to_hang_in_the_air(clip):
 
 def test_a_faster_clip_is_harder(clip):
     motion = clip("bow")
-    assert checked(replace(motion, rate=2 * motion.rate)).recommend == "rectify"
+    verdicts = [checked(replace(motion, rate=factor * motion.rate)) for factor in (1, 2, 3)]
+    assert [found.recommend for found in verdicts] == ["balance", "tune", "rectify"]
 
 
 def test_a_person_who_stands_asks_nothing_of_the_floor_but_to_stand_on(standing):
@@ -263,11 +267,11 @@ def test_a_body_that_floats_comes_down(clip, name):
     result = checked(broken)
     ((_, _, (first, last)),) = spans(result, "float")
     assert 40 < first < 50 < 90 < last < 100
-    assert "the body floats, its feet up to 3" in result.verdict
+    assert re.search("the body floats, its feet up to (29|3[0-9]) cm", result.verdict)
     mended, trajectory = cleaned(broken, "ground")
     assert not mended.faults
     whole = Character.from_motion(motion).trajectory(motion).root
-    assert np.abs(trajectory.root - whole).max() < 0.04
+    assert np.abs(trajectory.root - whole).max() < 0.045
     np.testing.assert_array_equal(trajectory.root[:, :2], whole[:, :2])
 
 
@@ -361,10 +365,14 @@ def test_joints_that_nobody_has_are_named_by_their_frames(make_motion):
     assert 58 <= first <= 64 and 142 <= last <= 148
 
 
-def test_uneven_ground_says_nothing_of_heights(clip):
-    broken = lifted(clip("walk"), 50, 90, 0.3, 10)
-    result = check(Character.from_motion(broken), broken, uneven=True)
-    assert not spans(result, "float", "sink")
+def test_heights_are_those_over_what_is_under_the_feet(clip):
+    walk = clip("walk")
+    raised = replace(walk, positions=walk.positions + [0, 0, 0.3])
+    podium = Collider("Podium", Solid("box", (20, 20, 0.1)), (0, 0, 0.2))
+    terrain = Terrain.of(Scenario(colliders=(podium,), floor=0.0), 0.0, raised)
+    result = check(Character.from_motion(raised, floor=0.3, terrain=terrain), raised, (), terrain)
+    assert [f.sentence for f in result.findings] == [f.sentence for f in checked(walk).findings]
+    assert np.allclose(result.measures["clearance"], checked(walk).measures["clearance"], atol=1e-3)
 
 
 def test_cleaning_has_names(standing):

@@ -124,6 +124,17 @@ def test_the_simulation_ends_where_the_animation_is(body, swinging):
     assert np.linalg.norm(apart[-10:, :2], axis=1).max() < 0.006
 
 
+def test_animated_feet_keep_the_animation_s_toes(body, swinging):
+    """Whatever the legs do."""
+    recording = simulate(body, swinging, {"feet": 0.0}, [PUSH])
+    frames, raw = baked_frames(recording), recording.reference.raw.frames[: len(recording)]
+    for segment in ("foot_l", "toe_l", "foot_r", "toe_r"):
+        apart = np.swapaxes(local(raw, segment), 1, 2) @ local(frames, segment)
+        assert degrees(apart).max() < 1e-5
+    shins = np.swapaxes(raw[:, SEGMENT_INDEX["shin_l"]], 1, 2) @ frames[:, SEGMENT_INDEX["shin_l"]]
+    assert degrees(shins).max() > 0.5
+
+
 def test_help_is_what_gravity_and_the_floor_leave_open(body, swinging):
     """m a = m g + floor + help, at one step a sample."""
     ramp = np.linspace(0, 0.9, len(swinging))

@@ -27,7 +27,7 @@ from poise.controller.momentum import GRAVITY
 from poise.controller.recording import Recording
 from poise.controller.rotations import quaternion_from_matrix, rotation_vector
 from poise.controller.skeleton import LANDMARK_INDEX
-from poise.controller.stance import DUAL
+from poise.controller.stance import DUAL, SOLE
 from poise.controller.world import World
 
 
@@ -49,6 +49,11 @@ def test_standing_still_carries_the_weight(still):
     assert np.abs(total[:, :2]).max() < 0.01 * weight
     assert (still.stance[1:] == DUAL).all() and still.contacts[1:].all()
     assert np.abs(np.diff(still.com[settled], axis=0)).max() * 60 < 0.0005
+
+
+def test_standing_still_is_on_flat_soles(still):
+    assert (still.carrying[60:] >= 3).all() and still.summary()["few_corners"] < 0.1
+    assert (still.phases[60:] == SOLE).all() and (still.reference_phases == SOLE).all()
 
 
 def test_standing_still_needs_the_torques_of_statics(still):
@@ -154,7 +159,7 @@ def test_a_simulation_that_is_the_reference_bakes_the_reference(swinging):
             i,
             raw.centres[i],
             quaternion_from_matrix(raw.frames[i]),
-            ([True, True], np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2))),
+            ([True, True], np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2)), 0),
             None,
             0.0,
             np.zeros(character.dofs),

@@ -2,8 +2,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from poise.controller import stance
+from poise.controller.foot import Foot, parts_down, sole_corners
+from poise.controller.rotations import rotation_about
 
 RATE = 60.0
 
@@ -87,3 +90,24 @@ def test_support_reach():
     assert np.allclose(both[[east, north, west, south]], [0.15, 1.05, 0.05, 0.05])
     assert np.allclose(left[[east, north]], [0.15, 0.05])
     assert (stance.support_reach(shape, [[False, False]]) == -np.inf).all()
+
+
+def test_phases_of_a_foot():
+    """By what is down: within a centimetre of the lowest part."""
+    height, width, ends = 0.1, 0.05, (-0.07, 0.12, 0.18)
+    foot = Foot(-ends[0], ends[2], width, height, ends[1], 0.025)
+    pitches = np.array([-0.3, -0.03, 0.0, 0.03, 0.3])
+    turns = rotation_about(1, np.repeat(pitches[:, None], 2, 1).ravel()).reshape(5, 2, 3, 3)
+    level = np.broadcast_to(np.eye(3), turns.shape)
+    ankles = np.zeros((5, 2, 3))
+    toes = np.where((pitches > 0)[:, None, None, None], level, turns)
+    corners = sole_corners((foot, foot), ankles, turns, toes)
+    parts = parts_down(corners)
+    phases = stance.phases_of(np.full(5, stance.DUAL), parts)
+    expected = [stance.HEEL, stance.SOLE, stance.SOLE, stance.SOLE, stance.BALL]
+    assert phases.tolist() == [[phase, phase] for phase in expected]
+    left = stance.phases_of(np.full(5, stance.LEFT), parts)
+    assert left[:, 0].tolist() == expected and (left[:, 1] == stance.AIR).all()
+    ramp = corners.copy()
+    ramp[..., 2] += 0.3 * ramp[..., 0] - 0.2 * ramp[..., 1]
+    assert parts_down(ramp, np.full((5, 2, 2), [0.3, -0.2])) == pytest.approx(parts)

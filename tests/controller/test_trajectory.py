@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from poise.controller import Character
-from poise.controller.trajectory import butterworth
+from poise.controller.rotations import exponential
+from poise.controller.trajectory import butterworth, low_passed_rotations, low_passed_turns
 
 RATE = 60.0
 TIME = np.arange(241) / RATE
@@ -18,6 +19,20 @@ def test_gain_of_both_passes(frequency, gain):
     fitted = (smooth[middle] * wave[middle]).sum() / (wave[middle] ** 2).sum()
     assert fitted == pytest.approx(gain, rel=0.02, abs=0.001)
     assert np.abs(smooth - gain * wave)[middle].max() < 0.02
+
+
+def test_turns_stay_away_where_nothing_turns():
+    """What begins late does not reach back, and is filtered as it would be alone."""
+    vectors = np.zeros((len(TIME), 2, 3))
+    vectors[80:160, 0, 2] = 0.3 * np.sin(np.arange(1, 81) / 3)
+    vectors[200:, 1, 0] = 0.2 * np.arange(41) / 40
+    turns = exponential(vectors)
+    slow = low_passed_turns(turns, RATE, 6.0)
+    still = np.r_[:80, 160:201]
+    assert np.abs(slow[still, :, 1:]).max() < 1e-8
+    assert slow[79:161] == pytest.approx(low_passed_rotations(turns[79:161], RATE, 6.0))
+    assert slow[200:] == pytest.approx(low_passed_rotations(turns[200:], RATE, 6.0))
+    assert np.abs(slow[80:160, 0, 3]).max() > 0.05
 
 
 def test_slopes_are_derivatives_up_to_the_ends():

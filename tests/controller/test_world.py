@@ -7,7 +7,7 @@ import pytest
 
 from poise.controller import Character
 from poise.controller.legs import Legs
-from poise.controller.rotations import exponential, matrix_from_quaternion
+from poise.controller.rotations import exponential, matrix_from_quaternion, rotation_about
 from poise.controller.world import GRAVITY, World
 
 
@@ -182,3 +182,25 @@ def test_worlds_do_not_mix(adult, make_motion):
     beside.step()
     beside.close()
     other.close()
+
+
+@pytest.mark.parametrize(
+    "pitch, roll, fewest, most", [(0, 0, 3, 16), (0.3, 0, 1, 4), (0.2, 0.2, 1, 2)]
+)
+def test_a_sole_carries_at_its_corners(adult, pitch, roll, fewest, most):
+    """A rigid body that is let down: flat on both soles, on two tips, on one corner."""
+    world = World(adult, 1000.0, Legs(adult).segments)
+    try:
+        frame = rotation_about(1, np.array(pitch)) @ rotation_about(0, np.array(roll))
+        angles = np.zeros(adult.dofs)
+        joints, frames = adult.forward(np.zeros((1, 3)), frame[None], angles[None])
+        lowest = adult.sole_corners(joints, frames)[..., 2].min()
+        root = np.array([0, 0, adult.ground - lowest - 1e-4])
+        world.reset(root, frame, np.zeros(3), np.zeros(3), angles, np.zeros(adult.dofs))
+        world.apply(np.zeros(adult.dofs))
+        world.step()
+        touch, forces, _, _, carrying = world.contacts()
+        assert any(touch) and sum(force[2] for force in forces) > 0
+        assert fewest <= carrying <= most
+    finally:
+        world.close()
