@@ -37,7 +37,7 @@ help:
 	@echo "make versions  the tests on Blender 4.2, 4.3, 4.5 and 5.0, with Python 3.11; 5.2 has 3.13"
 	@echo "make extension  build the extension's zips for all platforms in build/extension"
 	@echo "make prove-extension  that they come out the same again, and work"
-	@echo "make demo   simulate and bake two shots; pictures and reports in build/demo"
+	@echo "make demo   simulate and bake three shots; pictures and reports in build/demo"
 	@echo "make bench  measure speed"
 	@echo "make figures  what becomes of the captured clips"
 	@echo "make table3   search gains for the paper's ten kinds of clip, beside its own numbers"
@@ -75,7 +75,7 @@ versions:
 	test -z "$$failed" || { echo "make versions: failed on$$failed" >&2; exit 1; }
 
 demo: $(ready)
-	@echo "make demo: simulating, baking and rendering two shots into build/demo; about 3 minutes."
+	@echo "make demo: simulating, baking and rendering three shots into build/demo; about 3 minutes."
 	$(bin)/python demo/run.py --output build/demo
 
 bench: $(ready)

@@ -168,8 +168,8 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             (
                 "AUTO",
                 "Automatic",
-                "Look at the animation first: balance where that will do, gains for such motion, "
-                "or rectify",
+                "Balance first, with gains for such motion; rectify where the result would not be "
+                "kept, and take the better",
             ),
             ("BALANCE", "Balance", "Balance alone, with the gains in use: seconds"),
             (

@@ -10,6 +10,7 @@ from staging import aim, text
 
 #: Moments in a strip, paths per pixel, and the gap between tiles [pixels].
 MOMENTS, SAMPLES, GAP = 7, 12, 4
+_NEAR = 0.5  # [m] from the camera to its caption
 
 
 def moments(first, last, count=MOMENTS):
@@ -30,22 +31,22 @@ def prepare(scene):
 
 
 def strip(scene, rows, frames, size, view, path):
-    """Render a strip to a PNG. size: (width, height) of a tile; view: (target, place, lens) of the
-    camera for the first row [m, mm]."""
+    """Render a strip to a PNG. size: (width, height) of a tile; view: takes a frame, gives (target,
+    place, lens) of the camera for the first row [m, mm]."""
     scene.render.resolution_x, scene.render.resolution_y = size
     camera = scene.camera
     camera.data.sensor_fit = "VERTICAL"
-    label = _caption(camera, size, view[2])
+    label = _caption(camera, size, view(frames[0])[2])
     lines = []
     for row in rows:
-        target, place, lens = view
-        aim(camera, np.asarray(target) + row.offset, np.asarray(place) + row.offset, lens)
         for other in rows:
             for thing in other.things:
                 thing.hide_render = other is not row
         tiles = []
         for frame in frames:
             scene.frame_set(frame)
+            target, place, lens = view(frame)
+            aim(camera, np.asarray(target) + row.offset, np.asarray(place) + row.offset, lens)
             label.data.body = f"{row.title}, {frame}"
             tiles.append(_tile(scene))
         lines.append(_joined(tiles, 1))
@@ -61,11 +62,11 @@ def _caption(camera, size, lens):
     label = text("Caption", "", 0.05, (0.0, 0.0, 0.0))
     label.data.align_x = "LEFT"
     label.parent = camera
-    # Half the picture's height and width at a distance of 1 m; the sensor is 24 mm high.
-    high = 12 / lens
+    # Half the picture's height and width; the sensor is 24 mm high. Nearer than the floor.
+    high = 12 / lens * _NEAR
     label.data.size = high * 36 / size[1]
     wide = high * size[0] / size[1]
-    label.location = (-0.95 * wide, -0.96 * high, -1)
+    label.location = (-0.95 * wide, -0.96 * high, -_NEAR)
     label.visible_shadow = False
     return label
 

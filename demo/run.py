@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two shots through Poise, and pictures of what it did: `make demo`, under 3 minutes.
+"""Three shots through Poise, and pictures of what it did: `make demo`, about 3 minutes.
 
-    python demo/run.py --output build/demo [--only captured|handkeyed] [--no-render]
+    python demo/run.py --output build/demo [--only walk|captured|handkeyed] [--no-render]
 
-captured: the crouch before a captured jump that comes with PyBullet. handkeyed: a character that is
-keyed by hand and ignores physics. For each: NAME.blend with both actions, NAME_strip.png,
+walk: a walk that is keyed by hand, its feet from the side through one stance. captured: the crouch
+before a captured jump that comes with PyBullet. handkeyed: a character that waves and squats,
+keyed by hand without a thought of physics. For each: NAME.blend with both actions, NAME_strip.png,
 NAME_feet.png and NAME_report.json.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 import bpy
 import captured
 import handkeyed
+import keyedwalk
 import pictures
 import staging
 
@@ -38,6 +40,13 @@ FIGURES = {
 FIGURE_TILE, FEET_TILE = (260, 360), (260, 200)
 
 
+def load_walk():
+    """The hand-keyed walk with a body -> (armature, height [m])."""
+    armature = keyedwalk.load()
+    build_body(armature, character.HEIGHT)
+    return armature, character.HEIGHT
+
+
 def load_captured():
     """The captured figure with a body -> (armature, height [m])."""
     armature = captured.load(CLIP, PART)
@@ -52,7 +61,7 @@ def load_handkeyed():
     return armature, character.HEIGHT
 
 
-SHOTS = {"captured": load_captured, "handkeyed": load_handkeyed}
+SHOTS = {"walk": load_walk, "captured": load_captured, "handkeyed": load_handkeyed}
 
 
 class Timer:
@@ -87,15 +96,20 @@ def run_shot(name, folder, render):
     files.append(folder / f"{name}.blend")
     say("saving", lambda: bpy.ops.wm.save_as_mainfile(filepath=str(files[1]), copy=True))
     if render:
+        whole = pictures.moments(*shot.baked.frames)
+        stance = staging.stance(shot)
         strips = {
-            folder / f"{name}_strip.png": (FIGURE_TILE, _figure_view(shot, height)),
-            folder / f"{name}_feet.png": (FEET_TILE, _feet_view(shot)),
+            folder / f"{name}_strip.png": (FIGURE_TILE, _figure_view(shot, height), whole),
+            folder / f"{name}_feet.png": (
+                FEET_TILE,
+                _feet_view(shot, stance),
+                pictures.moments(*stance.frames) if stance else whole,
+            ),
         }
-        frames = pictures.moments(*shot.baked.frames)
-        for path, (size, view) in strips.items():
+        for path, (size, view, frames) in strips.items():
             say(
                 f"rendering {path.name}",
-                lambda size=size, view=view, path=path: pictures.strip(
+                lambda size=size, view=view, frames=frames, path=path: pictures.strip(
                     shot.scene, rows, frames, size, view, path
                 ),
             )
@@ -104,15 +118,28 @@ def run_shot(name, folder, render):
 
 
 def _figure_view(shot, height):
-    """(target, place, lens) of a camera on the whole figure, from the front left."""
+    """view(frame) -> (target, place, lens) of a camera on the whole figure: from the front left, or
+    from the side and along with a figure that travels."""
     middle = staging.feet_middle(shot, len(shot.recording)) + (0, 0, 0.55 * height)
-    return middle, middle + (1.6, -4.2, 0.35), 46
+    if not shot.recording.reference.travels:
+        return lambda _frame: (middle, middle + (1.6, -4.2, 0.35), 46)
+    way = staging.pelvis(shot)
+
+    def beside(frame):
+        at = middle * (0, 0, 1) + way[frame - int(shot.baked.frames[0])] * (1, 1, 0)
+        return at, at + (4.5, 0.0, 0.3), 46
+
+    return beside
 
 
-def _feet_view(shot):
-    """(target, place, lens) of a camera on the feet, low and near."""
+def _feet_view(shot, stance):
+    """view(frame) -> (target, place, lens) of a camera on the feet, low and near; on the foot of a
+    stance from the side, just above the floor."""
+    if stance:
+        middle = stance.place + (0, 0, 0.1)
+        return lambda _frame: (middle, middle + (1.9 * stance.outwards, 0.0, 0.22), 68)
     middle = staging.feet_middle(shot, len(shot.recording)) + (0, -0.05, 0.06)
-    return middle, middle + (0.5, -1.5, 0.75), 58
+    return lambda _frame: (middle, middle + (0.5, -1.5, 0.75), 58)
 
 
 def _summary(name, shot, report, files):

@@ -10,12 +10,25 @@ from mathutils import Vector
 
 from poise.addon import bake, compat
 from poise.addon.example.figure import material
-from poise.controller.skeleton import SIDES
+from poise.controller.skeleton import LANDMARKS, SIDES
+from poise.controller.stance import runs
 
 ORIGINAL, BAKED = (0.75, 0.16, 0.03), (0.02, 0.33, 0.50)
 #: Size of the floor's squares [m].
 SQUARE = 0.1
 NAMES = {"l": "Left", "r": "Right"}
+
+
+@dataclass
+class Stance:
+    """A stance of one foot: its side, first and last frame, the frame in its middle, the place
+    of the ankle there on the floor [m], and the side from which one sees it: 1 or -1 along x."""
+
+    side: str
+    frames: tuple
+    flat: int
+    place: np.ndarray
+    outwards: int
 
 
 @dataclass
@@ -51,10 +64,14 @@ def arrange(shot, height):
             slot.link = "OBJECT"
             slot.material = material(name, colour)
     tracks = _sole_tracks(scene, rows, frames)
-    floor = shot.character.ground
+    floor, stands = shot.character.ground, stance(shot)
+    prints = {side: int(frames[0]) for side in NAMES.values()}
+    if stands:
+        prints = {stands.side: stands.flat}
     for row, colour in zip(rows, (ORIGINAL, BAKED), strict=True):
-        row.things += _paths(row, tracks[row.title], colour, floor)
-        row.things += _footprints(scene, row, int(frames[0]), height / 1.8, floor)
+        if not stands:
+            row.things += _paths(row, tracks[row.title], colour, floor)
+        row.things += _footprints(scene, row, prints, height / 1.8, floor)
         row.things.append(_label(row, colour, floor))
     for row, com in zip(rows, _centres_of_mass(shot, len(frames)), strict=True):
         row.things.append(_disc(row, com, frames, floor))
@@ -110,11 +127,11 @@ def _paths(row, track, colour, floor):
     return made
 
 
-def _footprints(scene, row, frame, size, floor):
-    """Outlines on the floor of where the feet stand at a frame."""
-    scene.frame_set(frame)
+def _footprints(scene, row, frames, size, floor):
+    """Outlines on the floor of where feet stand; frames: {side: frame}."""
     made = []
-    for side in NAMES.values():
+    for side, frame in frames.items():
+        scene.frame_set(frame)
         outline = posed(row.armature, f"{side}Foot", footprint(row.armature.data.bones, side, size))
         middle = outline.mean(0)
         outer = middle + (outline - middle) * (1.14, 1.09, 1)
@@ -211,10 +228,37 @@ def _link(name, data):
     return thing
 
 
+def stance(shot):
+    """The middle Stance of a clip that travels, from strike to toe-off in the source; None if it
+    stays in place."""
+    reference = shot.recording.reference
+    if not reference.travels:
+        return None
+    found = []
+    for foot, side in enumerate(SIDES):
+        for start, stop in runs((reference.stance[: len(shot.recording)] >> foot & 1) > 0):
+            if start and stop < len(shot.recording):
+                found.append((start, stop, side))
+    start, stop, side = sorted(found)[len(found) // 2]
+    middle = (start + stop) // 2
+    ankle = shot.reading.motion.positions[middle, LANDMARKS.index(f"ankle_{side}")]
+    first = int(shot.baked.frames[0])
+    return Stance(
+        NAMES[side],
+        (first + start, first + stop - 1),
+        first + middle,
+        np.array([*ankle[:2], shot.character.ground]),
+        1 if side == "l" else -1,
+    )
+
+
+def pelvis(shot):
+    """(n, 3) its place in the source [m]."""
+    return shot.reading.motion.positions[:, LANDMARKS.index("pelvis")]
+
+
 def feet_middle(shot, count):
     """Mean of both ankles over the first `count` samples, on the floor [m]."""
-    from poise.controller.skeleton import LANDMARKS
-
     ankles = [LANDMARKS.index(f"ankle_{side}") for side in SIDES]
     middle = shot.reading.motion.positions[:count, ankles].mean((0, 1))
     return np.array([*middle[:2], shot.character.ground])

@@ -13,7 +13,7 @@ from pathlib import Path
 import bpy
 
 from poise.addon.shot import Shot, ShotOptions
-from poise.controller import Character, Settings, Simulation
+from poise.controller import Character, Settings, Simulation, SimulationError
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = (
@@ -48,7 +48,7 @@ def row(clip, balance):
     motion = shot.reading.motion
     character = Character.from_motion(motion)
     settings = Settings(balance=balance, duration=20.0)
-    trial = Simulation(character, motion, settings=settings).run()
+    reward = _reward(Simulation(character, motion, settings=settings))
     for _ in shot.simulate():
         pass
     shot.bake()
@@ -60,7 +60,7 @@ def row(clip, balance):
     return " | ".join(
         [
             clip.name,
-            f"{trial.summary()['reward']:.2f}",
+            reward,
             f"{character.mass:.0f}",
             f"{character.height:.2f}",
             f"{stood} ({motion.duration:.1f} s)",
@@ -71,6 +71,14 @@ def row(clip, balance):
             _pair(zmp, "{:.2f}"),
         ]
     )
+
+
+def _reward(trial):
+    """The reward of a trial, or what else came of it."""
+    try:
+        return f"{trial.run().summary()['reward']:.2f}"
+    except SimulationError:
+        return "blew up"
 
 
 def _pair(values, form):

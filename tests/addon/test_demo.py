@@ -122,6 +122,26 @@ def test_hand_keyed_shot_gives_file_with_both_actions_and_report(blender, demo, 
     assert report["source_action"] != report["baked_action"]
 
 
+def test_walk_is_kept_and_its_foot_is_shown_as_it_stands(blender, demo, tmp_path):
+    run, staging = demo("run"), demo("staging")
+    seen = []
+    arrange = staging.arrange
+    staging.arrange = lambda shot, height: (
+        seen.append(staging.stance(shot)) or arrange(shot, height)
+    )
+    try:
+        run.run_shot("walk", tmp_path, render=False)
+    finally:
+        staging.arrange = arrange
+    report = json.loads((tmp_path / "walk_report.json").read_text())
+    assert report["verdict"]["keeper"]
+    slip = report["verdict"]["measures"]["slip"]
+    assert slip["after"] < 0.3 * slip["before"]
+    (stance,) = seen
+    first, last = stance.frames
+    assert report["frames"][0] < first < stance.flat < last < report["frames"][1]
+
+
 def test_strip_joins_tiles_with_gaps(blender, demo):
     pictures = demo("pictures")
     tile = np.zeros((4, 3, 4), np.float32)
