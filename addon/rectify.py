@@ -193,7 +193,7 @@ def target_recording(shot):
     turns = quaternion_from_matrix(frames)
     motion = simulation.motion
     posed = Recording(character, motion, simulation.reference, Measures(motion.rate), Scenario())
-    nothing = np.zeros(2, bool), np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2))
+    nothing = np.zeros(2, bool), np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2)), 0
     idle = np.zeros(character.dofs)
     for sample in range(len(shot.recording)):
         posed.add(sample, centres[sample], turns[sample], nothing, None, 0.0, idle)
