@@ -52,7 +52,7 @@ help:
 	@echo "make clean  remove .venv and build"
 
 test: $(ready)
-	@echo "make test: running the tests with $$($(bin)/python -V); about 5 minutes."
+	@echo "make test: running the tests with $$($(bin)/python -V); about 8 minutes."
 	$(bin)/python -m pytest $(PYTEST_ARGS)
 
 slow: $(ready)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What keeps a standing foot from tipping and twisting, and its toes on the floor.
 
-Stable PD takes a foot for a free one: of a stance ankle's stiffness it leaves a seventieth in roll
-and a twentieth in twist, and of a loaded toe's a thirtieth. So a foot that carries has springs of
+Stable PD takes a foot for a free one: of a stance ankle's stiffness it leaves a fortieth in roll
+and a sixteenth in twist, and of a loaded toe's a ninth. So a foot that carries has springs of
 its own besides, which turn it back to the reference's roll and heading in the world. They act on
 the present error, so they stay below 4 I / dt^2 of a foot. The toes' is Bullet's joint motor
 instead, which its solver knows together with the contacts, and which cannot overshoot.
