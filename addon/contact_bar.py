@@ -20,7 +20,7 @@ from .translations import tr
 
 #: Lower edge of the lowest row, height of each and distance to the next, and between the feet
 #: [pixels of a standard screen].
-BOTTOM, HEIGHT, STEP, BETWEEN = 46, 9, 10, 4
+BOTTOM, HEIGHT, STEP, BETWEEN = 66, 9, 10, 4
 #: How bright a row is that is not chosen, and how high its letters are.
 DIM, TEXT = 0.55, 9
 #: What stands before each row.
