@@ -146,7 +146,8 @@ def toed(rig):
 
 def keys_of(rig, *names):
     """Curves of some bones, as `snapshot` tells them."""
-    return [row for row in snapshot(*compat.assigned(rig.armature)) if row[4] in names]
+    rows = snapshot(*compat.assigned(rig.armature))
+    return [row for row in rows if any(f'"{name}"' in row[0] for name in names)]
 
 
 def test_several_toe_bones(toed):

@@ -29,6 +29,8 @@ def poise(*arguments):
 @pytest.fixture
 def scene_file(tmp_path):
     """A copy of the scene; nothing else in its folder."""
+    if bpy.app.version < (5, 0):
+        pytest.skip("an older Blender cannot read the file, which 5.0 wrote")
     return Path(shutil.copy(DATA / "scene.blend", tmp_path / "shot.blend"))
 
 
