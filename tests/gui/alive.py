@@ -81,8 +81,8 @@ def _bake(driver):
 
 def _optimize(driver):
     settings = bpy.context.scene.poise.tuning
-    settings.target, settings.population, settings.workers = 1.99, 6, 1
-    settings.generations = 3
+    settings.target, settings.population, settings.workers = 1.99, 4, 1
+    settings.generations = 2
     with _override(driver):
         bpy.ops.poise.optimize("INVOKE_DEFAULT")
     yield _idle(driver)
