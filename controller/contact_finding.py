@@ -11,7 +11,7 @@ import numpy as np
 from .contact_plan import ContactPlan, flights
 from .exceptions import MotionError
 from .momentum import GRAVITY
-from .stance import runs
+from .stance import MAJORITY, majority, runs
 
 _FILTER = 0.06  # [s] that positions are smoothed over
 _WEIGHT_FILTER = 0.12  # [s] likewise the centre of mass
@@ -19,7 +19,6 @@ _NEIGHBOURHOOD = 0.8  # [s] in which the lowest that a foot is tells its floor
 _UNEVEN = 0.08  # [m, adult] that a floor may rise above the lowest of the clip
 _LOW, _SLOW = 0.03, 0.6  # [m, adult], [m/s] of the lowest point of a foot that stands
 _NEAR = 0.016  # [m, adult] above the lowest point that others stand too
-_MAJORITY = 0.1  # [s]
 _CARRIED = 0.5  # of gravity that somebody must give where no foot seems to stand ...
 _HIGH, _LEVEL = 0.12, 0.02  # [m, adult] ... which is the lowest one up to here, or both if level
 _LET_GO = 0.08  # [s] that a foot is off the floor at least
@@ -89,9 +88,10 @@ def _stances(height, speed, com, rate, size):
     base = np.full(2, base.min()) if np.ptp(base) > _UNEVEN * size else base
     ground = np.minimum(around, base + _UNEVEN * size)
     low = (height - ground[..., None] < _LOW * size) & (speed < _SLOW)
-    stands = _majority(low.any(2), rate)
+    window = max(1, round(MAJORITY * rate))
+    stands = majority(low.any(2), window)
     # A body that does not fall is carried, by the lowest foot, whatever its height.
-    carried = _majority((_need(com, rate) > _CARRIED)[:, None], rate)[:, 0] & ~stands.any(1)
+    carried = majority((_need(com, rate) > _CARRIED)[:, None], window)[:, 0] & ~stands.any(1)
     level = lowest < lowest.min(1, keepdims=True) + _LEVEL * size
     fit = level & (lowest - ground < _HIGH * size) & (speed.min(2) < _SLOW)
     stands |= carried[:, None] & fit
@@ -152,14 +152,6 @@ def _let_pivots_go(marks, plan, rate, size):
         often = own.sum(0) > 0.5 * own.sum(0).max()
         best = int(np.where(often, way[first:stop].mean(0), np.inf).argmin())
         own[own[:, best]] = np.arange(3) == best
-
-
-def _majority(mask, rate):
-    """(F, n) what most samples around each are."""
-    width = max(1, round(_MAJORITY * rate)) | 1
-    padded = np.pad(mask.astype(float), ((width // 2, width // 2), (0, 0)), mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, width, axis=0)
-    return windows.mean(-1) > 0.5
 
 
 def _without_short(mask, least):

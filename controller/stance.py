@@ -26,7 +26,8 @@ _HEIGHT = 0.04  # [m]
 _HEIGHT_IN_PLACE = 0.03
 _SPEED = 0.6  # [m/s]
 _FLIGHT = 0.05  # [s]
-_MAJORITY = 0.1  # [s]
+#: A foot stands where it does for most of so long [s].
+MAJORITY = 0.1
 #: In place, a foot that rises less than this and stays where it is has not stepped: [m].
 _STEP_HEIGHT, _STEP_LENGTH = 0.10, 0.08
 
@@ -80,7 +81,7 @@ def reference_contacts(character, corners, rate, in_place, over=None):
         height = above / size
         speed = np.linalg.norm(np.gradient(corners, axis=0) * rate - drifts, axis=-1) / longer
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
-    contacts = _majority(contacts, max(1, round(_MAJORITY * rate)))
+    contacts = majority(contacts, max(1, round(MAJORITY * rate)))
     if in_place:
         contacts = _without_false_steps(contacts, corners, height.min(-1), size)
     return contacts
@@ -108,12 +109,12 @@ def runs(mask):
     return edges.reshape(-1, 2)
 
 
-def _majority(contacts, window):
-    """Each sample takes the state that most samples of the window around it have."""
+def majority(mask, window):
+    """(F, n) booleans, each of which takes what most samples of the window around it have."""
     window |= 1
     half = window // 2
-    padded = np.pad(contacts.astype(float), ((half, half), (0, 0)), mode="edge")
-    total = np.cumsum(np.vstack([np.zeros((1, 2)), padded]), axis=0)
+    padded = np.pad(mask.astype(float), ((half, half), (0, 0)), mode="edge")
+    total = np.cumsum(np.vstack([np.zeros((1, padded.shape[1])), padded]), axis=0)
     return (total[window:] - total[:-window]) / window > 0.5
 
 
