@@ -7,6 +7,8 @@ Plain numbers in tuples: they are made anew for each balance.
 from math import cos, sin
 from typing import NamedTuple
 
+#: Cosine of the steepest slope that a foot can stand on.
+STEEPEST = 0.5
 #: A part of the sole that is this much higher [m] than its lowest one carries nothing.
 CLEARANCE = 0.02
 #: Ahead of the ball the centre of pressure stays within this share of the toes: at their very tip

@@ -12,13 +12,12 @@ from .footing import Footing, heights_of_planes
 from .rolling import bridged
 from .rotations import matrix_from_quaternion, unit
 from .skeleton import FEET, LANDMARKS
+from .sole import STEEPEST
 from .solids import corners_of
 from .stance import runs
 
 #: A point may be this far below the surface that it stands on [m].
 _SUNK = 0.05
-#: Cosine of the steepest slope that a foot can stand on.
-_STEEPEST = 0.5
 #: Ankles of standing feet are at most so far [m] above what they stand on, and so fast [m/s].
 _ANKLE, _SLOW = 0.2, 0.3
 #: How far [m] aside of the feet a collider may be and still be looked at; of one that moves, in
@@ -52,7 +51,7 @@ class _Surface:
             vertices = vertices[near.all(1)]
         corners = np.einsum("fij,mcj->fmci", turns, vertices) + places[:, None, None]
         self.normals = _normals(corners)
-        steep = (self.normals[..., 2] < _STEEPEST).all(0)
+        steep = (self.normals[..., 2] < STEEPEST).all(0)
         self.corners, self.normals = corners[:, ~steep], self.normals[:, ~steep]
         self._measure()
         if moves:

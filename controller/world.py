@@ -25,7 +25,7 @@ from .rotations import (
 )
 from .scenario import Scenario
 from .skeleton import FEET, SEGMENT_INDEX, SEGMENTS, TOES
-from .sole import Ground
+from .sole import STEEPEST, Ground
 from .solids import mass_properties
 from .stance import SIMULATED_CLEARANCE
 
@@ -42,7 +42,6 @@ _SLOP = 0.001
 _RAISED = np.array([0.0, 0.0, _SLOP])
 _FLOOR_SIZE = 1000.0  # [m]
 _CARRIES = 1.0  # [N] at a point of contact
-_STEEPEST = 0.5  # cosine of the slope of what a foot can stand on
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
 #: What is deeper than this [m] in the body at its start is a mistake.
@@ -407,7 +406,7 @@ class World:
                 )
                 for point in points:
                     (nx, ny, nz), (px, py, pz) = point[7], point[6]
-                    if nz < _STEEPEST:
+                    if nz < STEEPEST:
                         continue
                     plane = Ground(px, py, pz, -nx / nz, -ny / nz)
                     ground = plane._replace(x=x, y=y, height=plane.at(x, y))
