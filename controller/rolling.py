@@ -225,26 +225,24 @@ def _flattest(pitch, limit):
 
 def _near(contact, ramp, rate):
     """(F,) 1 in stances, eased to 0 within `ramp` [s] beside them."""
-    at = np.flatnonzero(contact)
-    if not len(at):
+    if not contact.any():
         return np.zeros(len(contact))
-    index = np.arange(len(contact))
-    after = np.clip(np.searchsorted(at, index), 0, len(at) - 1)
-    apart = np.minimum(np.abs(at[after] - index), np.abs(at[np.maximum(after - 1, 0)] - index))
-    share = np.clip(1 - apart / rate / ramp, 0, 1)
-    return share * share * (3 - 2 * share)
+    apart = np.abs(_nearest(contact) - np.arange(len(contact)))
+    return _eased(1 - apart / rate / ramp)
 
 
 def _spread(ahead, contact):
     """(F, 3) directions of stances, carried on into the swings beside them, by the nearest one."""
-    at = np.flatnonzero(contact)
-    if not len(at):
-        return ahead
-    index = np.arange(len(contact))
+    return ahead[_nearest(contact)] if contact.any() else ahead
+
+
+def _nearest(contact):
+    """(F,) the sample in a stance that is nearest to each; there is one."""
+    at, index = np.flatnonzero(contact), np.arange(len(contact))
     after = np.clip(np.searchsorted(at, index), 0, len(at) - 1)
     before = np.maximum(after - 1, 0)
     nearer = np.abs(at[before] - index) <= np.abs(at[after] - index)
-    return ahead[np.where(nearer, at[before], at[after])]
+    return np.where(nearer, at[before], at[after])
 
 
 def _released(values, contact, rate):
