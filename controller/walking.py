@@ -126,9 +126,9 @@ class Walking:
 
     def _way_home(self, foot):
         """(2,) [m] by which a foot lands nearer to its place in the reference."""
-        home = -_HOME * self.offsets[1 - foot]
         if self._reference.endless:
-            return 0 * home
+            return np.zeros(2)
+        home = -_HOME * self.offsets[1 - foot]
         return home * min(1.0, _MOST_HOME / max(hypot(*home), 1e-9))
 
     def _on_the_way(self, foot, phase):
