@@ -77,4 +77,7 @@ def test_a_body_that_kneels_says_nothing_of_its_toes(standing):
         for name, arm in (("ankle", (-0.42, 0, 0.0)), ("ball", (-0.55, 0, -0.02))):
             positions[:, LANDMARK_INDEX[f"{name}_{side}"]] = knee + arm
         positions[:, LANDMARK_INDEX[f"toe_{side}"]] = knee + (-0.6, 0, -0.02)
-    Character.from_motion(replace(standing, positions=positions))
+    kneeling = replace(standing, positions=positions)
+    sentences, foot = notes(kneeling)
+    assert sentences == []
+    assert foot.ball == pytest.approx(np.hypot(0.13, 0.02), abs=0.003)
