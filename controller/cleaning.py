@@ -14,7 +14,7 @@ from .faults import DEPTH, find_pops, meet_ground, relative_frames, size_of
 from .planting import bend_leg
 from .rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from .skeleton import SEGMENT_INDEX, SIDES
-from .stance import runs
+from .stance import around, runs
 
 #: What there is, in the order in which it is done.
 CLEANING = ("despike", "ground", "unskate")
@@ -148,13 +148,8 @@ def ground(character, trajectory, terrain=None):
 
 def _opened(values, half):
     """(F,) values without the bumps that are shorter than 2 * half + 1 samples."""
-    low = _extreme_around(values, half, np.min)
-    return _extreme_around(low, half, np.max)
-
-
-def _extreme_around(values, half, function):
-    padded = np.pad(values, half, mode="edge")
-    return function(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=-1)
+    low = around(values, half, np.min)
+    return around(low, half, np.max)
 
 
 # --- Feet ----------------------------------------------------------------------------------------

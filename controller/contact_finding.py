@@ -11,7 +11,7 @@ import numpy as np
 from .contact_plan import ContactPlan, flights
 from .exceptions import MotionError
 from .momentum import GRAVITY
-from .stance import MAJORITY, majority, runs
+from .stance import MAJORITY, around, majority, runs
 
 _FILTER = 0.06  # [s] that positions are smoothed over
 _WEIGHT_FILTER = 0.12  # [s] likewise the centre of mass
@@ -82,11 +82,9 @@ def _stances(height, speed, com, rate, size):
     """(F, 2) where each foot stands, by heights and speeds (F, 2, 3) of the points of its sole."""
     lowest = height.min(2)
     half = max(1, round(_NEIGHBOURHOOD * rate / 2))
-    padded = np.pad(lowest, ((half, half), (0, 0)), mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0).min(-1)
     base = np.percentile(lowest, 5, axis=0)
     base = np.full(2, base.min()) if np.ptp(base) > _UNEVEN * size else base
-    ground = np.minimum(around, base + _UNEVEN * size)
+    ground = np.minimum(around(lowest, half, np.min), base + _UNEVEN * size)
     low = (height - ground[..., None] < _LOW * size) & (speed < _SLOW)
     window = max(1, round(MAJORITY * rate))
     stands = majority(low.any(2), window)

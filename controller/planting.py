@@ -13,7 +13,7 @@ from .footing import floors_under, level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
 from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
-from .stance import DIRECTIONS, runs, support_reach
+from .stance import DIRECTIONS, around, moving_mean, runs, support_reach
 
 _RAMP = 0.2  # [s] into and out of the planted pose
 _MAX_SHIFT = 0.2  # [m] a foot may wander in one stance and still be held in one place
@@ -107,14 +107,9 @@ def plant(character, trajectory, contacts, footings, on_mark, shift):
 
 def _weights(contacts, rate):
     """(F, 2) from 0 to 1, 1 throughout each stance but for ramps inside its ends."""
-    window = max(1, round(_RAMP * rate)) | 1
-    half = window // 2
-    padded = np.pad(contacts, ((half, half), (0, 0)), mode="edge")
-    inner = np.lib.stride_tricks.sliding_window_view(padded, window, axis=0).all(-1)
+    half = max(1, round(_RAMP * rate)) // 2
     # Eroded by half a window, then averaged over one: 0 at the ends of the stance.
-    smooth = np.pad(inner.astype(float), ((half, half), (0, 0)), mode="edge")
-    total = np.cumsum(np.vstack([np.zeros((1, 2)), smooth]), axis=0)
-    linear = (total[window:] - total[:-window]) / window
+    linear = moving_mean(around(contacts, half, np.all), half)
     return linear * linear * (3 - 2 * linear)
 
 

@@ -15,7 +15,7 @@ from .footing import level
 from .planting import bend_leg, blend, in_plane
 from .rotations import rotation_about, unit
 from .skeleton import FEET, SIDES, TOES
-from .stance import runs
+from .stance import around, runs
 from .trajectory import bell
 
 #: Toes bend by this share of the foot's pitch and by no more than that [rad].
@@ -177,8 +177,7 @@ class _Rolling:
             )
         top = self._terrain.highest(points, np.tile(most[:, None] + _ASIDE, 4)).max(1)
         half = round(_RISING / 2 * self._rate)
-        padded = np.pad(np.where(self._contact, base, top), half, mode="edge")
-        top = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(1)
+        top = around(np.where(self._contact, base, top), half, np.max)
         way = base.copy()
         for start, stop, phase in phases(self._contact):
             over = np.maximum(top[start:stop] - base[start:stop], 0)

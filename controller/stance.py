@@ -95,10 +95,10 @@ def _without_false_steps(contacts, corners, height, size):
         for start, stop in runs(~contacts[:, foot]):
             if start == 0 or stop == len(contacts):
                 continue
-            around = slice(start - 1, stop + 1)
-            plan = corners[around, foot, :, :2]
+            beside = slice(start - 1, stop + 1)
+            plan = corners[beside, foot, :, :2]
             moved = np.linalg.norm(plan - plan[0], axis=-1).max(0).min()
-            low = height[around, foot].max() < _STEP_HEIGHT
+            low = height[beside, foot].max() < _STEP_HEIGHT
             contacts[start:stop, foot] |= low and moved < _STEP_LENGTH * size
     return contacts
 
@@ -109,13 +109,24 @@ def runs(mask):
     return edges.reshape(-1, 2)
 
 
+def around(values, half, function):
+    """(F, ...) what a function of arrays, such as np.max, gives of the 2 * half + 1 samples around
+    each, the ends held."""
+    padded = np.pad(values, [(half, half)] + [(0, 0)] * (values.ndim - 1), mode="edge")
+    return function(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0), axis=-1)
+
+
+def moving_mean(values, half):
+    """(F, n) means of the 2 * half + 1 samples around each, the ends held."""
+    padded = np.pad(values.astype(float), ((half, half), (0, 0)), mode="edge")
+    total = np.cumsum(np.vstack([np.zeros((1, padded.shape[1])), padded]), axis=0)
+    window = 2 * half + 1
+    return (total[window:] - total[:-window]) / window
+
+
 def majority(mask, window):
     """(F, n) booleans, each of which takes what most samples of the window around it have."""
-    window |= 1
-    half = window // 2
-    padded = np.pad(mask.astype(float), ((half, half), (0, 0)), mode="edge")
-    total = np.cumsum(np.vstack([np.zeros((1, padded.shape[1])), padded]), axis=0)
-    return (total[window:] - total[:-window]) / window > 0.5
+    return moving_mean(mask, window // 2) > 0.5
 
 
 def stance_of(contacts):

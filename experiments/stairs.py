@@ -23,7 +23,7 @@ from ..controller.rotations import (
 from ..controller.scenario import Collider, Solid
 from ..controller.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
 from ..controller.solids import stands_at
-from ..controller.stance import find_contacts, runs
+from ..controller.stance import around, find_contacts, runs
 from ..controller.terrain import Terrain
 from .clips import read
 
@@ -295,9 +295,7 @@ def _over_the_nose(walk, side, ankle, turn, top):
     profile = np.array([(x, 0, -foot.depth) for x in np.linspace(-foot.heel, foot.toe, 8)])
     soles = ankle[:, None] + np.einsum("fij,pj->fpi", turn @ walk.frames[:, FEET[side]], profile)
     need = (top(soles @ walk.ahead) - soles[..., 2]).max(1)
-    half = round(0.06 * walk.rate)
-    padded = np.pad(need, half, mode="edge")
-    need = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(1)
+    need = around(need, round(0.06 * walk.rate), np.max)
     lift = np.zeros(len(need))
     for start, stop, phase in phases(contact):
         envelope = np.minimum(1, 10 * phase * (1 - phase))
@@ -318,18 +316,11 @@ def _needed(walk, points, feet):
         flat = np.linalg.norm((hip - ankle)[:, :2], axis=1)
         most = ankle[:, 2] + np.sqrt(np.maximum(longest**2 - flat**2, 0.01))
         need = np.maximum(hip[:, 2] - most, 0)
-        stands = _grown(walk.contacts[:, side], round(0.1 * walk.rate))
+        stands = around(walk.contacts[:, side], round(0.1 * walk.rate), np.any)
         drop = np.maximum(drop, np.where(stands, need, 0))
     # So evenly that the body is not thrown up and down.
-    half = round(_EVENLY * walk.rate)
-    padded = np.pad(drop, half, mode="edge")
-    drop = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1).max(1)
+    drop = around(drop, round(_EVENLY * walk.rate), np.max)
     return bell(drop, 2 * _EVENLY, walk.rate)
-
-
-def _grown(mask, by):
-    padded = np.pad(mask, by, mode="edge")
-    return np.lib.stride_tricks.sliding_window_view(padded, 2 * by + 1).any(1)
 
 
 #: What is walked on, by name.
