@@ -107,11 +107,9 @@ def _standing_heights(heights, marks):
     """(F, 2, 3) where each marked point stands [m]: low in its own span, since no captured floor is
     level. Heights of the animation where it is free."""
     result = heights.copy()
-    for foot in range(2):
-        for point in range(3):
-            for first, stop in runs(marks[:, foot, point]):
-                own = heights[first:stop, foot, point]
-                result[first:stop, foot, point] = np.percentile(own, _STANDING_HEIGHT)
+    for first, stop, foot, point in _spans(marks):
+        own = heights[first:stop, foot, point]
+        result[first:stop, foot, point] = np.percentile(own, _STANDING_HEIGHT)
     return result
 
 
@@ -131,15 +129,20 @@ def _grip(marks, rate):
     """(F, 2, 3) from 0 to 1: weights that rise and fall at the ends of each span."""
     grip = marks.astype(float)
     count = len(marks)
-    for foot in range(2):
-        for point in range(3):
-            for first, stop in runs(marks[:, foot, point]):
-                at = np.arange(first, stop)
-                before = at - first + 1 if first > 0 else np.full(len(at), count)
-                after = stop - at if stop < count else np.full(len(at), count)
-                share = np.minimum(before, after) / (_RAMP * rate)
-                grip[first:stop, foot, point] = np.minimum(1, share) ** 2
+    for first, stop, foot, point in _spans(marks):
+        at = np.arange(first, stop)
+        before = at - first + 1 if first > 0 else np.full(len(at), count)
+        after = stop - at if stop < count else np.full(len(at), count)
+        share = np.minimum(before, after) / (_RAMP * rate)
+        grip[first:stop, foot, point] = np.minimum(1, share) ** 2
     return grip
+
+
+def _spans(marks):
+    """(first, stop, foot, point) of each stretch of samples in which a point stands."""
+    for foot, point in np.ndindex(marks.shape[1:]):
+        for first, stop in runs(marks[:, foot, point]):
+            yield first, stop, foot, point
 
 
 def _weight(com, body):
