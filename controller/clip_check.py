@@ -20,7 +20,7 @@ from .footing import floors_under, level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .planting import physical
 from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
-from .skeleton import FEET, SEGMENTS
+from .skeleton import FEET, SEGMENTS, SIDE_WORDS, SIDES
 from .stance import DIRECTIONS, FLIGHT, NAMES, runs, support_reach
 
 #: What is measured over time: label and unit.
@@ -65,9 +65,8 @@ class Finding:
 
     kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
     "zmp", "friction", "flight", "support", "feet". frames: (first, last) in the motion's own
-    numbers.
-    subject: such as "left elbow". value, limit: in `unit`. severity: of SEVERITIES. sentence: all
-    of it in words.
+    numbers. subject: such as "left elbow". value, limit: in `unit`. severity: of SEVERITIES.
+    sentence: all of it in words.
     """
 
     kind: str
@@ -440,10 +439,9 @@ def frames_words(frames):
 def _segment_name(segment):
     """A segment in words: "left upper arm" of upper_arm_l."""
     base, _, side = segment.rpartition("_")
-    sides = {"l": "left", "r": "right"}
-    if side not in sides:
+    if side not in SIDES:
         return segment
-    return f"{sides[side]} {base.replace('_', ' ')}"
+    return f"{SIDE_WORDS[side]} {base.replace('_', ' ')}"
 
 
 def joint_name(segment):
@@ -461,7 +459,7 @@ def joint_name(segment):
     }
     if segment in names:
         return names[segment]
-    return f"{'left' if side == 'l' else 'right'} {names[base]}"
+    return f"{SIDE_WORDS[side]} {names[base]}"
 
 
 # --- Choice --------------------------------------------------------------------------------------

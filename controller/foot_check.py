@@ -5,7 +5,7 @@ import numpy as np
 
 from .exceptions import RigError
 from .rotations import unit
-from .skeleton import LANDMARK_INDEX, SIDES
+from .skeleton import LANDMARK_INDEX, SIDE_WORDS, SIDES
 
 #: Toes point backward where the cosine between them and the body's front is below this.
 _BACKWARD = -0.5
@@ -17,7 +17,6 @@ _STEEP = np.radians(45.0)
 _SHORT_FOOT, _SHORT_TOES = 0.02, 0.01
 _UPRIGHT = 0.8  # cosine from the vertical
 _LOW = 0.2  # share of the samples with the lowest ankle, at which a foot is looked at
-_SIDES = {"l": "left", "r": "right"}
 
 
 def check_feet(motion, height):
@@ -26,18 +25,19 @@ def check_feet(motion, height):
     for side in SIDES:
         ankle, ball, tip = _points(motion, side)
         end = np.where(np.isfinite(ball), ball, tip)
-        arm = (end - ankle)[_stands(motion, side)]
+        stands = _stands(motion, side)
+        arm = (end - ankle)[stands]
         if not len(arm) or not np.linalg.norm(arm, axis=1).max() > _SHORT_FOOT * height:
             continue
-        ahead = (unit(arm * [1, 1, 0]) * _forward(motion)[_stands(motion, side)]).sum(1)
+        ahead = (unit(arm * [1, 1, 0]) * _forward(motion)[stands]).sum(1)
         if np.median(ahead) < _BACKWARD:
             raise RigError(
-                f"The {_SIDES[side]} toes of '{motion.name}' point backward: swap left and right "
-                "in the rig map, or choose another bone for the toes, or none."
+                f"The {SIDE_WORDS[side]} toes of '{motion.name}' point backward: swap left and "
+                "right in the rig map, or choose another bone for the toes, or none."
             )
         if np.quantile(arm[:, 2], 0.05) > _ABOVE * height:
             raise RigError(
-                f"The {_SIDES[side]} toes of '{motion.name}' lie above the ankle: choose other "
+                f"The {SIDE_WORDS[side]} toes of '{motion.name}' lie above the ankle: choose other "
                 "bones for foot and toes in the rig map, or none for the toes."
             )
 

@@ -15,7 +15,7 @@ import numpy as np
 from . import anthropometry
 from .exceptions import RigError
 from .rotations import matrix_from_quaternion, unit
-from .skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDES
+from .skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDE_WORDS, SIDES
 
 UNKNOWNS = 22
 MOVE, TURN = slice(0, 3), slice(3, 6)
@@ -304,7 +304,7 @@ class _Sole:
 
     def __init__(self, motion, at, side, toes, size):
         self._motion, self._side, self._size = motion, side, size
-        self._words = {"l": "left", "r": "right"}[side]
+        self._words = SIDE_WORDS[side]
         ball, toe = at(f"ball_{side}"), at(f"toe_{side}")
         ball = ball if np.isfinite(ball).all() else toe
         joints = [at(f"hip_{side}"), at(f"knee_{side}"), at(f"ankle_{side}"), ball]

@@ -5,6 +5,8 @@ These names are the only vocabulary that crosses from Blender to the physics.
 """
 
 SIDES = ("l", "r")
+#: What they are called in words.
+SIDE_WORDS = {"l": "left", "r": "right"}
 
 #: Simulated body segments, parents before children.
 SEGMENTS = (

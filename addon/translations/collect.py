@@ -14,7 +14,7 @@ import bpy
 from ...controller import clip_check, regions, robustness
 from ...controller.cleaning import CLEANING
 from ...controller.contact_plan import POINTS
-from ...controller.skeleton import SEGMENTS
+from ...controller.skeleton import SEGMENTS, SIDE_WORDS
 from .. import _classes, gains, morphology, overlay_bar, panels, rig
 from . import PLACE
 
@@ -260,6 +260,7 @@ def _tables():
         "controller/robustness.py": robustness.STEPS,
         "controller/regions.py": [name.title() for name in regions.REGIONS],
         "controller/contact_plan.py": POINTS,
+        "controller/skeleton.py": SIDE_WORDS.values(),
         "controller/cleaning.py": [name.capitalize() for name in CLEANING],
         "controller/clip_check.py": [
             *(label for label, _ in clip_check.MEASURES.values()),
