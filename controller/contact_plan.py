@@ -8,16 +8,15 @@
 A plan knows nothing of poses: `contact_finding` proposes one from them, `clean_up` makes feet obey.
 """
 
-import contextlib
 import itertools
 import json
 import math
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from . import documents
 from .exceptions import PlanError
 from .stance import runs
 
@@ -33,7 +32,6 @@ SHORTEST_SWING = 0.06
 _FLIGHT_EDGE = 0.05
 #: No foot that is to stand may be higher above the floor [m, adult] in the animation.
 HIGHEST = 0.15
-_MAX_BYTES = 1_000_000
 _SOURCE = "the contact plan"
 
 
@@ -248,30 +246,19 @@ class ContactPlan:
 
         Raises PlanError if the folder cannot be written to or the disk is full.
         """
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            temporary.write_text(json.dumps(self.as_dict()) + "\n", encoding="utf-8")
-            os.replace(temporary, path)
+            documents.write(path, json.dumps(self.as_dict()) + "\n")
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
             raise PlanError(
-                f"The contact plan '{path}' cannot be written ({error.strerror}): make room, or "
-                "choose another folder."
+                f"The contact plan '{Path(path)}' cannot be written ({error.strerror}): make room, "
+                "or choose another folder."
             ) from error
 
     @classmethod
     def load(cls, path):
         """Read a plan file. Raises PlanError, naming the file."""
         source = f"the contact plan '{path}'"
-        try:
-            with Path(path).open("rb") as file:
-                content = file.read(_MAX_BYTES + 1)
-        except OSError as error:
-            fail(source, f"cannot be read: {error.strerror}")
-        if len(content) > _MAX_BYTES:
-            fail(source, "is larger than 1 MB: choose a file that Poise wrote")
+        content = documents.read(path, source, fail)
         try:
             data = json.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:

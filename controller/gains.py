@@ -2,15 +2,14 @@
 """The controller's parameters (SCA12, equation 20): stiffness and damping of each degree of
 freedom, left and right the same, and the balance weights of single and of dual stance."""
 
-import contextlib
 import json
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from . import documents
 from .exceptions import GainsError
 
 SCHEMA = 3
@@ -48,8 +47,7 @@ _WALKING_WEIGHTS = ((1170.0, 490.0, 900.0, 24.0), (880.0, 350.0, 575.0, 15.0))
 #: Largest magnitude of a gain (SCA12, table 2); for bodies larger than that adult it grows.
 LIMIT = 10000.0
 
-#: How large a gains file [bytes] may be, and what it tells in words and in `tuned`.
-_MAX_BYTES = 1_000_000
+#: How much a gains file may tell in words and in `tuned`.
 _MAX_DEPTH, _MAX_ITEMS, _MAX_LETTERS = 8, 10_000, 10_000
 
 
@@ -140,18 +138,13 @@ class Gains:
 
         Raises GainsError if the folder cannot be written to or the disk is full.
         """
-        path = Path(path)
         text = json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            temporary.write_text(text + "\n", encoding="utf-8")
-            os.replace(temporary, path)
+            documents.write(path, text + "\n")
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
             raise GainsError(
-                f"The gains file '{path}' cannot be written ({error.strerror}): make room, or "
-                "choose another folder."
+                f"The gains file '{Path(path)}' cannot be written ({error.strerror}): make room, "
+                "or choose another folder."
             ) from error
 
     @classmethod
@@ -180,13 +173,7 @@ def _fail(source, problem):
 
 def _read(path, source):
     """The JSON content of a file. Raises GainsError."""
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        _fail(source, f"cannot be read: {error.strerror}")
-    if len(content) > _MAX_BYTES:
-        _fail(source, "is larger than 1 MB: choose a file that Poise wrote")
+    content = documents.read(path, source, _fail)
     try:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
     except UnicodeDecodeError:
