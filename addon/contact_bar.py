@@ -8,13 +8,11 @@ frames across, pixels of a standard screen up.
 
 import blf
 import bpy
-import gpu
 import numpy as np
-from gpu_extras.batch import batch_for_shader
 
 from ..controller.contact_plan import FEET, POINTS
 from ..controller.exceptions import PlanError
-from . import live_contacts
+from . import bars, live_contacts
 from .properties import chosen_armature
 from .translations import tr
 
@@ -33,23 +31,17 @@ WORDS = {
     ("right", "tip"): "right tip",
 }
 
-_EDITORS = (bpy.types.SpaceDopeSheetEditor, bpy.types.SpaceGraphEditor)
-
 _handles = []
 
 
 def register():
     """Draw the bar in all animation editors from now on."""
-    for editor in _EDITORS:
-        handle = editor.draw_handler_add(_draw, (), "WINDOW", "POST_PIXEL")
-        _handles.append((editor, handle))
+    _handles.extend(bars.add(_draw))
 
 
 def unregister():
     """Undo `register`."""
-    while _handles:
-        editor, handle = _handles.pop()
-        editor.draw_handler_remove(handle, "WINDOW")
+    bars.remove(_handles)
 
 
 def row(foot, point):
@@ -112,26 +104,9 @@ def _draw():
     corners, paints = rectangles(kept, chosen, colours)
     left, right = (view.view_to_region(x, 0, clip=False)[0] for x in (kept.first, kept.last))
     if len(corners):
-        with gpu.matrix.push_pop():
-            gpu.matrix.translate((left, 0.0))
-            gpu.matrix.scale(((right - left) / (kept.last - kept.first), scale))
-            _batch(corners - [kept.first, kept.first, 0, 0], paints).draw(
-                gpu.shader.from_builtin("FLAT_COLOR")
-            )
+        batch = bars.batch(corners - [kept.first, kept.first, 0, 0], paints)
+        bars.draw(batch, (left, right), kept.last - kept.first, scale)
     _draw_words(max(left, 0.0), chosen, colours, scale)
-
-
-def _batch(corners, paints):
-    """Rectangles on the graphics card."""
-    positions = corners[:, [[0, 2], [1, 2], [1, 3], [0, 3]]].reshape(-1, 2)
-    quads = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(len(corners))[:, None, None]
-    opaque = np.column_stack([np.repeat(paints, 4, axis=0), np.ones(len(positions))])
-    return batch_for_shader(
-        gpu.shader.from_builtin("FLAT_COLOR"),
-        "TRIS",
-        {"pos": positions.astype(np.float32), "color": opaque.astype(np.float32)},
-        indices=quads.reshape(-1, 3).astype(np.int32),
-    )
 
 
 def _draw_words(left, chosen, colours, scale):

@@ -12,12 +12,10 @@ from itertools import pairwise
 
 import blf
 import bpy
-import gpu
 import numpy as np
-from gpu_extras.batch import batch_for_shader
 
 from ..controller.stance import AIR, BALL, HEEL, NAMES
-from . import overlay
+from . import bars, overlay
 from .overlay_marks import push_span
 from .overlay_settings import STANCES
 from .properties import chosen_armature
@@ -40,23 +38,17 @@ WORDS = {
     "pushes": "push",
 }
 
-_EDITORS = (bpy.types.SpaceDopeSheetEditor, bpy.types.SpaceGraphEditor)
-
 _handles = []
 
 
 def register():
     """Draw the bar in all animation editors from now on."""
-    for editor in _EDITORS:
-        handle = editor.draw_handler_add(_draw, (), "WINDOW", "POST_PIXEL")
-        _handles.append((editor, handle))
+    _handles.extend(bars.add(_draw))
 
 
 def unregister():
     """Undo `register`."""
-    while _handles:
-        editor, handle = _handles.pop()
-        editor.draw_handler_remove(handle, "WINDOW")
+    bars.remove(_handles)
     _batch.cache_clear()
 
 
@@ -139,27 +131,14 @@ def _draw():
     left = view.view_to_region(motion.frame(0), 0, clip=False)[0]
     right = view.view_to_region(motion.frame(len(motion) - 1), 0, clip=False)[0]
     batch = _batch(recording, len(recording), tuple(colours.items()))
-    shader = gpu.shader.from_builtin("FLAT_COLOR")
-    with gpu.matrix.push_pop():
-        gpu.matrix.translate((left, 0.0))
-        gpu.matrix.scale(((right - left) / (len(motion) - 1), scale))
-        batch.draw(shader)
+    bars.draw(batch, (left, right), len(motion) - 1, scale)
     _draw_legend(context.region, colours, (left, right), scale)
 
 
 @lru_cache(maxsize=4)
 def _batch(recording, _count, colours):
     """The rectangles on the graphics card, for as long as the recording does not grow."""
-    corners, paints = stripes(recording, dict(colours))
-    positions = corners[:, [[0, 2], [1, 2], [1, 3], [0, 3]]].reshape(-1, 2)
-    quads = np.array([[0, 1, 2], [0, 2, 3]]) + 4 * np.arange(len(corners))[:, None, None]
-    opaque = np.column_stack([np.repeat(paints, 4, axis=0), np.ones(len(positions))])
-    return batch_for_shader(
-        gpu.shader.from_builtin("FLAT_COLOR"),
-        "TRIS",
-        {"pos": positions.astype(np.float32), "color": opaque.astype(np.float32)},
-        indices=quads.reshape(-1, 3).astype(np.int32),
-    )
+    return bars.batch(*stripes(recording, dict(colours)))
 
 
 def _draw_legend(region, colours, ends, scale):
