@@ -192,12 +192,10 @@ def source_of(armature):
 def kept(action, slot):
     """The Kept plan of an (action, slot); None if there is none. Raises PlanError for one that
     cannot be read; it stays as it is."""
-    text = None if action is None else action.get(PROPERTY)
-    if text is None:
+    if action is None or PROPERTY not in action:
         return None
-    found = _read(text if isinstance(text, str) else "", action.name)
-    key = _key(action, slot, found)
-    return None if key is None else _parsed(json.dumps(found[key]), action.name)
+    key = _key(action, slot, _read(action))
+    return None if key is None else _parsed(action[PROPERTY], key, action.name)
 
 
 def check(action):
@@ -213,14 +211,13 @@ def keep(action, slot, plan):
     """Keep a Kept plan with an (action, slot), or none. Raises PlanError if the action is linked,
     or what it has cannot be read."""
     check(action)
-    text = action.get(PROPERTY)
-    found = _read(text if isinstance(text, str) else "", action.name) if text is not None else {}
+    found = _read(action) if PROPERTY in action else {}
     found.pop(_key(action, slot, found), None)
     if plan is not None:
         found[_name(slot)] = plan.as_dict()
     if found:
         action[PROPERTY] = json.dumps(found)
-    elif text is not None:
+    elif PROPERTY in action:
         del action[PROPERTY]
 
 
@@ -237,7 +234,7 @@ def hand_on(armature):
 
 def discard(action):
     """Take away whatever an action has, also what cannot be read."""
-    if action.get(PROPERTY) is not None and action.library is None:
+    if PROPERTY in action and action.library is None:
         del action[PROPERTY]
 
 
@@ -280,19 +277,19 @@ def _key(action, slot, found):
 
 
 @lru_cache(maxsize=16)
-def _parsed(text, name):
-    return Kept.from_dict(json.loads(text), _source(name))
+def _parsed(text, key, name):
+    return Kept.from_dict(json.loads(text)[key], _source(name))
 
 
-def _read(text, name):
-    """{name of the slot: data} of a property's text. Raises PlanError."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
+def _read(action):
+    """{name of the slot: data} of all that an action keeps. Raises PlanError."""
+    text, found = action[PROPERTY], None
+    if isinstance(text, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            found = json.loads(text)
     if not isinstance(found, dict) or not all(isinstance(data, dict) for data in found.values()):
         fail(
-            _source(name),
+            _source(action.name),
             "cannot be read, perhaps it was edited by hand: mend the action's custom property "
             f"'{PROPERTY}', or choose automatic contacts to remove it",
         )
