@@ -14,9 +14,9 @@ from bpy.props import EnumProperty, FloatProperty
 from ..controller.clean_up import SOFTNESS, CleanUpOptions, clean_up, propose, update
 from ..controller.leg_chain import Body
 from ..controller.skeleton import SIDES
-from . import bake, bake_target, contacts, reference, rig
+from . import bake, bake_target, contacts
 from .pose import nearest_rotation
-from .shot import check_curves, check_extent, find_armature, rig_as_dict, versions
+from .shot import ArmatureShot, check_curves, check_extent, rig_as_dict, versions
 
 #: Unit of each figure in a report.
 UNITS = {
@@ -103,7 +103,7 @@ class CleanShotOptions:
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
-class CleanShot:
+class CleanShot(ArmatureShot):
     """The steps of one clean-up: `read`, `solve`, `baking`, then `report`.
 
     reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
@@ -113,37 +113,17 @@ class CleanShot:
 
     def __init__(self, scene, options=None):
         """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
-        self.options = options or CleanShotOptions()
-        self.options.clean.check()
-        self.options.keys.check()
-        # Names, not references: an undo between two steps makes references invalid.
-        self._scene = scene.name
-        self._armature = find_armature(scene, self.options.armature).name
+        options = options or CleanShotOptions()
+        options.clean.check()
+        super().__init__(scene, options)
         self.reading = self.kept = self.found = self.plan = self.cleaned = self.baked = None
         self._seconds = {}
-
-    @property
-    def scene(self):
-        """The scene that the shot is in."""
-        return bpy.data.scenes[self._scene]
-
-    @property
-    def armature(self):
-        """The armature object."""
-        return self.scene.objects[self._armature]
 
     def read(self):
         """Read the animation; yields progress from 0 to 1. Raises RigError, MotionError."""
         options, started = self.options, time.perf_counter()
         bake_target.check_editable(self.armature)
-        self.reading = yield from reference.reading(
-            self.scene,
-            self.armature,
-            frames=(*options.frames, 1.0)[:3] if options.frames else None,
-            action=options.action,
-            rig_map=rig.find(self.armature, name=options.rig) if options.rig else None,
-            rate=options.fps,
-        )
+        self.reading = yield from self._reading()
         check_curves(self.reading)
         check_extent(self.reading.motion)
         if options.contacts is None and not options.automatic:

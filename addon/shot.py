@@ -194,7 +194,45 @@ def _is_animated(thing):
     return animation is not None and bool(animation.action or animation.nla_tracks)
 
 
-class Shot:
+class ArmatureShot:
+    """An armature of a scene, of which `options` say what is read: their armature, action, frames,
+    fps, rig and keys are as ShotOptions has them."""
+
+    def __init__(self, scene, options):
+        """Raises RigError if the armature cannot be told, SettingsError for odd keys."""
+        self.options = options
+        options.keys.check()
+        # Names, not references: an undo between two steps makes references invalid.
+        self._scene = scene.name
+        self._armature = find_armature(scene, options.armature).name
+
+    @property
+    def scene(self):
+        """The scene that the shot is in."""
+        return bpy.data.scenes[self._scene]
+
+    @property
+    def armature(self):
+        """The armature object."""
+        return self.scene.objects[self._armature]
+
+    def _reading(self):
+        """Read the animation, which yields progress from 0 to 1 -> addon.reference.Reading. Raises
+        RigError, MotionError."""
+        options = self.options
+        # Without a name the map is found from the animated frames, which only `reading` has.
+        rig_map = rig.find(self.armature, name=options.rig) if options.rig else None
+        return reference.reading(
+            self.scene,
+            self.armature,
+            frames=(*options.frames, 1.0)[:3] if options.frames else None,
+            action=options.action,
+            rig_map=rig_map,
+            rate=options.fps,
+        )
+
+
+class Shot(ArmatureShot):
     """The steps of one shot, and what each of them gave.
 
     reading: addon.reference.Reading, kept: ContactPlan that its action has, plan: the one in use,
@@ -214,11 +252,7 @@ class Shot:
 
     def __init__(self, scene, options=None):
         """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
-        self.options = options or ShotOptions()
-        self.options.keys.check()
-        # Names, not references: an undo between two steps makes references invalid.
-        self._scene = scene.name
-        self._armature = find_armature(scene, self.options.armature).name
+        super().__init__(scene, options or ShotOptions())
         self.reading = self.kept = self.plan = None
         self.objects = {}
         self._pushes = ()
@@ -232,16 +266,6 @@ class Shot:
         self.measures = {}
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
         self._seconds = {}
-
-    @property
-    def scene(self):
-        """The scene that the shot is in."""
-        return bpy.data.scenes[self._scene]
-
-    @property
-    def armature(self):
-        """The armature object."""
-        return self.scene.objects[self._armature]
 
     @property
     def recording(self):
@@ -258,16 +282,7 @@ class Shot:
         """Read the animation; yields progress from 0 to 1. Raises RigError, MotionError."""
         options = self.options
         started = time.perf_counter()
-        # Without a name the map is found from the animated frames, which only `reading` has.
-        rig_map = rig.find(self.armature, name=options.rig) if options.rig else None
-        self.reading = yield from reference.reading(
-            self.scene,
-            self.armature,
-            frames=(*options.frames, 1.0)[:3] if options.frames else None,
-            action=options.action,
-            rig_map=rig_map,
-            rate=options.fps,
-        )
+        self.reading = yield from self._reading()
         self._seconds["reading"] = time.perf_counter() - started
         check_curves(self.reading)
         self.plan = self._plan()
