@@ -75,14 +75,15 @@ def shot_arguments():
     return parser
 
 
+def reading_options(options):
+    """{name: value} of what `reading_arguments` gave, as ShotOptions has them."""
+    return {name: getattr(options, name) for name in ("armature", "action", "frames", "fps", "rig")}
+
+
 def shot_options(options, gains, **more):
     """ShotOptions of what `shot_arguments` gave. gains: as ShotOptions has them."""
     return ShotOptions(
-        armature=options.armature,
-        action=options.action,
-        frames=options.frames,
-        fps=options.fps,
-        rig=options.rig,
+        **reading_options(options),
         gains=gains,
         balance=options.balance,
         rate=options.rate,

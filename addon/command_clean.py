@@ -8,12 +8,12 @@ import bpy
 from ..controller.clean_up import BALANCE, CleanUpOptions
 from . import command_contacts
 from .clean_up import CleanShot, CleanShotOptions
-from .command_arguments import positive
-from .command_files import is_compressed, open_shot, report_target, save, target
-from .command_import import FORMATS, import_note
+from .command_arguments import positive, reading_options
+from .command_files import is_compressed, open_shot, output_target, report_target, save
+from .command_import import import_note
 from .command_libraries import libraries_blamed, warn_of_libraries
 from .command_progress import DONE, follow, say
-from .files import check_target, write_json, written
+from .files import write_json, written
 
 
 def add_arguments(parser):
@@ -76,12 +76,7 @@ def clean_first(options):
 def _targets(options, source):
     """Paths of the output, the plan and the report, of which the last two may be None; checked to
     be writable."""
-    if options.in_place and source and source.suffix.lower() in FORMATS:
-        options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
-    output = source if options.in_place and source else target(options, source, "_clean.blend")
-    if output == source and not options.in_place:
-        options.usage_error("--output is the shot itself: say --in-place")
-    check_target(output, options.overwrite or options.in_place)
+    output = output_target(options, source, "_clean.blend")
     plan_path = command_contacts.writing_target(options, source, output)
     return output, plan_path, report_target(options, source, output, plan_path)
 
@@ -89,11 +84,7 @@ def _targets(options, source):
 def _read(options, clean):
     """A CleanShot of the arguments, read with progress. clean: CleanUpOptions."""
     chosen = CleanShotOptions(
-        armature=options.armature,
-        action=options.action,
-        frames=options.frames,
-        fps=options.fps,
-        rig=options.rig,
+        **reading_options(options),
         clean=clean,
         contacts=command_contacts.given(options),
     )

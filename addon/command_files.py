@@ -72,6 +72,18 @@ def target(options, source, ending):
     return source.with_name(source.stem + ending)
 
 
+def output_target(options, source, ending):
+    """Path of the .blend to write: the shot itself with --in-place, else as `target` has it;
+    checked to be writable."""
+    if options.in_place and source and source.suffix.lower() in FORMATS:
+        options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
+    output = source if options.in_place and source else target(options, source, ending)
+    if output == source and not options.in_place:
+        options.usage_error("--output is the shot itself: say --in-place")
+    check_target(output, options.overwrite or options.in_place)
+    return output
+
+
 def report_target(options, *others):
     """Path of the report, None without; checked to be writable, and to be none of the others."""
     if options.report is None:

@@ -41,8 +41,8 @@ from .command_arguments import (
     whole,
 )
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
-from .command_files import is_compressed, open_shot, report_target, save, target
-from .command_import import FORMATS, import_note
+from .command_files import is_compressed, open_shot, output_target, report_target, save
+from .command_import import import_note
 from .command_libraries import libraries_blamed, warn_of_libraries
 from .command_progress import DONE, FAILED, MISSED, follow, say
 from .files import check_target, write_json, write_text, written
@@ -123,12 +123,7 @@ def _bake(options):
 def _bake_targets(options, source):
     """Paths of the output, the strip, the report, the checkpoint and the contact plan, of which
     strip, report and plan may be None; checked to be writable."""
-    if options.in_place and source and source.suffix.lower() in FORMATS:
-        options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
-    output = source if options.in_place and source else target(options, source, "_poise.blend")
-    if output == source and not options.in_place:
-        options.usage_error("--output is the shot itself: say --in-place")
-    check_target(output, options.overwrite or options.in_place)
+    output = output_target(options, source, "_poise.blend")
     strip = options.strip and options.strip.absolute()
     if strip and strip in (source, output):
         options.usage_error(f"--strip names '{strip.name}' itself: name another file")
