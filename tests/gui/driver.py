@@ -46,11 +46,9 @@ class Driver:
         self.checks, self.said = [], []
         #: Longest time between two turns of the main loop since it was last set to 0 [s].
         self.longest_gap = 0.0
-        #: The same in what this thread worked [s]: waiting for other programs does not count.
-        self.longest_work = 0.0
         #: The longest time in each stage of a job, [s] by what it was doing.
         self.gaps = {}
-        self._last_turn = self._last_work = None
+        self._last_turn = None
         self._waits_for = None
         self._until = 0.0
         self._found = 0
@@ -66,8 +64,7 @@ class Driver:
         if self._last_turn is not None:
             self.longest_gap = max(self.longest_gap, now - self._last_turn)
             self._note_gap(now - self._last_turn)
-            self.longest_work = max(self.longest_work, time.thread_time() - self._last_work)
-        self._last_turn, self._last_work = now, time.thread_time()
+        self._last_turn = now
         try:
             if not self._waited(now):
                 return TICK
