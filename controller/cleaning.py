@@ -11,7 +11,7 @@ import numpy as np
 
 from .exceptions import SettingsError
 from .faults import DEPTH, find_pops, meet_ground, relative_frames, size_of
-from .planting import bend_leg
+from .leg_bending import bend_leg
 from .rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from .skeleton import SEGMENT_INDEX, SIDES
 from .stance import around, runs

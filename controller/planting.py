@@ -10,15 +10,15 @@ zero-moment point inside the soles; two-bone inverse kinematics bends the legs t
 import numpy as np
 
 from .footing import floors_under, level
+from .leg_bending import bend_leg, blend, in_plane
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .rotations import unit
-from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
+from .skeleton import FEET, SIDES, TOES
 from .stance import DIRECTIONS, around, moving_mean, runs, support_reach
 
 _RAMP = 0.2  # [s] into and out of the planted pose
 _MAX_SHIFT = 0.2  # [m] a foot may wander in one stance and still be held in one place
 _MAX_TURN = np.radians(40)
-_LONGEST = 0.999  # of the leg's length
 #: Of the sole's half width: what the zero-moment point keeps from the edge of one foot, of two.
 _MARGIN, _DUAL_MARGIN = 0.6, 1.5
 _ROUNDS = 2
@@ -127,39 +127,3 @@ def _targets(ankles, frames, contact, on_mark):
             ankles[start:stop, :2] = place
             heading[start:stop] = ahead
     return ankles, heading
-
-
-def bend_leg(joints, frames, side, ankle):
-    """Turn thigh and shin so that the ankle is at (F, 3), the knee in the plane it was in."""
-    thigh, shin, foot = (SEGMENT_INDEX[f"{n}_{side}"] for n in ("thigh", "shin", "foot"))
-    hip, knee = joints[:, thigh], joints[:, shin]
-    upper = np.linalg.norm(knee - hip, axis=1)
-    lower = np.linalg.norm(joints[:, foot] - knee, axis=1)
-    reach = ankle - hip
-    distance = np.linalg.norm(reach, axis=1)
-    distance = np.clip(distance, 0.2 * (upper + lower), _LONGEST * (upper + lower))
-    down = unit(reach)
-    left = frames[:, thigh, :, 1]
-    left = unit(left - (left * down).sum(1, keepdims=True) * down)
-    ahead = np.cross(down, left)  # x = y cross z with z up: forward is left x (-down)
-    cosine = np.clip((upper**2 + distance**2 - lower**2) / (2 * upper * distance), -1, 1)
-    sine = np.sqrt(1 - cosine**2)
-    new_knee = hip + upper[:, None] * (cosine[:, None] * down + sine[:, None] * ahead)
-    end = hip + distance[:, None] * down
-    joints[:, shin], joints[:, foot] = new_knee, end
-    for segment, vector in ((thigh, hip - new_knee), (shin, new_knee - end)):
-        z = unit(vector)
-        frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
-
-
-def in_plane(ahead, up):
-    """Unit vectors (..., 3) ahead, turned into the planes that unit vectors (..., 3) are up of."""
-    tilted = unit(ahead - (ahead * up).sum(-1, keepdims=True) * up)
-    return np.where(up[..., 2:] < 1, tilted, ahead)
-
-
-def blend(frames, others, share):
-    """Frames (F, 3, 3) turned by their shares (F, 1) towards others."""
-    up = unit((1 - share) * frames[:, :, 2] + share * others[:, :, 2])
-    left = unit(np.cross(up, (1 - share) * frames[:, :, 0] + share * others[:, :, 0]))
-    return np.stack([np.cross(left, up), left, up], -1)

@@ -12,7 +12,7 @@ toe-off.
 import numpy as np
 
 from .footing import level
-from .planting import bend_leg, blend, in_plane
+from .leg_bending import bend_leg, blend, in_plane
 from .rotations import rotation_about, unit
 from .skeleton import FEET, SIDES, TOES
 from .stance import around, runs

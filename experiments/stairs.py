@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..controller import Character, Scenario, Settings, Simulation
-from ..controller.planting import bend_leg
+from ..controller.leg_bending import bend_leg
 from ..controller.rolling import bell, bell_smooth, bridged, phases
 from ..controller.rotations import (
     exponential,

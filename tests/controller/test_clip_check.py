@@ -338,7 +338,7 @@ def test_one_foot_that_skates_is_held_where_it_stands(clip):
     motion = clip("stand")
     character = Character.from_motion(motion)
     trajectory = character.trajectory(motion)
-    from poise.controller.planting import bend_leg
+    from poise.controller.leg_bending import bend_leg
 
     joints, frames = (array.copy() for array in character.pose(trajectory))
     ankle = joints[:, SEGMENT_INDEX["foot_l"]].copy()

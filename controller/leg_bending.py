@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Legs whose ankles are where they should be: two-bone inverse kinematics, and frames of feet."""
+
+import numpy as np
+
+from .rotations import unit
+from .skeleton import SEGMENT_INDEX
+
+_LONGEST = 0.999  # of the leg's length
+
+
+def bend_leg(joints, frames, side, ankle):
+    """Turn thigh and shin so that the ankle is at (F, 3), the knee in the plane it was in."""
+    thigh, shin, foot = (SEGMENT_INDEX[f"{n}_{side}"] for n in ("thigh", "shin", "foot"))
+    hip, knee = joints[:, thigh], joints[:, shin]
+    upper = np.linalg.norm(knee - hip, axis=1)
+    lower = np.linalg.norm(joints[:, foot] - knee, axis=1)
+    reach = ankle - hip
+    distance = np.linalg.norm(reach, axis=1)
+    distance = np.clip(distance, 0.2 * (upper + lower), _LONGEST * (upper + lower))
+    down = unit(reach)
+    left = frames[:, thigh, :, 1]
+    left = unit(left - (left * down).sum(1, keepdims=True) * down)
+    ahead = np.cross(down, left)  # x = y cross z with z up: forward is left x (-down)
+    cosine = np.clip((upper**2 + distance**2 - lower**2) / (2 * upper * distance), -1, 1)
+    sine = np.sqrt(1 - cosine**2)
+    new_knee = hip + upper[:, None] * (cosine[:, None] * down + sine[:, None] * ahead)
+    end = hip + distance[:, None] * down
+    joints[:, shin], joints[:, foot] = new_knee, end
+    for segment, vector in ((thigh, hip - new_knee), (shin, new_knee - end)):
+        z = unit(vector)
+        frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
+
+
+def in_plane(ahead, up):
+    """Unit vectors (..., 3) ahead, turned into the planes that unit vectors (..., 3) are up of."""
+    tilted = unit(ahead - (ahead * up).sum(-1, keepdims=True) * up)
+    return np.where(up[..., 2:] < 1, tilted, ahead)
+
+
+def blend(frames, others, share):
+    """Frames (F, 3, 3) turned by their shares (F, 1) towards others."""
+    up = unit((1 - share) * frames[:, :, 2] + share * others[:, :, 2])
+    left = unit(np.cross(up, (1 - share) * frames[:, :, 0] + share * others[:, :, 0]))
+    return np.stack([np.cross(left, up), left, up], -1)
