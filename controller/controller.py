@@ -12,6 +12,7 @@ from . import tracking
 from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, RAISED_EDGE_SHARE, press
 from .foot_hold import FootHold
 from .legs import AXES, Legs
+from .momentum import GRAVITY
 from .sole import Ground, carrying
 from .stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from .stepping import MOMENTUM_SHARE, Stepping
@@ -25,6 +26,10 @@ _BALANCE_PERIOD = 1 / 75
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
 _LEAST_LOAD = 0.05
+#: How far [m] the capture point may be behind the reference's before a raised heel comes down, and
+#: over how much more it does.
+_TOE_ROOM, _HEEL_ROOM = 0.02, 0.03
+_LEAST_HEIGHT = 0.3  # [m] of the centre of mass, for the time in which a body falls
 _MOST_DRIFT = 0.3  # [m/s] at which a body that has drifted off goes back
 #: How fast [1/s] one that travels does.
 _DRIFT_GAIN = 2.0
@@ -313,8 +318,10 @@ class Controller:
             return np.zeros(2 * AXES)
         left_load, right_load = self.reference.load[step].tolist()
         share = DUAL_EDGE_SHARE if left_load and right_load else EDGE_SHARE
+        astray = self._astray(step)
         regions = [
-            self._region(step, foot, sole, share) for foot, sole in enumerate(self.legs.soles)
+            self._region(step, foot, sole, share, astray)
+            for foot, sole in enumerate(self.legs.soles)
         ]
         left_load, right_load = left_load * standing[0], right_load * standing[1]
         if left_load + right_load < _LEAST_LOAD:
@@ -333,12 +340,25 @@ class Controller:
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         return -self.legs.transposed_jacobian(points, forces, moments)
 
-    def _region(self, step, foot, sole, share):
+    def _region(self, step, foot, sole, share, astray):
         """Where a foot may be pressed on, with a share of its width: only what is down of it, of
-        its heel in the reference too."""
-        heel = float(self.reference.heels[step, foot])
-        up = 1 - min(sole.heel_down, heel)
-        return carrying(sole, heel, share + up * (min(RAISED_EDGE_SHARE, share) - share))
+        its heel in the reference too. astray: as `_astray` gives it."""
+        heel = min(sole.heel_down, float(self.reference.heels[step, foot]))
+        if heel < 1 and not self.reference.travels:
+            # A body that falls backward off its toes sets the heel down: to press where it will
+            # be lowers it.
+            back = -(astray[0] * sole.ahead_x + astray[1] * sole.ahead_y)
+            heel = max(heel, min((back - _TOE_ROOM) / _HEEL_ROOM, 1.0))
+        return carrying(sole, heel, share + (1 - heel) * (min(RAISED_EDGE_SHARE, share) - share))
+
+    def _astray(self, step):
+        """How far the capture point (x, y) [m] is ahead of the reference's own, from the feet."""
+        x, y = (self._current[0] - self.goals[step, 0]).tolist()[:2]
+        vx, vy = (self._current[1] - self.goals[step, 1]).tolist()[:2]
+        (base_x, base_y), (goal_x, goal_y) = self._base(step), self.reference.base[step].tolist()
+        floor = min(sole.floor for sole in self.legs.soles)
+        seconds = sqrt(max(float(self.com[2]) - floor, _LEAST_HEIGHT) / GRAVITY)
+        return x + goal_x - base_x + seconds * vx, y + goal_y - base_y + seconds * vy
 
     def _virtual_forces(self, step, state):
         """(14,) torques of both legs [N m] by SCA12's equations 5 to 16: a force at the centre of

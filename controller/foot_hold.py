@@ -15,9 +15,10 @@ from math import asin, atan, atan2, hypot, pi
 from .legs import AXES
 from .momentum import GRAVITY
 
-#: Of an adult of 71 kg and 1.80 m, as all here [N m/rad]. In place a softer one lets a squat stand.
+#: Of an adult of 71 kg and 1.80 m, as all here [N m/rad], while it travels and in place: there a
+#: softer one in roll lets a squat stand, and feet that pivot under all of the weight need more.
 ROLL_STIFFNESS, ROLL_STIFFNESS_IN_PLACE = 125.0, 60.0
-YAW_STIFFNESS = 125.0
+YAW_STIFFNESS, YAW_STIFFNESS_IN_PLACE = 125.0, 150.0
 #: Share of the body's weight at which a foot has all of that.
 _FULL_LOAD = 0.15
 #: How far [rad] the ankle may be asked to turn.
@@ -35,8 +36,10 @@ class FootHold:
 
     def __init__(self, character, reference, legs, size):
         self._reference, self._legs = reference, legs
-        roll = ROLL_STIFFNESS if reference.travels else ROLL_STIFFNESS_IN_PLACE
-        self._roll, self._yaw = roll * size, YAW_STIFFNESS * size
+        roll, yaw = ROLL_STIFFNESS_IN_PLACE, YAW_STIFFNESS_IN_PLACE
+        if reference.travels:
+            roll, yaw = ROLL_STIFFNESS, YAW_STIFFNESS
+        self._roll, self._yaw = roll * size, yaw * size
         self._full_load = _FULL_LOAD * character.mass * GRAVITY
         self._toe_stiffness, self._toe_torque = _TOE_STIFFNESS * size, _TOE_TORQUE * size
         self._toe_limit = _TOE_LIMIT * size

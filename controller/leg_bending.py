@@ -6,7 +6,14 @@ import numpy as np
 from .rotations import unit
 from .skeleton import SEGMENT_INDEX
 
-_LONGEST = 0.999  # of the leg's length
+#: Of its length, what a leg is bent to at least.
+LONGEST = 0.999
+
+
+def leg_length(joints, side):
+    """(F,) length [m] of thigh and shin of joints (F, S, 3)."""
+    hip, knee, ankle = (joints[:, SEGMENT_INDEX[f"{n}_{side}"]] for n in ("thigh", "shin", "foot"))
+    return np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)
 
 
 def bend_leg(joints, frames, side, ankle):
@@ -17,7 +24,7 @@ def bend_leg(joints, frames, side, ankle):
     lower = np.linalg.norm(joints[:, foot] - knee, axis=1)
     reach = ankle - hip
     distance = np.linalg.norm(reach, axis=1)
-    distance = np.clip(distance, 0.2 * (upper + lower), _LONGEST * (upper + lower))
+    distance = np.clip(distance, 0.2 * (upper + lower), LONGEST * (upper + lower))
     down = unit(reach)
     left = frames[:, thigh, :, 1]
     left = unit(left - (left * down).sum(1, keepdims=True) * down)

@@ -1,42 +1,41 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A reference that a body with these feet can perform: soles on the floor, weight above them.
+"""A reference in place that a body with these feet can perform: weight above what is down of them.
 
-A captured stance foot skates, tilts and floats by a few centimetres and degrees. The simulated
-foot is a box on a floor: asked to follow, its ankle would work against its balance. So the soles
-of the reference are laid flat and still, and the hips moved by the little that brings the
-zero-moment point inside the soles; two-bone inverse kinematics bends the legs to suit.
+Feet roll as captured (see `rolling`), and the hips are moved by the little that brings the
+zero-moment point inside what is down of the soles: above the balls where the heels rise.
 """
 
 import numpy as np
 
 from .footing import floors_under, level
-from .leg_bending import bend_leg, blend, in_plane
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
-from .rotations import unit
-from .skeleton import FEET, SIDES, TOES
-from .stance import DIRECTIONS, around, moving_mean, runs, support_reach
+from .rolling import RolledFeet
+from .skeleton import FEET
+from .sole import CLEARANCE
+from .stance import DIRECTIONS, support_reach
 
-_RAMP = 0.2  # [s] into and out of the planted pose
-_MAX_SHIFT = 0.2  # [m] a foot may wander in one stance and still be held in one place
-_MAX_TURN = np.radians(40)
-#: Of the sole's half width: what the zero-moment point keeps from the edge of one foot, of two.
+#: What the zero-moment point keeps from the edge of one foot, of two, of the sole's half width; no
+#: more than so much of how far the support extends.
 _MARGIN, _DUAL_MARGIN = 0.6, 1.5
+_MARGIN_SHARE = 0.35
 _ROUNDS = 2
 
 
-def physical(character, trajectory, contacts, cutoff, footings=None, on_mark=True):
-    """Trajectory with planted feet and the weight above them.
+def physical(character, trajectory, contacts, cutoff, footings=None, on_mark=True, terrain=None):
+    """Trajectory with feet that stand and roll, and the weight above them.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
-    footings: (left, right) Footing, None on the level. on_mark: feet begin where they are at the
-    first sample, and else in the middle of where they are in their stance.
+    footings, on_mark, terrain: as `rolling.RolledFeet` has them.
     """
     footings = footings or level(character.ground, len(contacts))
+    feet = RolledFeet(
+        character, trajectory, contacts, footings, terrain, in_place=True, on_mark=on_mark
+    )
     shift = np.zeros_like(trajectory.root)
-    planted = plant(character, trajectory, contacts, footings, on_mark, shift)
+    planted = feet.trajectory()
     for _ in range(_ROUNDS):
         shift = shift + _weight_shift(character, planted, contacts, cutoff, footings)
-        planted = plant(character, trajectory, contacts, footings, on_mark, shift)
+        planted = feet.trajectory(shift)
     return planted
 
 
@@ -53,9 +52,12 @@ def _weight_shift(character, trajectory, contacts, cutoff, footings):
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
     floors = floors_under(footings, joints[:, FEET], contacts)
     point = zero_moment_point(character, dynamics, floors)
-    corners = character.sole_corners(joints, frames)
+    corners = _carrying(character.sole_corners(joints, frames), footings)
     margin = np.where(contacts.all(1), _DUAL_MARGIN, _MARGIN) * character.feet[0].half_width
-    reach = support_reach(corners, contacts) - margin[:, None]
+    reach = support_reach(corners, contacts)
+    extent = reach + np.roll(reach, len(DIRECTIONS) // 2, axis=1)
+    extent[~contacts.any(1)] = 0
+    reach = reach - np.minimum(margin[:, None], _MARGIN_SHARE * extent)
     wanted = _inside(point, reach) - point
     over = dynamics.com[:, 2] - (floors - character.ground)
     height = float(np.median(over)) - character.ground
@@ -67,6 +69,14 @@ def _weight_shift(character, trajectory, contacts, cutoff, footings):
     return np.pad(shift[: len(wanted)], ((0, 0), (0, 1)))
 
 
+def _carrying(corners, footings):
+    """Sole corners (F, 2, n, 3) [m], those that are up drawn to the middle of the others."""
+    heights = np.stack([footings[side].untilted(corners[:, side]) for side in range(2)], 1)
+    down = np.clip(1 - (heights - heights.min(-1, keepdims=True)) / CLEARANCE, 0, 1)[..., None]
+    middle = (down * corners).sum(2, keepdims=True) / down.sum(2, keepdims=True)
+    return middle + down * (corners - middle)
+
+
 def _inside(points, reach):
     """(F, 2) points moved into the regions that extend (F, 16) along DIRECTIONS; those without a
     region stay."""
@@ -76,54 +86,3 @@ def _inside(points, reach):
             beyond = np.maximum(points @ direction - limit, 0.0)
             points -= np.where(np.isfinite(beyond), beyond, 0.0)[:, None] * direction
     return points
-
-
-def plant(character, trajectory, contacts, footings, on_mark, shift):
-    """Trajectory with the feet planted on their footings while `contacts` (F, 2) hold, and the hips
-    moved by shift (F, 3) [m] over them: feet stay where the animation has them. on_mark: as
-    `physical` has it."""
-    joints, frames = character.pose(trajectory)
-    ankles, frames = joints[:, FEET].copy(), frames.copy()
-    joints = joints + shift[:, None]
-    weight = _weights(contacts, trajectory.rate)
-    for side, label in enumerate(SIDES):
-        foot, toe = FEET[side], TOES[side]
-        own, footing = ankles[:, side], footings[side]
-        still = footing.still(own, frames[:, foot])
-        ankle, heading = _targets(*still, contacts[:, side], on_mark)
-        # The ankle is over a sole that lies in its plane.
-        depth = character.feet[side].depth / footing.normals[:, 2]
-        ankle[:, 2] = footing.heights(ankle) + depth
-        ankle, up = footing.moved(ankle, True), footing.moved(footing.normals)
-        heading = in_plane(footing.moved(heading), up)
-        share = weight[:, side, None]
-        ankle = own + share * (ankle - own)
-        bend_leg(joints, frames, label, ankle)
-        straight = np.stack([heading, np.cross(up, heading), up], -1)
-        frames[:, toe] = blend(frames[:, toe], straight, share)
-        frames[:, foot] = blend(frames[:, foot], straight, share)
-    return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
-
-
-def _weights(contacts, rate):
-    """(F, 2) from 0 to 1, 1 throughout each stance but for ramps inside its ends."""
-    half = max(1, round(_RAMP * rate)) // 2
-    # Eroded by half a window, then averaged over one: 0 at the ends of the stance.
-    linear = moving_mean(around(contacts, half, np.all), half)
-    return linear * linear * (3 - 2 * linear)
-
-
-def _targets(ankles, frames, contact, on_mark):
-    """Where each stance holds the ankle (F, 3) and which way the flat foot looks (F, 3)."""
-    ankles = ankles.copy()
-    heading = unit(frames[:, :, 0] * [1, 1, 0])
-    for start, stop in runs(contact):
-        until = 1 if on_mark and start == 0 else stop
-        place = np.median(ankles[start:until, :2], axis=0)
-        ahead = unit(heading[start:stop].mean(0))
-        apart = np.linalg.norm(ankles[start:stop, :2] - place, axis=1).max()
-        turned = np.arccos(np.clip(heading[start:stop] @ ahead, -1, 1)).max()
-        if apart < _MAX_SHIFT and turned < _MAX_TURN:
-            ankles[start:stop, :2] = place
-            heading[start:stop] = ahead
-    return ankles, heading

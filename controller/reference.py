@@ -167,7 +167,7 @@ class Reference:
         else:
             # A loop is for trials: its feet come round again, and there is no mark to stand on.
             on_mark = duration is None
-            target = physical(character, cleaned, contacts, cutoff, footings, on_mark)
+            target = physical(character, cleaned, contacts, cutoff, footings, on_mark, terrain)
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)

@@ -12,14 +12,13 @@ toe-off.
 import numpy as np
 
 from .footing import level
-from .leg_bending import bend_leg, blend, in_plane
+from .leg_bending import LONGEST, bend_leg, blend, in_plane, leg_length
 from .rotations import rotation_about, unit
-from .skeleton import FEET, SIDES, TOES
+from .skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from .stance import around, runs
 from .trajectory import bell
 
-#: Toes bend by this share of the foot's pitch and by no more than that [rad].
-_TOE_SHARE, _MOST_BEND = 0.25, 0.7
+_MOST_BEND = 0.95  # [rad] of the toes
 #: The ankle rises so far [m] before the heel is said to.
 _HEEL_OFF = 0.003
 #: Flatter than these [rad] a foot is flat: for the height of its floor, for its place.
@@ -28,6 +27,7 @@ _FEWEST = 3  # samples that are flat, else the flattest ones
 _FLATTEST = 5
 #: What a standing foot turns and tips by more than this [rad] it keeps, smoothed over so long [s].
 _DEAD_ZONE, _BELL = np.radians(3), 0.15
+_MOST_WANDER = 0.2  # [m] that a foot slides in one stance and is still held in one place
 _MOST_ROLL = 0.2  # [rad] that a standing foot tips: a stiff sole stands on its edge beyond
 _RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
 _CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
@@ -37,6 +37,9 @@ _RISING, _EARLY = 0.1, 10
 _ASIDE = 0.04  # [m] that heel and toes keep from what they pass
 _SMOOTHING = 0.05  # [s]
 _FLOOR = 0.8  # [s] over which the pelvis follows the clip's own floor
+#: Where a knee is not exactly below its hip a leg misses its ankle: aimed again by what it missed
+#: [m], but where it is too short.
+_AIMS, _MOST_MISSED = 2, 0.01
 _STEEPEST = 1.3  # [rad] of a pitch
 
 
@@ -47,37 +50,92 @@ def rolled(character, trajectory, contacts, footings=None, terrain=None):
     them, None on the level. The pelvis is lower by what the clip's own floor is higher, and else
     where it was; the legs reach the feet by bending.
     """
-    joints, frames = (values.copy() for values in character.pose(trajectory))
-    footings = footings or level(character.ground, len(contacts))
-    floors, ankles = [], []
-    for side, label in enumerate(SIDES):
-        foot, toe = FEET[side], TOES[side]
-        rolling = _Rolling(
-            character.feet[side],
-            trajectory.rate,
-            contacts[:, side],
-            joints[:, foot],
-            frames[:, foot],
-            footings[side],
-            terrain,
-        )
-        frames[:, foot] = rolling.frames
-        frames[:, toe] = frames[:, foot] @ rotation_about(1, rolling.bend)
-        floors.append(rolling.floor)
-        ankles.append((label, rolling.ankle))
-    joints[..., 2] -= bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
-    for label, ankle in ankles:
-        bend_leg(joints, frames, label, ankle)
-    return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
+    return RolledFeet(character, trajectory, contacts, footings, terrain).trajectory()
+
+
+class RolledFeet:
+    """The same in two stages, so that a body can be moved over its feet.
+
+    in_place: feet that stand as long as they like, on the ball with all of their toes, instead of
+    passing over them as they do in a walk; on_mark: a foot that stands at the first sample stands
+    where it is then, and else in the middle of where it is while flat.
+    """
+
+    def __init__(
+        self,
+        character,
+        trajectory,
+        contacts,
+        footings=None,
+        terrain=None,
+        in_place=False,
+        on_mark=True,
+    ):
+        self._character, self._rate = character, trajectory.rate
+        # A walk's legs are too short for moments alone, and by millimetres.
+        self._sinks = contacts if in_place else np.zeros_like(contacts)
+        self._joints, self._frames = (values.copy() for values in character.pose(trajectory))
+        footings = footings or level(character.ground, len(contacts))
+        floors, self._ankles = [], []
+        for side, label in enumerate(SIDES):
+            foot, toe = FEET[side], TOES[side]
+            rolling = (_Standing if in_place else _Rolling)(
+                character.feet[side],
+                trajectory.rate,
+                contacts[:, side],
+                self._joints[:, foot],
+                self._frames[:, foot],
+                footings[side],
+                terrain,
+                on_mark,
+            )
+            self._frames[:, foot] = rolling.frames
+            self._frames[:, toe] = rolling.frames @ rotation_about(1, rolling.bend)
+            floors.append(rolling.floor)
+            self._ankles.append((label, rolling.ankle))
+        self._joints[..., 2] -= bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
+
+    def trajectory(self, shift=None):
+        """Trajectory of the body on these feet, its hips moved by shift (F, 3) [m]."""
+        joints, frames = self._joints.copy(), self._frames.copy()
+        if shift is not None:
+            joints += shift[:, None]
+        if self._sinks.any():
+            joints[..., 2] -= self._drop(joints)[:, None]
+        missed = np.zeros((len(joints), 2, 3))
+        for _ in range(_AIMS):
+            for side, (label, ankle) in enumerate(self._ankles):
+                bend_leg(joints, frames, label, ankle + missed[:, side])
+            bent = self._character.trajectory_of(self._rate, joints[:, 0], frames)
+            ankles = self._character.pose(bent)[0][:, FEET]
+            for side, (_, ankle) in enumerate(self._ankles):
+                missed[:, side] += np.clip(ankle - ankles[:, side], -_MOST_MISSED, _MOST_MISSED)
+        return bent
+
+    def _drop(self, joints):
+        """(F,) how far [m] the hips are too high for legs that stand."""
+        drop = np.zeros(len(joints))
+        for side, (label, ankle) in enumerate(self._ankles):
+            hip = joints[:, SEGMENT_INDEX[f"thigh_{label}"]]
+            most = LONGEST * leg_length(joints, label)
+            beside = np.linalg.norm((ankle - hip)[:, :2], axis=1)
+            reach = np.sqrt(np.maximum(most**2 - beside**2, 0))
+            too_high = hip[:, 2] - ankle[:, 2] - reach
+            drop = np.maximum(drop, too_high * self._sinks[:, side])
+        half = round(_SMOOTHING * self._rate)
+        return bell(around(drop, half, np.max), _SMOOTHING, self._rate)
 
 
 class _Rolling:
     """One foot. ankle: (F, 3) [m]; frames: (F, 3, 3); bend: (F,) of its toes [rad]; floor: (F,)
     how much higher [m] the clip has its floor."""
 
-    def __init__(self, foot, rate, contact, ankle, frames, footing, terrain):
+    #: Toes bend by this share of the foot's pitch.
+    toe_share = 0.25
+
+    def __init__(self, foot, rate, contact, ankle, frames, footing, terrain, on_mark):
         self._foot, self._rate, self._contact = foot, rate, contact
-        self._footing, self._terrain = footing, terrain
+        self._footing, self._terrain, self._on_mark = footing, terrain, on_mark
         # Of a floor that moves, all as if it had stayed where it is in the middle of the stance.
         self._captured, self._frames = footing.still(ankle, frames)
         self._heading = unit(self._frames[:, :, 0] * [1, 1, 0])
@@ -87,7 +145,7 @@ class _Rolling:
         self._roll = np.arcsin(np.clip(_along(self._frames[:, :, 1], footing.normals), -1, 1))
         near = _near(contact, _RAMP, self._rate)
         pitch = self._solve_pitch(near)
-        bend = np.where(contact, _bend_of(pitch), 0.0)
+        bend = np.where(contact, self._bend_of(pitch), 0.0)
         self.bend = bell_smooth(_released(bend, contact, self._rate), self._rate)
         profile = self._foot.profile(pitch, self.bend)
         ahead, roll = self._place(ankle, pitch, profile)
@@ -115,16 +173,25 @@ class _Rolling:
             self.floor[start:stop] = floor = np.median((ankle - under)[flat])
             rises = np.maximum(ankle - floor - _HEEL_OFF, 0)
             lifted = np.interp(rises, height, table)
-            # Before it is flat the heel is where the capture has it; later the ball.
-            later = (np.arange(len(own)) > int(np.flatnonzero(flat).mean())) | (own > 0)
-            pitch[start:stop] = np.where(later, lifted, np.minimum(own, 0))
-        turned = bridged(np.where(self._contact, pitch - self._pitch, 0.0), self._contact)
+            pitch[start:stop] = self._pitches(own, lifted, flat)
+        turned = bridged(np.where(self._contact, pitch - self._pitch, 0.0), self._contact, True)
         self.floor = bridged(self.floor, self._contact)
         return bell_smooth(self._pitch + near * turned, self._rate)
 
+    def _pitches(self, own, lifted, flat):
+        """(n,) pitch of the sole in a stance [rad]: own: captured; lifted: with which the ankle is
+        as high as captured; flat: which samples are."""
+        # Before it is flat the heel is where the capture has it; later the ball.
+        later = (np.arange(len(own)) > int(np.flatnonzero(flat).mean())) | (own > 0)
+        return np.where(later, lifted, np.minimum(own, 0))
+
+    def _bend_of(self, pitch):
+        """Bend of the toes [rad], up below 0, of a foot of this pitch whose toes are down."""
+        return -np.clip(self.toe_share * np.maximum(pitch, 0), 0, _MOST_BEND)
+
     def _height_at(self, pitch):
         """(n,) height of the ankle [m] above the lowest point of a sole of these pitches [rad]."""
-        return -self._foot.profile(pitch, _bend_of(pitch))[:, :, 1].min(1)
+        return -self._foot.profile(pitch, self._bend_of(pitch))[:, :, 1].min(1)
 
     def _place(self, ankle, pitch, profile):
         """Put the ankle of each stance where it rolls without slip, and lead it from each to the
@@ -145,15 +212,19 @@ class _Rolling:
             rows = np.arange(1, stop - start)
             steps = points[rows - 1, lowest[1:], 0] - points[rows, lowest[1:], 0]
             along = np.concatenate([[0.0], np.cumsum(steps)])
-            at = flat if start else slice(1)  # the clip begins on its mark, whatever it does later
+            # The clip begins on its mark, whatever it does later.
+            at = slice(1) if start == 0 and self._on_mark else flat
             along += np.median((captured @ look - along)[at])
-            target = along[:, None] * look + np.median((captured @ across)[at]) * across
-            target = point + target - points[:, :, 1].min(1)[:, None] * up
-            moved[part] = target
+            place = self._held(along, np.median((captured @ across)[at]), captured, look, across)
+            moved[part] = point + place - points[:, :, 1].min(1)[:, None] * up
         moved = np.where(self._contact[:, None], self._footing.moved(moved, True) - ankle, 0.0)
-        moved = np.stack([bridged(axis, self._contact) for axis in moved.T], 1)
+        moved = np.stack([bridged(axis, self._contact, True) for axis in moved.T], 1)
         self.ankle = ankle + moved
         return self._footing.moved(ahead), roll
+
+    def _held(self, along, aside, captured, look, across):
+        """(n, 3) places of the ankle [m] in a stance that rolls along (n,) [m], aside by [m]."""
+        return along[:, None] * look + aside * across
 
     def _pivoted(self, look, across, part):
         """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
@@ -196,6 +267,24 @@ class _Rolling:
         self.ankle[:, 2] += bell(rise, seconds, self._rate)
 
 
+class _Standing(_Rolling):
+    """A foot that stands as long as it likes: on flat toes when it stands on the ball, and no
+    higher on it than captured. What is smaller than the capture's own tremor it does not do."""
+
+    toe_share = 1.0
+
+    def _pitches(self, own, lifted, flat):
+        raised, tipped = np.maximum(own, 0), np.minimum(own + _DEAD_ZONE, 0)
+        return np.minimum(lifted, raised) + tipped
+
+    def _held(self, along, aside, captured, look, across):
+        """As above; one that wanders is left to itself."""
+        held = super()._held(along, aside, captured, look, across)
+        plan = (captured @ look)[:, None] * look + (captured @ across)[:, None] * across
+        wanders = np.linalg.norm(plan - held, axis=1).max() > _MOST_WANDER
+        return plan if wanders else held
+
+
 def _along(vectors, directions):
     """(...,) parts of vectors (..., 3) along unit vectors (..., 3)."""
     return (vectors * directions).sum(-1)
@@ -206,11 +295,6 @@ def _kept_turn(angles, rate):
     that trembles does not."""
     beyond = np.sign(angles) * np.maximum(np.abs(angles) - _DEAD_ZONE, 0)
     return bell(beyond, _BELL, rate)
-
-
-def _bend_of(pitch):
-    """Bend of the toes [rad], up below 0, of a foot of this pitch whose toes are down."""
-    return -np.clip(_TOE_SHARE * np.maximum(pitch, 0), 0, _MOST_BEND)
 
 
 def _flattest(pitch, limit):
@@ -267,12 +351,13 @@ def phases(contact):
         yield start, stop, (np.arange(stop - start) + 1) / (stop - start + 1)
 
 
-def bridged(values, contact):
-    """(F,) values of stances, led smoothly from each to the next one."""
+def bridged(values, contact, home=False):
+    """(F,) values of stances, led smoothly from each to the next one; home: from and to 0 where the
+    motion begins and ends in a swing, and else as they are in the stance beside it."""
     values, last = values.copy(), len(values) - 1
     for start, stop, phase in phases(contact):
-        before = values[start - 1] if start else values[min(stop, last)]
-        after = values[stop] if stop <= last else before
+        before = values[start - 1] if start else values[min(stop, last)] * (not home)
+        after = values[stop] if stop <= last else before * (not home)
         values[start:stop] = before + phase**2 * (3 - 2 * phase) * (after - before)
     return values
 

@@ -138,10 +138,9 @@ def sole_of(foot, ankle, frame, bend, ground):
 def carrying(sole, heel, share):
     """The Region of a Sole in which it can be pressed on.
 
-    heel: how much of it is down in the reference (0 to 1): one that is about to rise is pressed on
-    no more. share: of the width.
+    heel: how much of it (0 to 1) is pressed on. share: of the width.
     """
-    heel, tip, ball = min(sole.heel_down, heel), sole.tip_down, sole.ball_down
+    tip, ball = sole.tip_down, sole.ball_down
     ends = sole.heel, sole.ball, sole.tip
     back = heel * ends[0] + (1 - heel) * (ball * ends[1] + (1 - ball) * ends[2])
     front = tip * ends[2] + (1 - tip) * (ball * ends[1] + (1 - ball) * ends[0])

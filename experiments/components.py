@@ -94,7 +94,7 @@ def _boundless(sole, *_):
 
 def _whole(sole, _heel, share):
     """In place of sole.carrying: all of the sole counts as down."""
-    return carrying(sole._replace(heel_down=1.0, tip_down=1.0), 1.0, share)
+    return carrying(sole._replace(tip_down=1.0), 1.0, share)
 
 
 _FAR = 100.0  # [m]

@@ -203,8 +203,8 @@ def test_without_the_soles_limits_there_are_none(problem):
     foot = problem.character.feet[0]
     sole = sole_of(foot, [0.0, 0.0, foot.depth], np.eye(3).tolist(), 0.0, Ground(0, 0, 0.0))
     with components.COMPONENTS["soles"].left_out():
-        assert made._region(0, 0, sole, 1.0).front > 10 > foot.toe
-    assert 0 < made._region(0, 0, sole, 1.0).front < foot.toe
+        assert made._region(0, 0, sole, 1.0, (0, 0)).front > 10 > foot.toe
+    assert 0 < made._region(0, 0, sole, 1.0, (0, 0)).front < foot.toe
 
 
 def test_without_planting_the_reference_is_the_clip(problem):

@@ -133,7 +133,7 @@ def test_only_what_is_down_can_be_pressed_on(adult):
     def region(pitch, bend):
         frame = rotation_about(PITCH, np.array(pitch))
         sole = sole_of(foot, [0.0, 0.0, 0.2], frame.T.tolist(), bend, floor)
-        return sole, carrying(sole, 1.0, 0.9)
+        return sole, carrying(sole, sole.heel_down, 0.9)
 
     sole, flat = region(0.0, 0.0)
     assert flat.back < -0.85 * foot.heel and foot.ball < flat.front < foot.toe
