@@ -79,7 +79,8 @@ class BakeOptions:
 class BakeResult:
     """What was written: action and slot by name, (first, last) simulated frame, numbers of curves
     and keys, and the largest distance of a joint from where it should be [mm], read back through
-    Blender at every sampled frame."""
+    Blender at every sampled frame. left: name of an earlier bake that has been renamed or changed
+    by hand since, and is left as it is; None if there is none."""
 
     action: str
     slot: str | None
@@ -87,6 +88,7 @@ class BakeResult:
     curves: int
     keys: int
     error_mm: float
+    left: str | None = None
 
 
 def bake(*arguments, **options):
@@ -161,6 +163,7 @@ def baking(
         curves=counts[0],
         keys=counts[1],
         error_mm=error,
+        left=target.left,
     )
 
 
@@ -249,6 +252,8 @@ def _extended(scene, armature, reading, source, slot, count):
         first, last = frames[0], frames[-1]
     before = np.arange(math.floor(first), math.ceil(frames[0]))
     after = np.arange(math.floor(frames[-1]) + 1, math.ceil(last) + 1)
+    if count < len(reading.frames):
+        after = after[:0]  # it fell: back to the animation would be a jump
     outside = [
         reference.run(reference.sampling(scene, armature, part)) if len(part) else None
         for part in (before, after)

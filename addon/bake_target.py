@@ -2,8 +2,8 @@
 """The action that a bake writes to: made or found by its mark, and gone again if the bake fails.
 
 A baked (action, slot) has a mark in the action's custom property "poise": its kind, the source
-action, the armature, which curves Poise wrote, and the values of what it switched. Only what is
-marked is ever replaced.
+action, the armature, which curves Poise wrote and what was in them, and the values of what it
+switched. Only what is marked is ever replaced, and only until somebody makes it their own.
 """
 
 import hashlib
@@ -249,6 +249,8 @@ class Target:
         self._kind, self._prepare = kind, prepare
         self._armature, self._source, self._source_slot = armature, source, slot
         self.action = self.slot = self._old = self._old_mark = None
+        #: Name of an earlier bake that somebody has made their own, and that is left as it is.
+        self.left = None
         self.counts = (0, 0)
         self._copied = {}
         self._written = []
@@ -277,11 +279,14 @@ class Target:
             self._remove()
 
     def _make_action(self):
-        """Copy the source, or the earlier bake of it, which may have been worked on since."""
+        """Copy the source, or the earlier bake of it, if that is to be replaced."""
         armature, source, slot = self._armature, self._source, self._source_slot
         old = find_bake(armature, source, slot, whole=True, kind=self._kind)
-        if old is not None:
-            self._old, self._old_mark = old, _mark_for(old, armature, source, slot, self._kind)
+        mark = old and _mark_for(old, armature, source, slot, self._kind)
+        if mark and _is_own(old, mark):
+            self.left = old.name
+        elif mark:
+            self._old, self._old_mark = old, mark
             self.action = old.copy()
             self.slot = compat.find_slot(self.action, self._old_mark["slot"])
             if compat.HAS_SLOTS and self.slot is None:
@@ -313,7 +318,11 @@ class Target:
         old = find_bake(*baked, within=self.action, kind=self._kind)
         if old is None:
             return
-        self._old_mark = _mark_for(old, *baked, self._kind)
+        mark = _mark_for(old, *baked, self._kind)
+        if _is_own(old, mark):
+            self.left = old.name
+            return
+        self._old_mark = mark
         self._old = compat.find_slot(self.action, self._old_mark["slot"])
         if self._old is not None:
             holder = compat.channels(self.action, self.slot, ensure=True)
@@ -375,6 +384,8 @@ class Target:
             "number": _next_number(),
             "whole": self._chosen is None,
             "written": json.dumps(self._written),
+            "keys": _keys_digest(compat.curves(self.action, self.slot), self._written),
+            "named": self.action.name,
             "copied": json.dumps(
                 {key: d for key, d in self._copied.items() if key not in set(self._written)}
             ),
@@ -440,6 +451,29 @@ def _check_unlocked(action_name, holder, written):
                 f"The curve {curve.data_path.rsplit('.', 1)[-1]} of the {where} in "
                 f"'{action_name}' is locked: unlock it, since the bake must replace it."
             )
+
+
+def _is_own(action, mark):
+    """Whether somebody has made a bake their own since: has changed a key that Poise wrote, or has
+    given the action another name."""
+    if "keys" not in mark:  # of an earlier version
+        return False
+    if mark["whole"] and action.name != mark["named"]:
+        return True
+    curves = compat.curves(action, compat.find_slot(action, mark["slot"]))
+    return _keys_digest(curves, json.loads(mark["written"])) != mark["keys"]
+
+
+def _keys_digest(curves, written):
+    """A short text that differs when a key of the named curves does."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    written = set(written)
+    for key, curve in sorted(((_key(c), c) for c in curves), key=lambda pair: pair[0]):
+        if key in written:
+            values = np.empty(2 * len(curve.keyframe_points), np.float32)
+            curve.keyframe_points.foreach_get("co", values)
+            digest.update(key.encode() + values.tobytes())
+    return digest.hexdigest()[:12]
 
 
 def _key(curve):

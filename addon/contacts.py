@@ -22,6 +22,7 @@ PROPERTY = "poise_contacts"
 ADDED = 0.2
 #: An end may be so far [frames] beside its frame: times are kept to the millisecond.
 _NEAR = 0.01
+_SAME = 0.0015  # [s]
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,7 @@ class Kept:
     # --- Changes at a frame ----------------------------------------------------------------------
 
     def near(self, foot, point, frame):
-        """Number of the span at a frame, or else of the nearest one. Raises PlanError if there is
-        none."""
+        """Number of the span that is nearest to a frame. Raises PlanError if there is none."""
         spans = self.plan.feet[foot][point]
         if not spans:
             raise PlanError(f"The {point} of the {foot} foot never stands: add a span.")
@@ -114,15 +114,29 @@ class Kept:
         return min(range(len(spans)), key=lambda i: _apart(spans[i], time))
 
     def begun(self, foot, point, frame):
-        """The same, where the span at a frame, or the nearest one, begins there."""
+        """The same, where the span at a frame, or else the next one, begins there."""
         self._demand(frame)
-        i = self.near(foot, point, frame)
+        spans, time = self.plan.feet[foot][point], self.time(frame + _NEAR)
+        i = next((i for i, span in enumerate(spans) if span[1] > time), None)
+        if i is None:
+            self.near(foot, point, frame)  # says it if there is none at all
+            raise PlanError(
+                f"The {point} of the {foot} foot does not stand at frame {frame:g} nor later: go "
+                "back to a contact, or add one."
+            )
         return self._with(self.plan.grown(foot, point, i, start=self.time(frame)))
 
     def ended(self, foot, point, frame):
-        """The same, where the span at a frame, or the nearest one, ends with it."""
+        """The same, where the span at a frame, or else the one before, ends with it."""
         self._demand(frame)
-        i = self.near(foot, point, frame)
+        spans, time = self.plan.feet[foot][point], self.time(frame + _NEAR)
+        i = max((i for i, span in enumerate(spans) if span[0] < time), default=None)
+        if i is None:
+            self.near(foot, point, frame)
+            raise PlanError(
+                f"The {point} of the {foot} foot does not stand at frame {frame:g} nor earlier: go "
+                "on to a contact, or add one."
+            )
         return self._with(self.plan.grown(foot, point, i, end=self.time(frame + 1)))
 
     def held(self, foot, point, frame, reach):
@@ -143,19 +157,35 @@ class Kept:
         return self._with(self.plan.grown(foot, point, i, **{which: self.time(frame)}))
 
     def added(self, foot, point, frame):
-        """The same with one more span, from a frame to the next one that is there, but no longer
-        than ADDED."""
+        """The same with one more span from a frame on, as long as ADDED; where that reaches the
+        next one or begins at the end of one, that one is longer instead."""
         self._demand(frame)
         start = self.time(frame)
         if self.plan.span_at(foot, point, start) is not None:
             raise PlanError(f"The {point} of the {foot} foot stands at frame {frame:g} already.")
-        later = [span[0] for span in self.plan.feet[foot][point] if span[0] > start]
-        end = min([start + ADDED, self.time(self.last + 1), *later])
-        return self._with(self.plan.added(foot, point, start, end))
+        end = min(start + ADDED, self.time(self.last + 1))
+        spans = self.plan.feet[foot][point]
+        after = [i for i, span in enumerate(spans) if start < span[0] <= end + _SAME]
+        before = [i for i, span in enumerate(spans) if abs(span[1] - start) <= _SAME]
+        if after:
+            plan = self.plan.grown(foot, point, after[0], start=start)
+        elif before:
+            plan = self.plan.grown(foot, point, before[0], end=end)
+        else:
+            plan = self.plan.added(foot, point, start, end)
+        return self._with(plan)
 
     def deleted(self, foot, point, frame):
-        """The same without the span at a frame, or the nearest one."""
-        return self._with(self.plan.deleted(foot, point, self.near(foot, point, frame)))
+        """The same without the span at a frame. Raises PlanError if there is none."""
+        i = self.plan.span_at(foot, point, self.time(frame + _NEAR))
+        if i is None:
+            near = self.near(foot, point, frame)
+            start, end = (round(self.frame(t), 1) for t in self.plan.feet[foot][point][near])
+            raise PlanError(
+                f"The {point} of the {foot} foot does not stand at frame {frame:g}, but from frame "
+                f"{start:g} to {end - 1:g}: go there to delete that contact."
+            )
+        return self._with(self.plan.deleted(foot, point, i))
 
     def _with(self, plan):
         return replace(self, plan=ContactPlan.from_dict(plan.as_dict()))  # as it will be read

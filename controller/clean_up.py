@@ -183,7 +183,10 @@ def update(cleaned, plan):
 def _facts(body, plan):
     """The Facts of a body and a plan that fits it."""
     pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
-    plan.check(len(body), body.rate, airborne(pose.com, body.rate), frame=body.frame)
+    soles = np.stack([pose.points[side] for side in SIDES], 1)
+    speeds = np.linalg.norm(np.gradient(soles[..., :2], axis=0), axis=-1).min(-1) * body.rate
+    airs = airborne(pose.com, body.rate)
+    plan.check(len(body), body.rate, airs, frame=body.frame, speeds=speeds / body.size)
     return Facts.of(body, plan.marks(len(body), body.rate))
 
 

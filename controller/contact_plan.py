@@ -32,6 +32,8 @@ SHORTEST_SWING = 0.06
 _FLIGHT_EDGE = 0.05
 #: No foot that is to stand may be higher above the floor [m, adult] in the animation.
 HIGHEST = 0.15
+#: ... nor faster in plan [m/s, adult] for so long [s]: that is a foot on its way.
+FASTEST, _FAST_FOR = 1.5, 0.1
 _SOURCE = "the contact plan"
 
 
@@ -104,13 +106,14 @@ class ContactPlan:
         }
         return cls(fps, feet, floor)
 
-    def check(self, count, rate, airborne=None, rises=None, frame=None):
+    def check(self, count, rate, airborne=None, rises=None, frame=None, speeds=None):
         """Raise PlanError unless the plan fits a clip of `count` samples at `rate` [Hz].
 
         airborne: (count,) where the body falls freely and nothing can carry it; None if unknown.
         rises: (count, 2) how far the lowest part of each foot is above what it can stand on, in
-        metres of an adult; None if unknown. frame: gives the frame of a sample, for messages; None
-        to count samples from 0.
+        metres of an adult; None if unknown. speeds: (count, 2) of the slowest point of either foot
+        in plan, in m/s of an adult; None if unknown. frame: gives the frame of a sample, for
+        messages; None to count samples from 0.
         """
         frame = frame or (lambda sample: sample)
         duration = count / rate
@@ -132,6 +135,16 @@ class ContactPlan:
                     f"lets the {foot} foot stand while the body is in the air, from frame "
                     f"{frame(first):g} to {frame(stop - 1):g}: shorten that span",
                 )
+        fast = np.zeros_like(contacts) if speeds is None else contacts & (speeds > FASTEST)
+        for i, foot in enumerate(FEET):
+            for first, stop in runs(fast[:, i]):
+                if stop - first >= max(2, _FAST_FOR * rate):
+                    fail(
+                        _SOURCE,
+                        f"lets the {foot} foot stand from frame {frame(first):g} to "
+                        f"{frame(stop - 1):g}, where it is on its way at up to "
+                        f"{speeds[first:stop, i].max():.1f} m/s: shorten or delete that span",
+                    )
         if rises is None:
             return
         high = contacts & (np.asarray(rises) > HIGHEST)

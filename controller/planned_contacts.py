@@ -20,7 +20,9 @@ def planned_contacts(character, corners, centres, motion, plan, over=None):
     heights = corners[..., 2] - character.ground if over is None else over[0]
     rises = heights.min(-1) / adult_size(character)
     com = np.einsum("fsi,s->fi", centres, character.masses / character.masses.sum())
-    plan.check(count, rate, airborne(com, rate), rises, motion.frame)
+    moves = np.gradient(corners, axis=0) * rate - (0 if over is None else over[1])
+    speeds = np.linalg.norm(moves[..., :2], axis=-1).min(-1) / adult_size(character)
+    plan.check(count, rate, airborne(com, rate), rises, motion.frame, speeds)
     contacts = plan.contacts(count, rate)
     if not contacts.any():
         raise PlanError(

@@ -77,7 +77,8 @@ class _BakeOperator(JobOperator):
         baked = self._job.shot.baked
         count = len(self._job.shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
-        self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}"))
+        left = f"; '{baked.left}', your own since, stays" if baked.left else ""
+        self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{left}"))
 
 
 class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
@@ -86,8 +87,8 @@ class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
     bl_idname = "poise.bake"
     bl_label = "Bake Physics to Action"
     bl_description = (
-        "Write the simulated motion to a new action of the armature, in place of an earlier bake. "
-        "The source action is kept"
+        "Write the simulated motion to a new action of the armature, in place of an earlier bake "
+        "unless you have renamed it or changed its keys. The source action is kept"
     )
 
     poll_result = staticmethod(poll_simulated)

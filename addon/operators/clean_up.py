@@ -62,10 +62,11 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
         """Report the outcome."""
         shot = self._job.shot
         before, after = shot.cleaned.slip()
+        left = f"; '{shot.baked.left}', your own since, stays" if shot.baked.left else ""
         self.report(
             {"INFO"},
             tr(
                 f"Standing feet slide at {before:.3f} m/s before, {after:.3f} after, in "
-                f"'{shot.baked.action}'"
+                f"'{shot.baked.action}'{left}"
             ),
         )

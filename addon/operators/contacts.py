@@ -132,7 +132,7 @@ class POISE_OT_begin_contact(_ContactOperator, bpy.types.Operator):
     bl_label = "Begin Contact Here"
     bl_description = (
         "Let the chosen part of the foot stand from the current frame on: the contact at that "
-        "frame, or the nearest one, grows or shrinks"
+        "frame, or else the next one, grows or shrinks"
     )
 
     def change(self, kept, foot, point, frame):
@@ -147,7 +147,7 @@ class POISE_OT_end_contact(_ContactOperator, bpy.types.Operator):
     bl_label = "End Contact Here"
     bl_description = (
         "Let the chosen part of the foot stand up to the current frame: the contact at that frame, "
-        "or the nearest one, grows or shrinks"
+        "or else the one before, grows or shrinks"
     )
 
     def change(self, kept, foot, point, frame):
@@ -160,7 +160,10 @@ class POISE_OT_add_contact(_ContactOperator, bpy.types.Operator):
 
     bl_idname = "poise.add_contact"
     bl_label = "Add Contact Here"
-    bl_description = "Let the chosen part of the foot stand from the current frame on for 0.2 s"
+    bl_description = (
+        "Let the chosen part of the foot stand from the current frame on for 0.2 s. A contact that "
+        "this reaches grows instead"
+    )
 
     def change(self, kept, foot, point, frame):
         """One more."""
@@ -173,8 +176,7 @@ class POISE_OT_delete_contact(_ContactOperator, bpy.types.Operator):
     bl_idname = "poise.delete_contact"
     bl_label = "Delete Contact"
     bl_description = (
-        "Let the chosen part of the foot be free: the contact at the current frame, or the nearest "
-        "one, goes"
+        "Let the chosen part of the foot be free: the contact at the current frame goes"
     )
 
     def change(self, kept, foot, point, frame):

@@ -118,7 +118,7 @@ def test_each_slot_has_its_own(armature):
     plan = contacts.kept(action, slot)
     other = compat.new_slot(action, "other")
     assert contacts.kept(action, other) is None
-    contacts.keep(action, other, plan.deleted("left", "heel", 1))
+    contacts.keep(action, other, plan.deleted("left", "heel", 21))
     assert contacts.kept(action, slot) == plan != contacts.kept(action, other)
     contacts.keep(action, other, None)
     assert contacts.kept(action, other) is None and contacts.kept(action, slot) == plan
@@ -149,15 +149,38 @@ def test_spans_change_at_a_frame(armature):
     length = np.diff(back.plan.feet["left"]["heel"][0])
     assert length == pytest.approx(contacts.ADDED, abs=2e-3)
     assert found.near("left", "heel", 1e6) == len(gone) - 1
+    # From between two contacts each end goes to its own one.
+    first, second = found.plan.feet["left"]["ball"][:2]
+    between = (found.frame(first[1]) + found.frame(second[0])) // 2
+    longer = found.ended("left", "ball", between).plan.feet["left"]["ball"]
+    assert found.frame(longer[0][1]) == pytest.approx(between + 1, abs=0.1) and longer[1] == second
+    longer = found.begun("left", "ball", between).plan.feet["left"]["ball"]
+    assert found.frame(longer[1][0]) == pytest.approx(between, abs=0.1) and longer[0] == first
+    # One that would touch another makes that longer.
+    joined = found.added("left", "ball", start - 2).plan.feet["left"]["ball"]
+    assert len(joined) == len(found.plan.feet["left"]["ball"])
+    assert any(found.frame(s) == pytest.approx(start - 2, abs=0.1) for s, _ in joined)
 
 
 def test_changes_that_make_no_sense_are_refused(armature):
     found = kept_for(armature)
-    start, end = span(found)
+    start, _ = span(found)
+    one = {"left": {"tip": [(0.1, 0.2)]}}
     for change, sentence in (
         (lambda: found.begun("left", "ball", 500), "Frame 500 is not among those"),
         (lambda: found.added("left", "ball", start + 1), "stands at frame .* already"),
-        (lambda: found.begun("left", "ball", end), "ends at"),
+        (
+            lambda: contacts.Kept(ContactPlan(60, one), 1, 99).begun("left", "tip", 50),
+            "The tip of the left foot does not stand at frame .* nor later",
+        ),
+        (
+            lambda: contacts.Kept(ContactPlan(60, one), 1, 99).ended("left", "tip", 3),
+            "The tip of the left foot does not stand at frame .* nor earlier",
+        ),
+        (
+            lambda: found.deleted("left", "ball", start - 1),
+            "does not stand at frame .*, but from frame 93 to 116: go there",
+        ),
         (
             lambda: contacts.Kept(ContactPlan(60, {}), 1, 9).ended("left", "tip", 3),
             "The tip of the left foot never stands: add a span",

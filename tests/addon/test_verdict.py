@@ -137,7 +137,6 @@ def test_few_keys_are_judged_as_they_are(import_clip):
         for verdict in (shot.verdict, shot.judge())
     )
     assert of_keys["pose"] > 1.5 * of_simulation["pose"]
-    assert of_keys["jerk"] < of_simulation["jerk"]
 
 
 # --- Before a bake, and after it -----------------------------------------------------------------

@@ -133,6 +133,13 @@ def test_refuses_a_clip_that_it_does_not_fit(plan):
     with pytest.raises(PlanError, match="the right foot stand while the body is in the air"):
         plan.check(60, 60.0, airborne)
     plan.deleted("right", "ball", 1).check(60, 60.0, airborne)
+    speeds = np.zeros((60, 2))
+    at = int(plan.feet["left"]["ball"][0][0] * 60) + 1
+    speeds[at : at + 3, 0] = 3.0
+    plan.check(60, 60.0, speeds=speeds)  # a moment's noise
+    speeds[at : at + 9, 0] = 3.0
+    with pytest.raises(PlanError, match=r"left foot stand from .* on its way at up to 3\.0 m/s"):
+        plan.check(60, 60.0, speeds=speeds)
 
 
 @pytest.mark.parametrize("rate", [12.0, 24.0, 30.0, 60.0, 120.0, 300.0])

@@ -105,7 +105,7 @@ def test_settings_and_problems_keep_their_plan(walk):
 def test_the_simulation_tracks_the_plan(walk):
     character, motion = walk
     contacts = contacts_of(Reference.build(character, motion))
-    contacts[: len(contacts) // 4] = True
+    contacts[3:] |= contacts[:-3]  # each stance a little longer than found
     settings = Settings(contacts=plan_of(contacts, motion.rate))
     simulation = Simulation(character, motion, settings=settings)
     assert np.array_equal(contacts_of(simulation.reference), contacts)
