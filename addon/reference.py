@@ -27,6 +27,10 @@ LEG_RANGE, USUAL_LEG = (0.25, 1.35), 0.85
 LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
 SHEAR_TOLERANCE = 1e-3
+#: Frames that are so little beyond the last one are that: keys have single precision.
+_SAME_FRAME = 1e-3
+#: As many as that are a slip of the keyboard, and do not fit into any memory.
+_MOST_FRAMES = 500_000
 
 
 @dataclass
@@ -321,7 +325,12 @@ def sampled_frames(armature, action, slot, frames=None):
     else:
         (start, end), step = animated_range(armature, action, slot), 1.0
     name = action.name if action else armature.name
-    count = math.floor((end - start) / step + 1e-6) + 1
+    count = math.floor((end - start) / step + _SAME_FRAME) + 1
+    if count > _MOST_FRAMES:
+        raise MotionError(
+            f"'{name}' has {count} frames in the range {start:g} to {end:g}: choose a range of at "
+            f"most {_MOST_FRAMES}, or a larger step."
+        )
     if count < 2:
         raise MotionError(
             f"'{name}' has {max(count, 0)} frame{'s' * (count != 1)} in the range {start:g} to "

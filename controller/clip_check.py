@@ -64,8 +64,8 @@ class Finding:
     """One thing to know about some frames.
 
     kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
-    "zmp", "friction", "flight", "support", "feet". frames: (first, last) in the motion's own
-    numbers. subject: such as "left elbow". value, limit: in `unit`. severity: of SEVERITIES.
+    "zmp", "friction", "flight", "support", "feet", "upright". frames: (first, last) in the motion's
+    own numbers. subject: such as "left elbow". value, limit: in `unit`. severity: of SEVERITIES.
     sentence: all of it in words.
     """
 
@@ -147,7 +147,12 @@ def check(character, motion, cleaning=(), terrain=None):
     meets = faults.meet_ground(character, trajectory, sound, terrain)
     measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
     words = _Words(motion, pops, meets, measures, faults.size_of(character))
-    findings = [*words.pops(), *words.speeds(), *words.axes(character, trajectory)]
+    findings = [
+        *words.upside_down(motion),
+        *words.pops(),
+        *words.speeds(),
+        *words.axes(character, trajectory),
+    ]
     if "despike" not in cleaning:
         findings += words.flips()
     findings += [*words.hangs(), *words.floats(), *words.sinks()]
@@ -303,6 +308,15 @@ class _Words:
                 "mend",
                 f"the axis {axis} spins",
             )
+
+    def upside_down(self, motion):
+        """A body that stands on its head, or whose armature does."""
+        above = motion.upside_down()
+        if above.mean() > 0.5:
+            value = float(above.mean())
+            does = f"the feet are above the pelvis in {value:.0%} of the frames: it is upside down"
+            span = 0, len(above) - 1
+            yield self._finding("upright", span, "body", value, 0.5, "", "mend", does, False)
 
     def start(self, height):
         """A clip that begins in a flight: a body can only begin on its feet."""

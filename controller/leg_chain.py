@@ -110,8 +110,10 @@ class Body:
         """Read the bones from a motion.
 
         toes: {side: (F, 3, 3) axes of the toes' bone in the world, None without one}. Raises
-        RigError if the toes point backward or lie above the ankles.
+        RigError if the toes point backward or lie above the ankles, MotionError for a body that is
+        upside down.
         """
+        motion.demand_upright()
         return _read(motion, toes or {})
 
     def part(self, samples):

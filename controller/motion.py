@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .exceptions import MotionError
-from .skeleton import LANDMARKS, OPTIONAL_LANDMARKS, SEGMENTS
+from .skeleton import LANDMARK_INDEX, LANDMARKS, OPTIONAL_LANDMARKS, SEGMENTS
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,22 @@ class Motion:
     def duration(self):
         """Time from the first to the last sample [s]."""
         return (len(self) - 1) / self.rate
+
+    def upside_down(self):
+        """(F,) where both feet are above the pelvis."""
+        pelvis, *ankles = (LANDMARK_INDEX[n] for n in ("pelvis", "ankle_l", "ankle_r"))
+        heights = self.positions[..., 2]
+        return heights[:, ankles].min(1) > heights[:, pelvis]
+
+    def demand_upright(self):
+        """Raise MotionError if the body is upside down most of the time."""
+        share = float(self.upside_down().mean())
+        if share > 0.5:
+            raise MotionError(
+                f"'{self.name}' is upside down: its feet are above its pelvis in {share:.0%} of "
+                "the frames. Turn the armature upright, with Z up, or choose frames in which it "
+                "stands."
+            )
 
     def frame(self, sample):
         """Frame number of a sample."""

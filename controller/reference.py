@@ -129,11 +129,12 @@ class Reference:
         low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
         `cleaning.CLEANING`, what to mend first. terrain: terrain.Terrain that it is performed on,
         None for a level floor; plan: ContactPlan of the clip, before it is looped, None to find
-        contacts; an endless motion has neither. Raises MotionError for a clip that starts in the
-        air or that no joint can follow, PlanError for a plan that does not fit.
+        contacts; an endless motion has neither. Raises MotionError for a clip that is upside down,
+        starts in the air or that no joint can follow, PlanError for a plan that does not fit.
         """
         if isinstance(motion, Endless):
             return _endless(cls, character, motion, rate, cutoff)
+        motion.demand_upright()
         raw_trajectory = character.trajectory(motion)
         cleaned = clean(character, raw_trajectory, cleaning, terrain)
         joints, frames = character.pose(cleaned)

@@ -54,6 +54,12 @@ def test_start_step_and_subframes(read):
     assert not np.allclose(part.bone_matrices[0], whole.bone_matrices[3], atol=1e-4)
 
 
+def test_keys_of_single_precision_keep_their_last_frame(read):
+    """Frames of a curve may lie a little before the number that they are."""
+    first, last = 1.37, 25.37 - 2e-5
+    assert len(read(frames=(first, last, 1)).frames) == 25
+
+
 def test_frame_rate(scene, read):
     scene.render.fps_base = 1.001
     assert read().rate == pytest.approx(25 / 1.001)
@@ -193,11 +199,15 @@ def test_no_action(biped, read):
     [
         ((5, 5, 1), "1 frame in the range 5 to 5"),
         ((5, 2, 1), "0 frames"),
+        (
+            (1, 1e8, 1),
+            "has 100000000 frames .*: choose a range of at most 500000, or a larger step",
+        ),
         ((1, 9, 0), "are no range"),
         ((1, float("nan"), 1), "are no range"),
     ],
 )
-def test_too_few_frames(read, frames, message):
+def test_too_few_or_too_many_frames(read, frames, message):
     with pytest.raises(MotionError, match=message):
         read(frames=frames)
 

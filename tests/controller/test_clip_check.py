@@ -11,6 +11,8 @@ import pytest
 from poise.controller import Character, MotionError, Settings, SettingsError, Simulation
 from poise.controller.cleaning import CLEANING, clean
 from poise.controller.clip_check import MEASURES, check
+from poise.controller.leg_chain import Body
+from poise.controller.reference import Reference
 from poise.controller.rotations import exponential, matrix_from_quaternion, multiply, unit
 from poise.controller.scenario import Collider, Scenario, Solid
 from poise.controller.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SEGMENTS
@@ -179,6 +181,18 @@ def test_a_person_who_stands_asks_nothing_of_the_floor_but_to_stand_on(standing)
     assert result.shares["dual"] == 1
     for name in ("joint_speed", "com_acceleration", "zmp_outside", "friction", "foot_slide"):
         assert np.abs(result.measures[name]).max() < 1e-6, name
+
+
+def test_a_body_on_its_head_is_told(standing):
+    turned = standing.positions * [1, -1, -1] + [0, 0, 2]
+    motion = replace(standing, positions=turned)
+    assert "the feet are above the pelvis in 100% of the frames" in checked(motion).verdict
+    for refuse in (
+        lambda: Reference.build(Character.from_motion(standing), motion),
+        lambda: Body.from_motion(motion),
+    ):
+        with pytest.raises(MotionError, match=r"'person' is upside down: .* Turn the armature"):
+            refuse()
 
 
 # --- Faults ---------------------------------------------------------------------------------------
