@@ -252,12 +252,17 @@ def _name(path, root):
         raise FileError(f"'{path}' is not below '{root}': name another --root.") from None
 
 
+def _identity(path):
+    """What all names of a file have in common."""
+    return os.path.normcase(os.path.realpath(path))
+
+
 def _check_results(tasks):
     """Raise FileError where a result would replace a shot, or another result."""
-    sources = {os.path.normcase(task.source) for task in tasks}
+    sources = {_identity(task.source) for task in tasks}
     results = {}
     for task in tasks:
-        path = os.path.normcase(task.result)
+        path = _identity(task.result)
         if path in sources:
             raise FileError(
                 f"'{task.result}' is a shot itself: name an --output folder without shots in it."
@@ -288,7 +293,7 @@ def _run(options):
     output = _absolute(options.output)
     tasks = _tasks(options, output)
     _make(output)
-    _check_summaries(options)
+    _check_summaries(options, tasks)
     taken = f"Another batch writes to '{output}': wait for it, or name another --output."
     lock = contextlib.nullcontext() if options.farm else claimed(output / ".poise-batch", taken)
     with lock:
@@ -421,11 +426,14 @@ def _collected(folder):
     return records, 0
 
 
-def _check_summaries(options):
+def _check_summaries(options, tasks=()):
     """Raise FileError where a summary could not be written, or would replace something else."""
+    sources = {_identity(task.source) for task in tasks}
     for path in (options.report, options.json):
         if path is not None:
             path = path.absolute()
+            if _identity(path) in sources:
+                raise FileError(f"'{path}' is a shot itself: name another file.")
             check_target(path, options.overwrite or _is_summary(path))
 
 

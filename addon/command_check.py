@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from . import clip_check_plot, limit_plot
-from .files import check_target, written
+from .files import check_target, same_file, written
 
 #: How findings are marked, by their severity.
 _MARKS = {"mend": "!", "rectify": "-", "note": " "}
@@ -22,7 +22,7 @@ def plot_target(options, source):
     if options.plot is None:
         return None
     path = options.plot.absolute()
-    if path == source:
+    if source is not None and same_file(path, source):
         options.usage_error("--plot names the shot itself: name a PNG file")
     if path.suffix.lower() != ".png":
         options.usage_error("--plot is to be a PNG file: let its name end with .png")

@@ -6,6 +6,7 @@ from pathlib import Path
 from ..controller.clean_up import propose
 from ..controller.contact_plan import ContactPlan
 from .clean_up import body_of
+from .command_files import demand_other
 from .files import check_target
 
 
@@ -37,8 +38,7 @@ def writing_target(options, *others):
     if options.write_contacts is None:
         return None
     path = options.write_contacts.absolute()
-    if path in others:
-        options.usage_error(f"--write-contacts names '{path.name}' itself: name another file")
+    demand_other(options, "--write-contacts", path, *others)
     if getattr(options, "walk", None):
         options.usage_error("--write-contacts is for the clip as it is: leave out --walk")
     check_target(path, options.overwrite)

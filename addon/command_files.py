@@ -6,7 +6,7 @@ from pathlib import Path
 import bpy
 
 from .command_import import FORMATS, import_shot
-from .files import FileError, check_target
+from .files import FileError, check_target, same_file
 
 #: First bytes of a .blend file: plain, or compressed with gzip or Zstandard.
 SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
@@ -78,8 +78,9 @@ def output_target(options, source, ending):
     if options.in_place and source and source.suffix.lower() in FORMATS:
         options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
     output = source if options.in_place and source else target(options, source, ending)
-    if output == source and not options.in_place:
-        options.usage_error("--output is the shot itself: say --in-place")
+    if not options.in_place:
+        demand_other_than_shot(options, output, source, "say --in-place")
+        demand_other(options, "--output", output)
     check_target(output, options.overwrite or options.in_place)
     return output
 
@@ -89,10 +90,23 @@ def report_target(options, *others):
     if options.report is None:
         return None
     path = options.report.absolute()
-    if path in others:
-        options.usage_error(f"--report names '{path.name}' itself: name another file")
+    demand_other(options, "--report", path, *others)
     check_target(path, options.overwrite)
     return path
+
+
+def demand_other(options, option, path, *others):
+    """A usage error if what an option is to write is one of the others (None for none), or one of
+    the files that options name to be read."""
+    read = (getattr(options, name, None) for name in ("contacts", "gains"))
+    if any(other is not None and same_file(path, other) for other in (*others, *read)):
+        options.usage_error(f"{option} names '{path.name}' itself: name another file")
+
+
+def demand_other_than_shot(options, output, source, advice):
+    """A usage error if the output is the shot."""
+    if source is not None and same_file(output, source):
+        options.usage_error(f"--output is the shot itself: {advice}")
 
 
 def save(path, compressed):

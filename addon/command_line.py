@@ -41,7 +41,14 @@ from .command_arguments import (
     whole,
 )
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
-from .command_files import is_compressed, open_shot, output_target, report_target, save
+from .command_files import (
+    demand_other,
+    is_compressed,
+    open_shot,
+    output_target,
+    report_target,
+    save,
+)
 from .command_import import import_note
 from .command_libraries import libraries_blamed, warn_of_libraries
 from .command_progress import DONE, FAILED, MISSED, follow, say
@@ -125,9 +132,8 @@ def _bake_targets(options, source):
     strip, report and plan may be None; checked to be writable."""
     output = output_target(options, source, "_poise.blend")
     strip = options.strip and options.strip.absolute()
-    if strip and strip in (source, output):
-        options.usage_error(f"--strip names '{strip.name}' itself: name another file")
     if strip:
+        demand_other(options, "--strip", strip, source, output)
         check_target(strip, options.overwrite)
     checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
     plan_path = command_contacts.writing_target(options, source, output, strip, checkpoint)

@@ -19,7 +19,7 @@ from ..controller.measures import UNITS as MEASURE_UNITS
 from ..controller.optimization import PARAMETRISATIONS, Search, SearchSettings
 from . import command_walk, presets
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
-from .command_files import open_shot, report_target, target
+from .command_files import demand_other_than_shot, open_shot, report_target, target
 from .command_progress import DONE, FAILED, MISSED, LiveLine, follow, say
 from .command_workers import executor_of, interrupts, worker_arguments
 from .files import check_target, write_json
@@ -119,8 +119,7 @@ def run(options):
     source = open_shot(options.file, options.up, options.unit)
     output = target(options, source, "_gains.json")
     checkpoint = output.with_name(f"{output.name}.checkpoint")
-    if output == source:
-        options.usage_error("--output is the shot itself: name a gains file")
+    demand_other_than_shot(options, output, source, "name a gains file")
     report_path = report_target(options, source, output, checkpoint)
     check_target(output, options.overwrite)
     taken = f"Another process is working on '{output}': wait for it, or name another --output."

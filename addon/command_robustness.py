@@ -14,7 +14,7 @@ from ..controller.exceptions import PoiseError, SettingsError
 from ..controller.robustness import STEPS, UNITS, LimitSearch, LimitSettings
 from . import command_walk, limit_plot
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
-from .command_files import open_shot, report_target, target
+from .command_files import demand_other_than_shot, open_shot, report_target, target
 from .command_progress import DONE, MISSED, LiveLine, follow, say
 from .command_workers import executor_of, interrupts, worker_arguments
 from .files import FileError, check_target, write_json, written
@@ -70,8 +70,7 @@ def run(options):
     source = open_shot(options.file, options.up, options.unit)
     output = target(options, source, "_limit.png") if settings.phases or options.output else None
     if output is not None:
-        if output == source:
-            options.usage_error("--output is the shot itself: name a PNG file")
+        demand_other_than_shot(options, output, source, "name a PNG file")
         if output.suffix.lower() != ".png":
             options.usage_error("--output is to be a PNG file: let its name end with .png")
         check_target(output, options.overwrite)

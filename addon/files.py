@@ -12,10 +12,20 @@ class FileError(PoiseError):
     """A file cannot be read, or may not be written."""
 
 
+def same_file(path, other):
+    """Whether two paths lead to one file, by whatever names: through links, or `..`."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
 def check_target(path, overwrite):
     """Raise FileError unless a file can be written there; called before any work is done."""
     if path.is_dir():
         raise FileError(f"'{path}' is a folder: name a file in it.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"'{path}' is a device or a pipe: name a file.")
     if path.exists() and not overwrite:
         raise FileError(f"'{path}' exists: name another file, or say --overwrite.")
     if not path.parent.is_dir():
@@ -37,7 +47,9 @@ def _temporary(path):
 
 @contextmanager
 def written(path):
-    """Give a temporary name to write to; it becomes the file only if all goes well."""
+    """Give a temporary name to write to; it becomes the file only if all goes well. A link stays:
+    the file that it leads to is written."""
+    path = path.resolve()
     temporary = _temporary(path)
     try:
         yield temporary

@@ -23,7 +23,7 @@ def read(path, source, fail):
 def write(path, text):
     """Write a file in UTF-8; one that is there is replaced as a whole, or not at all. Raises
     OSError."""
-    path = Path(path)
+    path = Path(path).resolve()  # a link stays
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(text, encoding="utf-8")

@@ -348,6 +348,8 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
         (("gone", "--output=out"), 1, "There is no file '{}/gone': check its name."),
         (("in/notes.txt", "--output=out"), 1, "'{}/in/notes.txt' is no shot: name .blend"),
         (("in", "--output=in"), 1, "'{}/in/a.blend' is a shot itself: name an --output folder"),
+        (("in", "--output=alias"), 1, "'{}/alias/a.blend' is a shot itself: name an --output"),
+        (("in", "--output=out", "--report=in/a.blend", "--overwrite"), 1, "'{}/in/a.blend' is a s"),
         (("in", "--output=in/notes.txt"), 1, "The folder '{}/in/notes.txt' cannot be made ("),
         (("in", "--root=empty", "--output=out"), 1, "'{}/in/a.blend' is not below '{}/empty'"),
         (("twins", "--output=out"), 1, "'a.bvh' and 'a.bvh.blend' would both become '{}/out/a.bv"),
@@ -360,6 +362,7 @@ def test_input_that_is_refused_before_any_work(
 ):
     make("in/a.blend", "in/notes.txt", "twins/a.bvh", "twins/a.bvh.blend")
     Path("empty").mkdir()
+    Path("alias").symlink_to("in", target_is_directory=True)
     assert poise("batch", *arguments) == status
     told = re.sub(r"\s+", " ", capsys.readouterr().err)
     assert message.replace("{}", str(folder)) in told
