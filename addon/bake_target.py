@@ -281,13 +281,9 @@ class Target:
     def _make_action(self):
         """Copy the source, or the earlier bake of it, if that is to be replaced."""
         armature, source, slot = self._armature, self._source, self._source_slot
-        old = find_bake(armature, source, slot, whole=True, kind=self._kind)
-        mark = old and _mark_for(old, armature, source, slot, self._kind)
-        if mark and _is_own(old, mark):
-            self.left = old.name
-        elif mark:
-            self._old, self._old_mark = old, mark
-            self.action = old.copy()
+        self._old, self._old_mark = self._replaced(whole=True)
+        if self._old is not None:
+            self.action = self._old.copy()
             self.slot = compat.find_slot(self.action, self._old_mark["slot"])
             if compat.HAS_SLOTS and self.slot is None:
                 self.slot = compat.new_slot(self.action, armature.name)
@@ -313,21 +309,26 @@ class Target:
     def _make_slot(self):
         """Add a slot to the chosen action; one that was baked before goes when this is done."""
         self.action = self._chosen
-        ending, baked = _ENDINGS[self._kind], (self._armature, self._source, self._source_slot)
-        self.slot = compat.new_slot(self.action, f"{self._armature.name} {ending}")
-        old = find_bake(*baked, within=self.action, kind=self._kind)
-        if old is None:
+        self.slot = compat.new_slot(self.action, f"{self._armature.name} {_ENDINGS[self._kind]}")
+        _, self._old_mark = self._replaced(within=self.action)
+        if self._old_mark is None:
             return
-        mark = _mark_for(old, *baked, self._kind)
-        if _is_own(old, mark):
-            self.left = old.name
-            return
-        self._old_mark = mark
         self._old = compat.find_slot(self.action, self._old_mark["slot"])
         if self._old is not None:
             holder = compat.channels(self.action, self.slot, ensure=True)
             for curve in compat.curves(self.action, self._old):
                 compat.copy_curve(curve, holder)
+
+    def _replaced(self, **where):
+        """(action, mark) of the earlier bake that this one replaces; (None, None) if there is none,
+        or if it is somebody's own. where: as `find_bake` has it."""
+        baked = self._armature, self._source, self._source_slot
+        old = find_bake(*baked, kind=self._kind, **where)
+        mark = old and _mark_for(old, *baked, self._kind)
+        if mark and _is_own(old, mark):
+            self.left = old.name
+            return None, None
+        return old, mark
 
     def _fill_from_source(self):
         """Take all curves from the source, but those that somebody changed in the last bake."""
@@ -383,8 +384,7 @@ class Target:
             "source_slot": _slot_key(self._source_slot),
             "number": _next_number(),
             "whole": self._chosen is None,
-            "written": json.dumps(self._written),
-            "keys": _keys_digest(compat.curves(self.action, self.slot), self._written),
+            "written": json.dumps(_keys_of(self.action, self.slot, self._written)),
             "named": self.action.name,
             "copied": json.dumps(
                 {key: d for key, d in self._copied.items() if key not in set(self._written)}
@@ -456,34 +456,29 @@ def _check_unlocked(action_name, holder, written):
 def _is_own(action, mark):
     """Whether somebody has made a bake their own since: has changed a key that Poise wrote, or has
     given the action another name."""
-    if "keys" not in mark:  # of an earlier version
+    if "named" not in mark:  # of an earlier version
         return False
     if mark["whole"] and action.name != mark["named"]:
         return True
-    curves = compat.curves(action, compat.find_slot(action, mark["slot"]))
-    return _keys_digest(curves, json.loads(mark["written"])) != mark["keys"]
+    written = json.loads(mark["written"])
+    return _keys_of(action, compat.find_slot(action, mark["slot"]), written) != written
 
 
-def _keys_digest(curves, written):
-    """A short text that differs when a key of the named curves does."""
-    digest = hashlib.sha1(usedforsecurity=False)
+def _keys_of(action, slot, written):
+    """{key: digest} of the curves that were written, without their handles: Blender sets those."""
     written = set(written)
-    for key, curve in sorted(((_key(c), c) for c in curves), key=lambda pair: pair[0]):
-        if key in written:
-            values = np.empty(2 * len(curve.keyframe_points), np.float32)
-            curve.keyframe_points.foreach_get("co", values)
-            digest.update(key.encode() + values.tobytes())
-    return digest.hexdigest()[:12]
+    curves = compat.curves(action, slot)
+    return {_key(c): _digest(c, ("co",)) for c in curves if _key(c) in written}
 
 
 def _key(curve):
     return f"{curve.data_path}[{curve.array_index}]"
 
 
-def _digest(curve):
+def _digest(curve, attributes=("co", "handle_left", "handle_right")):
     """A short text that differs when the keys do."""
     digest = hashlib.sha1(usedforsecurity=False)
-    for attribute in ("co", "handle_left", "handle_right"):
+    for attribute in attributes:
         values = np.empty(2 * len(curve.keyframe_points), np.float32)
         curve.keyframe_points.foreach_get(attribute, values)
         digest.update(values.tobytes())

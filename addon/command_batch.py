@@ -39,7 +39,7 @@ from .command_import import FORMATS
 from .command_progress import DONE, MISSED, LiveLine, say
 from .command_progress import FAILED as FAILURE
 from .command_workers import interrupts
-from .files import FileError, check_target, write_json, write_text
+from .files import FileError, check_target, identity, write_json, write_text
 from .locks import claimed
 from .shot import versions
 
@@ -252,17 +252,12 @@ def _name(path, root):
         raise FileError(f"'{path}' is not below '{root}': name another --root.") from None
 
 
-def _identity(path):
-    """What all names of a file have in common."""
-    return os.path.normcase(os.path.realpath(path))
-
-
 def _check_results(tasks):
     """Raise FileError where a result would replace a shot, or another result."""
-    sources = {_identity(task.source) for task in tasks}
+    sources = {identity(task.source) for task in tasks}
     results = {}
     for task in tasks:
-        path = _identity(task.result)
+        path = identity(task.result)
         if path in sources:
             raise FileError(
                 f"'{task.result}' is a shot itself: name an --output folder without shots in it."
@@ -428,11 +423,11 @@ def _collected(folder):
 
 def _check_summaries(options, tasks=()):
     """Raise FileError where a summary could not be written, or would replace something else."""
-    sources = {_identity(task.source) for task in tasks}
+    sources = {identity(task.source) for task in tasks}
     for path in (options.report, options.json):
         if path is not None:
             path = path.absolute()
-            if _identity(path) in sources:
+            if identity(path) in sources:
                 raise FileError(f"'{path}' is a shot itself: name another file.")
             check_target(path, options.overwrite or _is_summary(path))
 

@@ -22,7 +22,8 @@ PROPERTY = "poise_contacts"
 ADDED = 0.2
 #: An end may be so far [frames] beside its frame: times are kept to the millisecond.
 _NEAR = 0.01
-_SAME = 0.0015  # [s]
+#: Ends of spans that are so close [s] are one: a time that is kept is rounded, as one that is new.
+_SAME = 0.0015
 
 
 @dataclass(frozen=True)
@@ -107,19 +108,15 @@ class Kept:
 
     def near(self, foot, point, frame):
         """Number of the span that is nearest to a frame. Raises PlanError if there is none."""
-        spans = self.plan.feet[foot][point]
-        if not spans:
-            raise PlanError(f"The {point} of the {foot} foot never stands: add a span.")
-        time = self.time(frame)
+        spans, time = self._stances(foot, point), self.time(frame)
         return min(range(len(spans)), key=lambda i: _apart(spans[i], time))
 
     def begun(self, foot, point, frame):
         """The same, where the span at a frame, or else the next one, begins there."""
         self._demand(frame)
-        spans, time = self.plan.feet[foot][point], self.time(frame + _NEAR)
+        spans, time = self._stances(foot, point), self.time(frame + _NEAR)
         i = next((i for i, span in enumerate(spans) if span[1] > time), None)
         if i is None:
-            self.near(foot, point, frame)  # says it if there is none at all
             raise PlanError(
                 f"The {point} of the {foot} foot does not stand at frame {frame:g} nor later: go "
                 "back to a contact, or add one."
@@ -129,10 +126,9 @@ class Kept:
     def ended(self, foot, point, frame):
         """The same, where the span at a frame, or else the one before, ends with it."""
         self._demand(frame)
-        spans, time = self.plan.feet[foot][point], self.time(frame + _NEAR)
+        spans, time = self._stances(foot, point), self.time(frame + _NEAR)
         i = max((i for i, span in enumerate(spans) if span[0] < time), default=None)
         if i is None:
-            self.near(foot, point, frame)
             raise PlanError(
                 f"The {point} of the {foot} foot does not stand at frame {frame:g} nor earlier: go "
                 "on to a contact, or add one."
@@ -186,6 +182,13 @@ class Kept:
                 f"{start:g} to {end - 1:g}: go there to delete that contact."
             )
         return self._with(self.plan.deleted(foot, point, i))
+
+    def _stances(self, foot, point):
+        """The spans of a part of a foot. Raises PlanError if there is none."""
+        spans = self.plan.feet[foot][point]
+        if not spans:
+            raise PlanError(f"The {point} of the {foot} foot never stands: add a span.")
+        return spans
 
     def _with(self, plan):
         return replace(self, plan=ContactPlan.from_dict(plan.as_dict()))  # as it will be read

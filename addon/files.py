@@ -12,12 +12,17 @@ class FileError(PoiseError):
     """A file cannot be read, or may not be written."""
 
 
+def identity(path):
+    """What all names of a file have in common, through links or `..`; it need not be there yet."""
+    return os.path.normcase(os.path.realpath(path))
+
+
 def same_file(path, other):
-    """Whether two paths lead to one file, by whatever names: through links, or `..`."""
+    """Whether two paths lead to one file, by whatever names; two hard links do."""
     try:
         return os.path.samefile(path, other)
     except OSError:  # one of them is not there yet
-        return os.path.realpath(path) == os.path.realpath(other)
+        return identity(path) == identity(other)
 
 
 def check_target(path, overwrite):

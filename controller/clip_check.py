@@ -18,6 +18,7 @@ from .cleaning import clean, despike
 from .foot_check import odd_feet
 from .footing import floors_under, level
 from .momentum import GRAVITY, com_dynamics, zero_moment_point
+from .motion import FEW_UPSIDE_DOWN
 from .planting import physical
 from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
 from .skeleton import FEET, SEGMENTS, SIDE_WORDS, SIDES
@@ -311,12 +312,10 @@ class _Words:
 
     def upside_down(self, motion):
         """A body that stands on its head, or whose armature does."""
-        above = motion.upside_down()
-        if above.mean() > 0.5:
-            value = float(above.mean())
+        if value := motion.upside_down():
             does = f"the feet are above the pelvis in {value:.0%} of the frames: it is upside down"
-            span = 0, len(above) - 1
-            yield self._finding("upright", span, "body", value, 0.5, "", "mend", does, False)
+            span, limit = (0, len(motion) - 1), FEW_UPSIDE_DOWN
+            yield self._finding("upright", span, "body", value, limit, "", "mend", does, False)
 
     def start(self, height):
         """A clip that begins in a flight: a body can only begin on its feet."""

@@ -318,7 +318,7 @@ class Controller:
             return np.zeros(2 * AXES)
         left_load, right_load = self.reference.load[step].tolist()
         share = DUAL_EDGE_SHARE if left_load and right_load else EDGE_SHARE
-        astray = self._astray(step)
+        astray = None if self.reference.travels else self._astray(step)
         regions = [
             self._region(step, foot, sole, share, astray)
             for foot, sole in enumerate(self.legs.soles)
@@ -342,9 +342,9 @@ class Controller:
 
     def _region(self, step, foot, sole, share, astray):
         """Where a foot may be pressed on, with a share of its width: only what is down of it, of
-        its heel in the reference too. astray: as `_astray` gives it."""
+        its heel in the reference too. astray: as `_astray` gives it in place, None on the way."""
         heel = min(sole.heel_down, float(self.reference.heels[step, foot]))
-        if heel < 1 and not self.reference.travels:
+        if heel < 1 and astray is not None:
             # A body that falls backward off its toes sets the heel down: to press where it will
             # be lowers it.
             back = -(astray[0] * sole.ahead_x + astray[1] * sole.ahead_y)

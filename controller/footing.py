@@ -34,10 +34,6 @@ class Footing:
         vectors = np.einsum("fij,fj->fi", self.turns, vectors)
         return vectors + self.shifts if places else vectors
 
-    def heights(self, positions):
-        """(F,) of the plane under (F, 3) [m], the floor not having moved."""
-        return heights_of_planes(self.points, self.normals, positions)
-
     def planes(self, positions):
         """(F, 3) height [m] of the plane under (F, 3) [m], its rises along x and y."""
         points, normals = self.moved(self.points, True), self.moved(self.normals)

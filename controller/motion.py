@@ -8,6 +8,9 @@ import numpy as np
 from .exceptions import MotionError
 from .skeleton import LANDMARK_INDEX, LANDMARKS, OPTIONAL_LANDMARKS, SEGMENTS
 
+#: Share of the samples in which a body may be upside down and still count as upright.
+FEW_UPSIDE_DOWN = 0.5
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -61,15 +64,17 @@ class Motion:
         return (len(self) - 1) / self.rate
 
     def upside_down(self):
-        """(F,) where both feet are above the pelvis."""
+        """Share of the samples in which both feet are above the pelvis, 0 if those are few: a
+        somersault is upright."""
         pelvis, *ankles = (LANDMARK_INDEX[n] for n in ("pelvis", "ankle_l", "ankle_r"))
         heights = self.positions[..., 2]
-        return heights[:, ankles].min(1) > heights[:, pelvis]
+        share = float((heights[:, ankles].min(1) > heights[:, pelvis]).mean())
+        return share if share > FEW_UPSIDE_DOWN else 0.0
 
     def demand_upright(self):
-        """Raise MotionError if the body is upside down most of the time."""
-        share = float(self.upside_down().mean())
-        if share > 0.5:
+        """Raise MotionError if the body is upside down."""
+        share = self.upside_down()
+        if share:
             raise MotionError(
                 f"'{self.name}' is upside down: its feet are above its pelvis in {share:.0%} of "
                 "the frames. Turn the armature upright, with Z up, or choose frames in which it "

@@ -18,10 +18,11 @@ def planned_contacts(character, corners, centres, motion, plan, over=None):
     """
     count, rate = len(corners), motion.rate
     heights = corners[..., 2] - character.ground if over is None else over[0]
-    rises = heights.min(-1) / adult_size(character)
+    size = adult_size(character)
+    rises = heights.min(-1) / size
     com = np.einsum("fsi,s->fi", centres, character.masses / character.masses.sum())
     moves = np.gradient(corners, axis=0) * rate - (0 if over is None else over[1])
-    speeds = np.linalg.norm(moves[..., :2], axis=-1).min(-1) / adult_size(character)
+    speeds = np.linalg.norm(moves[..., :2], axis=-1).min(-1) / size
     plan.check(count, rate, airborne(com, rate), rises, motion.frame, speeds)
     contacts = plan.contacts(count, rate)
     if not contacts.any():

@@ -27,7 +27,6 @@ _FEWEST = 3  # samples that are flat, else the flattest ones
 _FLATTEST = 5
 #: What a standing foot turns and tips by more than this [rad] it keeps, smoothed over so long [s].
 _DEAD_ZONE, _BELL = np.radians(3), 0.15
-_MOST_WANDER = 0.2  # [m] that a foot slides in one stance and is still held in one place
 _MOST_ROLL = 0.2  # [rad] that a standing foot tips: a stiff sole stands on its edge beyond
 _RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
 _CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
@@ -37,9 +36,7 @@ _RISING, _EARLY = 0.1, 10
 _ASIDE = 0.04  # [m] that heel and toes keep from what they pass
 _SMOOTHING = 0.05  # [s]
 _FLOOR = 0.8  # [s] over which the pelvis follows the clip's own floor
-#: Where a knee is not exactly below its hip a leg misses its ankle: aimed again by what it missed
-#: [m], but where it is too short.
-_AIMS, _MOST_MISSED = 2, 0.01
+_MOST_MISSED = 0.01  # [m] that a leg is aimed again by: one that is too short misses by more
 _STEEPEST = 1.3  # [rad] of a pitch
 
 
@@ -102,15 +99,19 @@ class RolledFeet:
             joints += shift[:, None]
         if self._sinks.any():
             joints[..., 2] -= self._drop(joints)[:, None]
-        missed = np.zeros((len(joints), 2, 3))
-        for _ in range(_AIMS):
-            for side, (label, ankle) in enumerate(self._ankles):
-                bend_leg(joints, frames, label, ankle + missed[:, side])
-            bent = self._character.trajectory_of(self._rate, joints[:, 0], frames)
-            ankles = self._character.pose(bent)[0][:, FEET]
-            for side, (_, ankle) in enumerate(self._ankles):
-                missed[:, side] += np.clip(ankle - ankles[:, side], -_MOST_MISSED, _MOST_MISSED)
-        return bent
+        aims = [ankle for _, ankle in self._ankles]
+        bent = self._bent(joints, frames, aims)
+        # Where a knee is not exactly below its hip the leg misses: it is aimed again.
+        ankles = self._character.pose(bent)[0][:, FEET]
+        for side, aim in enumerate(aims):
+            aims[side] = aim + np.clip(aim - ankles[:, side], -_MOST_MISSED, _MOST_MISSED)
+        return self._bent(joints, frames, aims)
+
+    def _bent(self, joints, frames, aims):
+        """Trajectory with the ankles at aims, two of (F, 3) [m]; joints and frames are changed."""
+        for (label, _), aim in zip(self._ankles, aims, strict=True):
+            bend_leg(joints, frames, label, aim)
+        return self._character.trajectory_of(self._rate, joints[:, 0], frames)
 
     def _drop(self, joints):
         """(F,) how far [m] the hips are too high for legs that stand."""
@@ -130,8 +131,9 @@ class _Rolling:
     """One foot. ankle: (F, 3) [m]; frames: (F, 3, 3); bend: (F,) of its toes [rad]; floor: (F,)
     how much higher [m] the clip has its floor."""
 
-    #: Toes bend by this share of the foot's pitch.
-    toe_share = 0.25
+    #: Toes bend by this share of the foot's pitch; a foot that slides farther in one stance [m] is
+    #: left to itself.
+    toe_share, most_wander = 0.25, np.inf
 
     def __init__(self, foot, rate, contact, ankle, frames, footing, terrain, on_mark):
         self._foot, self._rate, self._contact = foot, rate, contact
@@ -215,16 +217,15 @@ class _Rolling:
             # The clip begins on its mark, whatever it does later.
             at = slice(1) if start == 0 and self._on_mark else flat
             along += np.median((captured @ look - along)[at])
-            place = self._held(along, np.median((captured @ across)[at]), captured, look, across)
-            moved[part] = point + place - points[:, :, 1].min(1)[:, None] * up
+            target = along[:, None] * look + np.median((captured @ across)[at]) * across
+            own = (captured @ look)[:, None] * look + (captured @ across)[:, None] * across
+            if np.linalg.norm(own - target, axis=1).max() > self.most_wander:
+                target = own
+            moved[part] = point + target - points[:, :, 1].min(1)[:, None] * up
         moved = np.where(self._contact[:, None], self._footing.moved(moved, True) - ankle, 0.0)
         moved = np.stack([bridged(axis, self._contact, True) for axis in moved.T], 1)
         self.ankle = ankle + moved
         return self._footing.moved(ahead), roll
-
-    def _held(self, along, aside, captured, look, across):
-        """(n, 3) places of the ankle [m] in a stance that rolls along (n,) [m], aside by [m]."""
-        return along[:, None] * look + aside * across
 
     def _pivoted(self, look, across, part):
         """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
@@ -271,18 +272,11 @@ class _Standing(_Rolling):
     """A foot that stands as long as it likes: on flat toes when it stands on the ball, and no
     higher on it than captured. What is smaller than the capture's own tremor it does not do."""
 
-    toe_share = 1.0
+    toe_share, most_wander = 1.0, 0.2
 
     def _pitches(self, own, lifted, flat):
         raised, tipped = np.maximum(own, 0), np.minimum(own + _DEAD_ZONE, 0)
         return np.minimum(lifted, raised) + tipped
-
-    def _held(self, along, aside, captured, look, across):
-        """As above; one that wanders is left to itself."""
-        held = super()._held(along, aside, captured, look, across)
-        plan = (captured @ look)[:, None] * look + (captured @ across)[:, None] * across
-        wanders = np.linalg.norm(plan - held, axis=1).max() > _MOST_WANDER
-        return plan if wanders else held
 
 
 def _along(vectors, directions):
