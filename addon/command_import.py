@@ -13,7 +13,7 @@ import bpy
 import numpy as np
 
 from ..controller.skeleton import LANDMARK_INDEX
-from . import compat, reference
+from . import command_bvh, compat, reference
 from .command_progress import say
 from .files import FileError
 from .shot import find_armature
@@ -96,13 +96,14 @@ def _import_bvh(path, up, unit):
 
 def _load_bvh(path, up, scale):
     _empty()
-    _call(
-        path,
-        "io_anim_bvh",
-        lambda: bpy.ops.import_anim.bvh(
-            filepath=str(path), global_scale=scale, update_scene_fps=True, **_AXES[up]
-        ),
-    )
+    with command_bvh.checked(path) as readable:
+        _call(
+            path,
+            "io_anim_bvh",
+            lambda: bpy.ops.import_anim.bvh(
+                filepath=str(readable), global_scale=scale, update_scene_fps=True, **_AXES[up]
+            ),
+        )
     _round_rate(bpy.context.scene)
 
 

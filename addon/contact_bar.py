@@ -19,6 +19,9 @@ from .translations import tr
 #: Lower edge of the lowest row, height of each and distance to the next, and between the feet
 #: [pixels of a standard screen].
 BOTTOM, HEIGHT, STEP, BETWEEN = 66, 9, 10, 4
+#: How close it may come to the lower edge of the editor, and what the editor has above it
+#: [pixels]: in a low Timeline it goes down, over the stance bar.
+LEAST, NUMBERS = 2, 24
 #: How bright a row is that is not chosen, and how high its letters are.
 DIM, TEXT = 0.55, 9
 #: What stands before each row.
@@ -49,6 +52,12 @@ def row(foot, point):
     below = POINTS[::-1].index(point) + (len(POINTS) if foot == FEET[0] else 0)
     low = BOTTOM + STEP * below + (BETWEEN if foot == FEET[0] else 0)
     return low, low + HEIGHT
+
+
+def sunk(height):
+    """How much lower the rows are in an editor of that height [pixels of a standard screen]."""
+    top = row(FEET[0], POINTS[0])[1]
+    return min(max(top + NUMBERS - height, 0), BOTTOM - LEAST)
 
 
 def row_at(height):
@@ -103,20 +112,22 @@ def _draw():
     colours = {foot: tuple(getattr(settings.overlays, f"{foot}_colour")) for foot in FEET}
     corners, paints = rectangles(kept, chosen, colours)
     left, right = (view.view_to_region(x, 0, clip=False)[0] for x in (kept.first, kept.last))
+    down = sunk(context.region.height / scale)
     if len(corners):
-        batch = bars.batch(corners - [kept.first, kept.first, 0, 0], paints)
+        batch = bars.batch(corners - [kept.first, kept.first, down, down], paints)
         bars.draw(batch, (left, right), kept.last - kept.first, scale)
-    _draw_words(max(left, 0.0), chosen, colours, scale)
+    _draw_words((max(left, 0.0), down), chosen, colours, scale)
 
 
-def _draw_words(left, chosen, colours, scale):
-    """The name of each row at its beginning."""
+def _draw_words(place, chosen, colours, scale):
+    """The name of each row at its beginning. place: that [pixels], and how much lower they are."""
+    left, down = place
     blf.size(0, TEXT * scale)
     blf.enable(0, blf.SHADOW)
     blf.shadow(0, 3, 0.0, 0.0, 0.0, 0.8)
     for (foot, point), word in WORDS.items():
         paint = (1.0, 1.0, 1.0) if (foot, point) == chosen else colours[foot]
-        blf.position(0, left + 4 * scale, (row(foot, point)[0] + 1) * scale, 0)
+        blf.position(0, left + 4 * scale, (row(foot, point)[0] + 1 - down) * scale, 0)
         blf.color(0, *paint, 1.0)
         blf.draw(0, tr(word))
     blf.disable(0, blf.SHADOW)

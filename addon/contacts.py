@@ -101,7 +101,7 @@ class Kept:
             }
             for foot, points in self.plan.feet.items()
         }
-        plan = ContactPlan(reading.rate, feet, self.plan.floor)
+        plan = ContactPlan(reading.rate, feet)
         return plan.part((first - self.first) / per_second, len(reading.frames) / reading.rate)
 
     # --- Changes at a frame ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..controller import documents
 from ..controller.exceptions import RigError
 from ..controller.skeleton import SIDES
 from . import rig_detection
@@ -170,21 +171,15 @@ def load_maps():
 
 def load(path):
     """The template in a .json file. Raises RigError if it is not one."""
-    path = Path(path)
+    document = documents.read(path, f"The rig map '{path}'", _fail)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RigError(f"There is no rig map '{path}'.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RigError(f"The rig map '{path}' cannot be read: {error}.") from None
-    except json.JSONDecodeError as error:
-        raise RigError(
-            f"The rig map '{path}' is not valid JSON at line {error.lineno}: {error.msg}."
-        ) from None
-    try:
-        return _parse(document, path.stem)
+        return _parse(document, Path(path).stem)
     except _MalformedError as error:
         raise RigError(f"The rig map '{path}' {error}.") from None
+
+
+def _fail(source, problem):
+    raise RigError(f"{source} {problem}.")
 
 
 def save(rig_map, path):

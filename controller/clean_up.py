@@ -141,7 +141,7 @@ def propose(body):
     """The ContactPlan that an animation seems to follow. Raises MotionError without any stance."""
     pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
     points = np.stack([pose.points[s] for s in SIDES], 1)
-    return find_plan(points, pose.com, body.rate, body.size, body.floor, body.name)
+    return find_plan(points, pose.com, body.rate, body.size, body.name)
 
 
 def clean_up(body, plan, options=None):

@@ -29,12 +29,12 @@ _TWIST = 0.2  # [rad] in the same time, of a foot that turns on one point
 _FALLING = 0.35  # of gravity: below, the floor gives next to nothing
 
 
-def find_plan(points, com, rate, size=1.0, floor=0.0, name="the clip"):
+def find_plan(points, com, rate, size=1.0, name="the clip"):
     """The ContactPlan that an animation seems to follow.
 
     points: (F, 2, 3, 3) heel, ball and tip of the left and right sole [m]. com: (F, 3) centre of
-    mass [m]. rate [Hz]. size: of the body against an adult. floor: its height [m]. Raises
-    MotionError if no foot ever stands.
+    mass [m]. rate [Hz]. size: of the body against an adult. Raises MotionError if no foot ever
+    stands.
     """
     smooth = smoothed(points, _FILTER, rate)
     height = smooth[..., 2]
@@ -52,7 +52,7 @@ def find_plan(points, com, rate, size=1.0, floor=0.0, name="the clip"):
         marks[:, foot] = _points_that_hold(height[:, foot], stands[:, foot], rate, size)
         for first, stop in runs(stands[:, foot]):
             _let_pivots_go(marks[first:stop, foot], smooth[first:stop, foot, :, :2], rate, size)
-    return ContactPlan.from_marks(marks, rate, floor)
+    return ContactPlan.from_marks(marks, rate)
 
 
 def airborne(com, rate):

@@ -21,6 +21,8 @@ from .exceptions import PlanError
 from .stance import runs
 
 VERSION = 1
+#: What earlier plans said besides, which nothing followed.
+_OF_OLD = ("floor", "pins")
 #: Feet, and the points of a sole, in the order of the arrays: the heel, the ball (under the joint
 #: of the toes) and the tip of the toes.
 FEET, POINTS = ("left", "right"), ("heel", "ball", "tip")
@@ -44,7 +46,6 @@ class ContactPlan:
     fps: samples per second of the clip that it was made for [Hz].
     feet: {foot: {point: ((start, end), ...)}} with FEET and POINTS; seconds from the first sample,
         without the end, sorted. A foot or point that is left out never stands.
-    floor: height of the floor [m].
 
     Raises PlanError for a plan that contradicts itself: spans that are no times, reversed or
     overlapping, and a foot that is let go for less time than any foot can swing.
@@ -52,13 +53,11 @@ class ContactPlan:
 
     fps: float
     feet: dict
-    floor: float = 0.0
 
     def __post_init__(self):
         object.__setattr__(self, "fps", _number(self.fps, "'fps'", _SOURCE))
         if self.fps <= 0:
             fail(_SOURCE, f"gives {self.fps:g} frames a second: it must be above 0")
-        object.__setattr__(self, "floor", _number(self.floor, "'floor'", _SOURCE))
         object.__setattr__(self, "feet", _checked_feet(self.feet, _SOURCE))
         for foot in FEET:
             for start, end in self._gaps(foot):
@@ -94,7 +93,7 @@ class ContactPlan:
         return self.marks(count, rate).any(2)
 
     @classmethod
-    def from_marks(cls, marks, fps, floor=0.0):
+    def from_marks(cls, marks, fps):
         """The plan of (F, 2, 3) booleans, at `fps` samples a second [Hz]. Raises PlanError."""
         marks = np.asarray(marks, bool)
         feet = {
@@ -104,7 +103,7 @@ class ContactPlan:
             }
             for i, foot in enumerate(FEET)
         }
-        return cls(fps, feet, floor)
+        return cls(fps, feet)
 
     def check(self, count, rate, airborne=None, rises=None, frame=None, speeds=None):
         """Raise PlanError unless the plan fits a clip of `count` samples at `rate` [Hz].
@@ -221,13 +220,7 @@ class ContactPlan:
             }
             for foot, points in self.feet.items()
         }
-        return {
-            "version": VERSION,
-            "fps": self.fps,
-            "floor": round(self.floor, 4),
-            "feet": feet,
-            "pins": [],
-        }
+        return {"version": VERSION, "fps": self.fps, "feet": feet}
 
     @classmethod
     def from_dict(cls, data, source=_SOURCE):
@@ -236,18 +229,20 @@ class ContactPlan:
         source: what errors call the data. Raises PlanError for anything else.
         """
         if not isinstance(data, dict):
-            fail(source, "is not an object with 'version', 'fps', 'floor' and 'feet'")
+            fail(source, "is not an object with 'version', 'fps' and 'feet'")
         if data.get("version") != VERSION or isinstance(data["version"], bool):
             fail(source, f"is not of version {VERSION}: write it again with this Poise")
-        unknown = sorted(set(data) - {"version", "fps", "floor", "feet", "pins"})
+        unknown = sorted(set(data) - {"version", "fps", "feet", *_OF_OLD})
         if unknown:
             fail(source, f"has '{unknown[0]}', which no plan has: remove it")
         if data.get("pins", []) != []:
             fail(source, "has pins, which this version of Poise does not know: remove them")
-        if "feet" not in data:
-            fail(source, "has no 'feet'")
+        feet = _group(data.get("feet"), FEET, "'feet'", source)
+        for foot in FEET:
+            if foot not in feet:
+                fail(source, f"has no '{foot}' in 'feet': give that foot {{}} if it never stands")
         try:
-            return cls(data.get("fps"), data["feet"], data.get("floor", 0.0))
+            return cls(data.get("fps"), feet)
         except PlanError as error:
             text = str(error)
             start = _SOURCE[0].upper() + _SOURCE[1:]
@@ -271,12 +266,7 @@ class ContactPlan:
     def load(cls, path):
         """Read a plan file. Raises PlanError, naming the file."""
         source = f"the contact plan '{path}'"
-        content = documents.read(path, source, fail)
-        try:
-            data = json.loads(content.decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            fail(source, f"is not JSON: {error}")
-        return cls.from_dict(data, source)
+        return cls.from_dict(documents.read(path, source, fail), source)
 
 
 def flights(airborne, rate):

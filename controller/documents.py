@@ -1,23 +1,37 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small files of text: read within a bound, written as a whole or not at all."""
+"""Small JSON documents, read and written as files."""
 
 import contextlib
+import json
 import os
 from pathlib import Path
 
 _MAX_BYTES = 1_000_000
 
 
-def read(path, source, fail):
-    """The bytes of a file. source: what errors call it; fail(source, problem) raises them."""
+def read(path, source, fail, limit=_MAX_BYTES):
+    """The content of a JSON file.
+
+    source: what errors call it; fail(source, problem) raises them: for what is no regular file,
+    cannot be read, is larger than `limit` [bytes], is no text in UTF-8, no JSON, or JSON that gives
+    a key twice or nests too deep.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():  # opening a pipe would wait for its other end
+        fail(source, "is no file")
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
+        with path.open("rb") as file:
+            content = file.read(limit + 1)
     except OSError as error:
         fail(source, f"cannot be read: {error.strerror}")
-    if len(content) > _MAX_BYTES:
-        fail(source, "is larger than 1 MB: choose a file that Poise wrote")
-    return content
+    if len(content) > limit:
+        fail(source, f"is larger than {limit // 1_000_000} MB: choose a file that Poise wrote")
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
+    except UnicodeDecodeError:
+        fail(source, "is not text in UTF-8: save it in this encoding")
+    except (ValueError, RecursionError) as error:
+        fail(source, f"is not JSON: {error}")
 
 
 def write(path, text):
@@ -32,3 +46,13 @@ def write(path, text):
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _without_duplicates(pairs):
+    """A JSON object as a dict, in which no key may stand twice."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"it gives '{twice}' twice")
+    return result

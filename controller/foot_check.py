@@ -15,6 +15,9 @@ _ABOVE = 0.01
 _STEEP = np.radians(45.0)
 #: Of the stature, the shortest way from ankle to ball, and the shortest toes.
 _SHORT_FOOT, _SHORT_TOES = 0.02, 0.01
+_LONG_TOES = 0.08  # of the stature, the longest toes
+#: Toes that turn farther [rad] from where the foot points stand up, or lie back under it.
+_ASTRAY = np.radians(60.0)
 _UPRIGHT = 0.8  # cosine from the vertical
 _LOW = 0.2  # share of the samples with the lowest ankle, at which a foot is looked at
 
@@ -46,8 +49,8 @@ def odd_feet(character, motion):
     """(value, limit, unit, sentence) of what is odd about the feet: what is taken in its place,
     and how to change it."""
     foot = character.feet[0]
-    ahead, toes = 100 * foot.ball, 100 * (foot.toe - foot.ball)
-    slopes, ways, lengths = [], [], []
+    way, toes = 100 * foot.ball, 100 * (foot.toe - foot.ball)
+    slopes, ways, lengths, bends = [], [], [], []
     for side in SIDES:
         ankle, ball, tip = _points(motion, side)
         low = ankle[:, 2] <= np.quantile(ankle[:, 2], _LOW)
@@ -57,6 +60,8 @@ def odd_feet(character, motion):
         slopes.append(np.median(np.arctan2(-arm[:, 2], np.linalg.norm(arm[:, :2], axis=1))))
         ways.append(np.median(np.linalg.norm(arm, axis=1)))
         lengths.append(np.median(np.linalg.norm(tip - ball, axis=1)))
+        ahead = (unit((tip - ball)[low]) * unit(arm * [1, 1, 0])).sum(1)
+        bends.append(np.arccos(np.clip(np.median(ahead), -1, 1)))
     if not slopes:
         return
     size = character.height
@@ -65,16 +70,17 @@ def odd_feet(character, motion):
             min(ways),
             _SHORT_FOOT * size,
             "m",
-            f"the toe bone begins at the ankle, so the ball is taken to be {ahead:.0f} cm ahead of "
+            f"the toe bone begins at the ankle, so the ball is taken to be {way:.0f} cm ahead of "
             "it: choose another bone for the toes in the rig map, or none",
         )
-    elif min(slopes) > _STEEP:
+        return  # where such toes point, and how long they are, says nothing
+    if min(slopes) > _STEEP:
         yield (
             min(slopes),
             _STEEP,
             "rad",
             "the feet never lie flat, as on high heels, hooves or the toes: the ball is taken to "
-            f"be {ahead:.0f} cm ahead of the ankle; if that is not so, choose another bone for the "
+            f"be {way:.0f} cm ahead of the ankle; if that is not so, choose another bone for the "
             "toes in the rig map",
         )
     if min(lengths) < _SHORT_TOES * size:
@@ -83,6 +89,22 @@ def odd_feet(character, motion):
             _SHORT_TOES * size,
             "m",
             f"the toe bones have no length, so the toes are taken to be {toes:.0f} cm long",
+        )
+    elif max(bends) > _ASTRAY:
+        yield (
+            max(bends),
+            _ASTRAY,
+            "rad",
+            "the toe bones do not point where the feet do, so the toes are taken to lie flat and "
+            f"to be {toes:.0f} cm long: choose another bone for the toes in the rig map, or none",
+        )
+    elif max(lengths) > _LONG_TOES * size:
+        yield (
+            max(lengths),
+            _LONG_TOES * size,
+            "m",
+            f"the toe bones are {100 * max(lengths):.0f} cm long, so the toes are taken to be "
+            f"{toes:.0f} cm long: choose another bone for the toes in the rig map, or none",
         )
 
 

@@ -154,7 +154,7 @@ class Gains:
         Raises GainsError, naming the file, also if it cannot be read or is not JSON.
         """
         source = f"the gains file '{path}'"
-        return cls.from_dict(_read(path, source), character, source)
+        return cls.from_dict(documents.read(path, source, _fail), character, source)
 
     @classmethod
     def from_dict(cls, data, character=None, source="the set of gains"):
@@ -169,27 +169,6 @@ class Gains:
 
 def _fail(source, problem):
     raise GainsError(f"{source[:1].upper()}{source[1:]} {problem}.")
-
-
-def _read(path, source):
-    """The JSON content of a file. Raises GainsError."""
-    content = documents.read(path, source, _fail)
-    try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
-    except UnicodeDecodeError:
-        _fail(source, "is not text in UTF-8: save it in this encoding")
-    except (ValueError, RecursionError) as error:
-        _fail(source, f"is not JSON: {error}")
-
-
-def _without_duplicates(pairs):
-    """A JSON object as a dict, in which no key may stand twice."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"it gives '{twice}' twice")
-    return result
 
 
 def _listed(names):

@@ -7,13 +7,12 @@ a Character and a Motion like any other: the motion is what the armature would s
 proportions, so that everything downstream compares with that.
 """
 
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from . import anthropometry
+from . import anthropometry, documents
 from .bake_measures import soles
 from .character import Shape
 from .exceptions import SettingsError
@@ -37,7 +36,6 @@ KINDS = {"length": (0.3, 3.0), "girth": (0.3, 3.0), "mass": (0.1, 10.0)}
 #: Folder of the morphologies that come with Poise.
 FOLDER = Path(__file__).resolve().parent.parent / "presets" / "morphologies"
 
-_MAX_BYTES = 100_000
 #: A sole this much higher [m] than the other one counts less for the height of the root.
 _EQUALLY_LOW = 0.02
 _SAME = (1.0, 1.0, 1.0)
@@ -110,17 +108,8 @@ class Morphology:
     @classmethod
     def load(cls, path):
         """Read a file. Raises SettingsError if it cannot be read or is no morphology."""
-        path, source = Path(path), f"the morphology '{path}'"
-        try:
-            with path.open("rb") as file:
-                data = json.loads(file.read(_MAX_BYTES))
-        except OSError as error:
-            raise SettingsError(
-                f"{_capital(source)} cannot be read ({error.strerror}): choose another file."
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise SettingsError(f"{_capital(source)} is not JSON: {error}.") from error
-        return cls.from_dict(data, source)
+        source = f"the morphology '{path}'"
+        return cls.from_dict(documents.read(path, source, _fail), source)
 
     @classmethod
     def named(cls, name):
@@ -155,6 +144,10 @@ def _check(group, values):
                 f"The {kind} of the {group} cannot be scaled by {value!r}: give a factor from "
                 f"{low:g} to {high:g}."
             )
+
+
+def _fail(source, problem):
+    raise SettingsError(f"{_capital(source)} {problem}.")
 
 
 def _listed(names):

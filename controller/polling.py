@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from . import world
+from . import documents, world
 from .exceptions import CheckpointError, ExecutorError
-from .trial import raise_error
+from .trial import digest, raise_error
 from .workers import Remote
 
 #: Hand out tasks for about this long in one turn [s]: a window waits for it.
@@ -161,6 +161,17 @@ def _result(future):
         raise ExecutorError("The workers were shut down while the search ran.") from error
 
 
+_LARGEST = 1_000_000_000  # [bytes] of a checkpoint
+
+
+def _digest(data):
+    return digest(json.dumps(data).encode())
+
+
+def _fail(source, problem):
+    raise CheckpointError(f"{source} {problem}: delete it to start anew.")
+
+
 class Checkpoint:
     """A JSON file that a search goes on from; without a path there is none."""
 
@@ -175,12 +186,10 @@ class Checkpoint:
         path = self._path
         if path is None:
             return ""
-        temporary = path.with_name(path.name + ".new")
+        head = json.dumps({self._name: key, "digest": _digest(data)})
         try:
-            temporary.write_text(json.dumps({self._name: key, **data}), encoding="utf-8")
-            temporary.replace(path)
+            documents.write(path, head[:-1] + "," + json.dumps({"data": data})[1:])
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             return (
                 f"The checkpoint '{path}' cannot be written ({error.strerror}): the search goes "
                 "on, but could not be resumed from here."
@@ -192,22 +201,22 @@ class Checkpoint:
 
         Raises CheckpointError if the file is another search's, or none at all.
         """
-        path = self._path
+        path, source = self._path, f"The checkpoint '{self._path}'"
         if path is None or not path.exists():
             return
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data[self._name] == key:
-                take(data)
-                return
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        content = documents.read(path, source, _fail, _LARGEST)
+        if not isinstance(content, dict) or self._name not in content:
+            _fail(source, f"is none of a {self._name}")
+        if content[self._name] != key:
             raise CheckpointError(
-                f"The checkpoint '{path}' cannot be read ({error}): delete it to start anew."
-            ) from error
-        raise CheckpointError(
-            f"The checkpoint '{path}' belongs to another {self._name}: {self._facts} differ; "
-            "delete it to start anew."
-        )
+                f"{source} belongs to another {self._name}: {self._facts} differ; delete it to "
+                "start anew."
+            )
+        # Whoever changed anything in it did not know what depends on what.
+        data = content.get("data")
+        if _digest(data) != content.get("digest"):
+            _fail(source, "was changed since it was written")
+        take(data)
 
     def forget(self):
         """Remove the file: what was found is in safety, or not wanted."""

@@ -245,7 +245,8 @@ class _Dragging:
         if kept is None:
             return False
         scale = context.preferences.system.ui_scale
-        names = contact_bar.row_at((event.mouse_y - region.y) / scale)
+        down = contact_bar.sunk(region.height / scale)
+        names = contact_bar.row_at((event.mouse_y - region.y) / scale + down)
         if names is None:
             return False
         settings = context.scene.poise.clean_up

@@ -252,7 +252,8 @@ def test_damaged_checkpoint(shot, monkeypatch, capfd, damage):
     content = checkpoint.read_bytes()
     damaged = {"cut": content[:-10], "empty": b"", "list": b"[]"}
     checkpoint.write_bytes(damaged[damage])
-    message = f"The checkpoint '{checkpoint}' cannot be read .*: delete it to start anew"
+    why = "(is none of a search|is not JSON.*)"
+    message = f"The checkpoint '{checkpoint}' {why}: delete it to start anew"
     assert_refused(capfd, shot, message)
 
 

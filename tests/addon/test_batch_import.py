@@ -144,8 +144,8 @@ def test_another_armature_in_the_file_is_no_obstacle(biped, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("broken.bvh", b"HIERARCHY\nROOT Hips\n{\n OFFSET 0 0", "cannot be imported ("),
-        ("noise.bvh", bytes(range(128, 256)), "cannot be imported ("),
+        ("broken.bvh", b"HIERARCHY\nROOT Hips\n{\n OFFSET 0 0", "cannot be imported: line 2"),
+        ("noise.bvh", bytes(range(128, 256)), "is not text in UTF-8"),
         ("text.fbx", b"; FBX 7.3.0 project file\n", "is not a binary FBX file: export it again."),
         ("cut.fbx", b"Kaydara FBX Binary  \x00\x1a\x00", "cannot be imported ("),
         ("noise.glb", b"nothing", "is not a glTF file: export it again."),

@@ -201,8 +201,14 @@ def test_command_refuses_and_writes_nothing(shot, capsys):
     plan = shot.with_name("plan.json")
     for content, sentence in (
         ("{", "is not JSON"),
-        ('{"version":1,"fps":60,"feet":{"left":{"heel":[[0,99]]}}}', "but the clip lasts from 0"),
-        ('{"version":1,"fps":60,"feet":{"left":{"heel":[[1,0.5]]}}}', "not after its start"),
+        (
+            '{"version":1,"fps":60,"feet":{"left":{"heel":[[0,99]]},"right":{}}}',
+            "but the clip lasts from 0",
+        ),
+        (
+            '{"version":1,"fps":60,"feet":{"left":{"heel":[[1,0.5]]},"right":{}}}',
+            "not after its start",
+        ),
     ):
         plan.write_text(content)
         assert command(shot, "--contacts", plan) == 1

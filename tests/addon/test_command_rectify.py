@@ -146,7 +146,7 @@ def test_a_checkpoint_of_another_search_is_refused(shot, monkeypatch, capsys):
         assert "belongs to another rectification" in capsys.readouterr().err
     mine.write_text("{")
     assert poise("bake", shot, *RECTIFY, "--checkpoint", mine) == 1
-    assert "cannot be read" in capsys.readouterr().err
+    assert "is not JSON" in capsys.readouterr().err
     mine.write_bytes(kept)
     assert poise("bake", shot, *RECTIFY, "--checkpoint", mine) == 0
     assert not mine.exists()

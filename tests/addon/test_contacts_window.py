@@ -226,6 +226,14 @@ def test_rows_do_not_overlap_each_other_or_the_stance_bar():
     assert contact_bar.row_at(0) is None
 
 
+def test_rows_go_down_where_the_editor_is_low():
+    top = contact_bar.row("left", "heel")[1]
+    assert contact_bar.sunk(top + contact_bar.NUMBERS) == 0 < contact_bar.sunk(top)
+    assert top - contact_bar.sunk(90) == 90 - contact_bar.NUMBERS
+    lowest = contact_bar.row("right", "tip")[0]
+    assert lowest - contact_bar.sunk(10) == contact_bar.LEAST
+
+
 def test_spans_are_rectangles_at_their_frames():
     plan = ContactPlan(10, {"left": {"heel": [(0, 0.5)]}, "right": {"tip": [(0.2, 0.4)]}})
     found = contacts.Kept(plan, 100.0, 109.0)
@@ -295,6 +303,16 @@ def test_an_end_is_dragged_from_frame_to_frame(walk, editor):
     editor.send("LEFTMOUSE", value="RELEASE")
     assert spans(walk)[1] == (first + 2, end - 3)
     assert editor.send("MOUSEMOVE", 3) == {"PASS_THROUGH"}, "nothing is held any more"
+
+
+def test_an_end_is_dragged_in_a_low_timeline(walk, editor):
+    area = editor.window.screen.areas[-1]
+    area.regions[0].height = 90
+    end = spans(walk)[1][1]
+    editor.send("LEFTMOUSE", end - 0.4, below=contact_bar.sunk(90))
+    editor.send("MOUSEMOVE", end - 7.2)
+    editor.send("LEFTMOUSE", value="RELEASE")
+    assert spans(walk)[1][1] == end - 7
 
 
 def test_what_is_beside_the_ends_stays_with_blender(walk, editor):

@@ -308,7 +308,7 @@ def test_damaged_checkpoint_is_told_and_replaced(quick, armature, tmp_path):
     step_until(job, lambda: generations(job) > 0)
     assert job.resumed_at is None
     assert "damaged" in job.warning
-    assert json.loads(path.read_text())["batches"]
+    assert json.loads(path.read_text())["data"]["batches"]
     job.cancel()
 
 
@@ -423,7 +423,7 @@ def full_disk(monkeypatch):
 
 
 def test_full_disk_is_told_and_ends_nothing(quick, armature, full_disk, drawn):
-    full_disk("write_text", ".new")
+    full_disk("write_text", f".{os.getpid()}")
     job = new_job(armature)
     step_until(job, lambda: generations(job) > 1)
     assert "No space left on device" in job.warning

@@ -14,9 +14,7 @@ LEFT = {"heel": [[0.1, 0.4]], "ball": [[0.15, 0.6]], "tip": [[0.3, 0.7]]}
 DATA = {
     "version": 1,
     "fps": 60,
-    "floor": 0.0,
     "feet": {"left": LEFT, "right": {"heel": [], "ball": [[0.0, 0.2], [0.65, 1.0]], "tip": []}},
-    "pins": [],
 }
 
 
@@ -56,10 +54,9 @@ def test_marks_survive_the_file(rate):
     marks = np.random.default_rng(3).random((200, 2, 3)) < 0.5
     marks = np.repeat(marks, 12, axis=0)
     marks[:, :, 1] = True
-    plan = ContactPlan.from_marks(marks, rate, 0.02)
+    plan = ContactPlan.from_marks(marks, rate)
     again = ContactPlan.from_dict(json.loads(json.dumps(plan.as_dict())))
     assert np.array_equal(again.marks(len(marks), rate), marks)
-    assert again.floor == 0.02
 
 
 def test_spans_are_grown_shrunk_added_and_deleted(plan):
@@ -80,11 +77,12 @@ def test_spans_are_grown_shrunk_added_and_deleted(plan):
         (_changed(version=True), "is not of version 1"),
         (_changed(fps=None), "gives 'fps' as None"),
         (_changed(fps=0), "gives 0 frames a second"),
-        (_changed(floor=float("nan")), "gives 'floor' as nan"),
         (_changed(pins=[1]), "has pins"),
+        (_changed(floor=0.1, pins=[]), None),
         (_changed(toes=[]), "has 'toes', which no plan has"),
         (_changed(feet={"middle": {}}), "names 'middle' in 'feet': known are left, right"),
-        (_changed(feet={"left": {"sole": []}}), "names 'sole' in the left foot"),
+        (_changed(feet={"left": {"sole": []}, "right": {}}), "names 'sole' in the left foot"),
+        (_changed(feet={"left": {}}), "has no 'right' in 'feet': give that foot {} if it never"),
         (_changed(feet=[]), "has no spans for each of left, right"),
         (_with_left(heel="0.1"), "has no list of spans for the heel of the left foot"),
         (_with_left(heel=[[0.1]]), "that is not a start and an end"),
@@ -110,8 +108,8 @@ def test_refuses_files_that_hold_no_plan(tmp_path):
     path = tmp_path / "plan.json"
     for content, sentence in (
         (b"{", "is not JSON"),
-        (b"\xff\xfe\x00", "is not JSON"),
-        (b'{"version": 1, "fps": NaN, "feet": {}}', "gives 'fps' as nan"),
+        (b"\xff\xfe\x00", "is not text in UTF-8"),
+        (b'{"version": 1, "fps": NaN, "feet": {"left": {}, "right": {}}}', "gives 'fps' as nan"),
         (b" " * 1_100_000, "is larger than 1 MB"),
     ):
         path.write_bytes(content)

@@ -57,6 +57,18 @@ def test_high_heels_and_hooves(standing):
     assert "choose another bone for the toes in the rig map" in sentence
 
 
+@pytest.mark.parametrize("toe", [(-0.06, 0, 0), (0.01, 0, 0.06), (0.0, 0.0, -0.05)])
+def test_toe_bones_that_point_elsewhere(standing, toe):
+    (sentence,), foot = notes(moved(standing, ball=(0.13, 0, -0.06), toe=toe))
+    assert "the toe bones do not point where the feet do, so the toes are" in sentence
+    assert f"to be {100 * (foot.toe - foot.ball):.0f} cm long" in sentence
+
+
+def test_long_toe_bones(standing):
+    (sentence,), _ = notes(moved(standing, ball=(0.1, 0, -0.06), toe=(0.3, 0, 0)))
+    assert "the toe bones are 30 cm long, so the toes are taken to be" in sentence
+
+
 def test_a_toe_bone_at_the_ankle(standing):
     (sentence, *_), foot = notes(moved(standing, ball=(0.0, 0, -0.001), toe=(0.2, 0, -0.06)))
     assert "the toe bone begins at the ankle" in sentence and foot.ball > 0.05

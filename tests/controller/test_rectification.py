@@ -395,7 +395,7 @@ def test_a_checkpoint_of_another_search_is_refused(problem, make_motion, tmp_pat
 def test_a_checkpoint_that_is_none_is_refused(problem, tmp_path, content):
     path = tmp_path / "search.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"cannot be read .* delete it to start anew"):
+    with pytest.raises(CheckpointError, match=r"is no.*: delete it to start anew"):
         search(problem, checkpoint=path)
 
 

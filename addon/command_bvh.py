@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with a BVH file, and in which line: Blender's importer does not say."""
+
+import contextlib
+import math
+import tempfile
+from pathlib import Path
+
+from .files import FileError
+
+_MARK = b"\xef\xbb\xbf"  # of an encoding, which some programs write first
+#: What follows a line that begins so, each in a line of its own.
+_FOLLOW = {
+    "root": ("{", "offset", "channels"),
+    "joint": ("{", "offset", "channels"),
+    "end": ("{", "offset", "}"),
+}
+_KINDS = {*_FOLLOW, "{", "offset", "channels", "}"}
+_CHANNELS = {f"{axis}{kind}" for axis in "xyz" for kind in ("position", "rotation")}
+#: Slowest and fastest rate of a capture [Hz].
+_RATES = 0.5, 10_000.0
+
+
+@contextlib.contextmanager
+def checked(path):
+    """Where Blender's importer reads what is in a BVH file: there, or from a copy of that name that
+    lives as long as the block, without the mark that some programs write first. Raises FileError
+    for what it cannot read, or would misread."""
+    if path.exists() and not path.is_file():
+        raise FileError(f"'{path}' is no file.")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"'{path}' cannot be read ({error.strerror}): check its rights.") from None
+    try:
+        _check(content.removeprefix(_MARK).decode("utf-8").splitlines())
+    except UnicodeDecodeError:
+        raise FileError(f"'{path}' is not text in UTF-8: save it in this encoding.") from None
+    except _FaultError as error:
+        raise FileError(f"'{path}' cannot be imported: {error}.") from None
+    if not content.startswith(_MARK):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        copy.write_bytes(content.removeprefix(_MARK))
+        yield copy
+
+
+class _FaultError(Exception):
+    """What is wrong, and in which line."""
+
+
+def _check(text):
+    """Raise _FaultError for lines that are no BVH file."""
+    lines = [(number, words) for number, line in enumerate(text, 1) if (words := line.split())]
+    if not lines or lines[0][1][0].lower() != "hierarchy":
+        raise _FaultError("it does not begin with HIERARCHY, as BVH files do")
+    at = next((i for i, (_, words) in enumerate(lines) if words[0].lower() == "motion"), None)
+    channels = _channels(lines[1:at])
+    if at is None:
+        raise _FaultError("it has no MOTION, so it was cut off, or holds a skeleton alone")
+    if not channels:
+        raise _FaultError("none of its joints has channels")
+    _check_rows(lines[at + 3 :], channels, _frames(lines[at + 1 : at + 3]))
+
+
+def _channels(lines):
+    """How many channels the joints have together."""
+    count, depth = 0, 0
+    kinds = [words[0].lower() for _, words in lines]
+    for i, (number, words) in enumerate(lines):
+        kind = kinds[i]
+        if kind not in _KINDS:
+            raise _FaultError(
+                f"line {number} begins with '{words[0][:40]}', which BVH does not know"
+            )
+        following = _FOLLOW.get(kind, ())
+        if tuple(kinds[i + 1 : i + 1 + len(following)]) != following:
+            wanted = ", ".join(following).upper()
+            raise _FaultError(f"line {number} is not followed by lines of {wanted}")
+        depth += (kind == "{") - (kind == "}")
+        if depth < 0:
+            raise _FaultError(f"line {number} closes a joint that was not opened")
+        if kind in ("root", "joint") and len(words) < 2:
+            raise _FaultError(f"line {number} gives a joint no name")
+        if kind == "offset":
+            if len(words) != 4:
+                raise _FaultError(f"line {number} has {len(words) - 1} numbers for OFFSET, not 3")
+            for word in words[1:]:
+                _number(word, number)
+        if kind == "channels":
+            told = int(_number(words[1] if len(words) > 1 else "", number))
+            if told != len(words) - 2:
+                raise _FaultError(
+                    f"line {number} announces {told} channels and names {len(words) - 2}"
+                )
+            for word in words[2:]:
+                if word.lower() not in _CHANNELS:
+                    raise _FaultError(f"line {number} names a channel '{word[:40]}'")
+            count += told
+    if depth:
+        raise _FaultError("not every joint of its HIERARCHY is closed")
+    return count
+
+
+def _frames(lines):
+    """How many frames are announced."""
+    heads = [[word.lower() for word in words] for _, words in lines]
+    if len(heads) < 2 or heads[0][:1] != ["frames:"] or heads[1][:2] != ["frame", "time:"]:
+        raise _FaultError("MOTION is not followed by 'Frames:' and 'Frame Time:'")
+    (first, frames), (second, time) = lines
+    count = _number(frames[1] if len(frames) == 2 else "", first)
+    seconds = _number(time[2] if len(time) == 3 else "", second)
+    if count < 1 or count != int(count):
+        raise _FaultError(f"line {first} announces {frames[1]} frames")
+    slow, fast = _RATES
+    if not 1 / fast <= seconds <= 1 / slow:
+        raise _FaultError(
+            f"line {second} lets a frame last {time[2]} s: it must be from {1 / fast:g} to "
+            f"{1 / slow:g} s"
+        )
+    return int(count)
+
+
+def _check_rows(rows, channels, frames):
+    for number, words in rows:
+        if len(words) != channels:
+            raise _FaultError(
+                f"line {number} has {len(words)} numbers, and the joints have {channels} channels"
+            )
+        try:
+            whole = math.isfinite(math.fsum(map(float, words)))
+        except (ValueError, OverflowError):
+            whole = False
+        if not whole:
+            for word in words:
+                _number(word, number)
+    if len(rows) < frames:
+        raise _FaultError(f"it announces {frames} frames and has {len(rows)}, so it was cut off")
+
+
+def _number(word, line):
+    """A finite number of a line."""
+    try:
+        value = float(word)
+    except ValueError:
+        why = ": write decimal points, not commas" if "," in word else ""
+        raise _FaultError(f"line {line} has '{word[:40]}' for a number{why}") from None
+    if not math.isfinite(value):
+        raise _FaultError(f"line {line} has {word} for a number")
+    return value
