@@ -167,12 +167,18 @@ def baking(
     )
 
 
-def show(scene, armature, which):
+def show(scene, armature, which, chosen=None):
     """Show the "source" or the "baked" animation of an armature.
 
+    chosen: (action, slot) of one of its bakes; None for that which is shown, or else the newest.
     Raises BakeError if the armature has no bake.
     """
     scene = getattr(scene, "scene", scene)
+    if which == "baked" and chosen is not None and chosen != compat.assigned(armature):
+        if bake_target.mark_of(*compat.assigned(armature)) is not None:
+            show(scene, armature, "source")
+        compat.assign(armature, *chosen)
+        bake_target.set_values(armature, bake_target.mark_of(*chosen))
     action, slot = compat.assigned(armature)
     if which == "source":
         mark = bake_target.mark_of(action, slot)
@@ -190,6 +196,23 @@ def show(scene, armature, which):
         compat.assign(armature, baked, marked_slot(baked, armature, action, slot))
         bake_target.set_values(armature, bake_target.mark_of(*compat.assigned(armature)))
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+
+
+def remove(scene, armature, bake):
+    """Remove a bake (action, slot) of an armature, which then shows its source if it showed that.
+
+    Raises BakeError if something else uses the action.
+    """
+    action, slot = bake
+    shown = bake == compat.assigned(armature)
+    users = action.users - action.use_fake_user - shown
+    if users and bake_target.mark_of(action, slot)["whole"]:
+        raise BakeError(
+            f"'{action.name}' is used elsewhere too, as by an NLA strip: take it away there first."
+        )
+    if shown:
+        show(scene, armature, "source")
+    bake_target.remove(action, slot)
 
 
 def restore(scene, armature):

@@ -66,6 +66,13 @@ def _marks(action):
     return marks.to_dict() if hasattr(marks, "to_dict") else {}
 
 
+def _set_marks(action, marks):
+    if marks:
+        action[MARK] = {str(i): mark for i, mark in enumerate(marks)}
+    elif MARK in action:
+        del action[MARK]
+
+
 def _slot_key(slot):
     return "" if slot is None else slot.identifier
 
@@ -95,23 +102,54 @@ def find_bake(armature, source, slot, within=None, whole=None, kind=None):
     return found[max(found)] if found else None
 
 
+def bakes_of(armature):
+    """(action, slot) of all bakes of what animates an armature, or is shown a bake of, the oldest
+    first."""
+    action, slot = compat.assigned(armature)
+    mark = mark_of(action, slot)
+    source = source_of(mark) if mark else (action, slot)
+    found = {
+        mark["number"]: (action, compat.find_slot(action, mark["slot"]))
+        for action in bpy.data.actions
+        if action.library is None
+        for mark in _marks_for(action, armature, *source)
+    }
+    return [found[number] for number in sorted(found)]
+
+
+def remove(action, slot):
+    """Remove a bake, for good: its action, or its slot in one of somebody's."""
+    mark = mark_of(action, slot)
+    if mark["whole"]:
+        bpy.data.actions.remove(action)
+        return
+    left = [one for one in _marks(action).values() if one["number"] != mark["number"]]
+    compat.remove_slot(action, slot)
+    _set_marks(action, left)
+
+
 def _next_number():
     """A number above those of all bakes, so that the newest can be told."""
     numbers = [mark["number"] for action in bpy.data.actions for mark in _marks(action).values()]
     return max(numbers, default=0) + 1
 
 
-def _mark_for(action, armature, source, slot, kind=None):
-    """The newest mark of that kind, None for any, in an action."""
-    found = [
+def _marks_for(action, armature, source, slot):
+    """The marks in an action of bakes of (source, slot) of an armature."""
+    return [
         mark
         for mark in _marks(action).values()
         if mark.get("source") == source
         and mark["source_slot"] == _slot_key(slot)
         and mark["armature"] == armature.name
-        and kind in (None, mark.get("kind", KINDS[0]))
     ]
-    return max(found, key=lambda mark: mark["number"], default=None)
+
+
+def _mark_for(action, armature, source, slot, kind=None):
+    """The newest mark of that kind, None for any, in an action."""
+    found = _marks_for(action, armature, source, slot)
+    fit = (mark for mark in found if kind in (None, mark.get("kind", KINDS[0])))
+    return max(fit, key=lambda mark: mark["number"], default=None)
 
 
 def marked_slot(action, armature, source, slot):
@@ -395,7 +433,7 @@ class Target:
         if self._source is not None:
             # A pointer: the source has a user as long as its bake exists, and may be renamed.
             mark["source"] = self._source
-        self.action[MARK] = {str(i): m for i, m in enumerate([*others, mark])}
+        _set_marks(self.action, [*others, mark])
 
     def _is_other(self, mark):
         """Whether a mark is of another bake in the same action, whose slot still exists."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 import bpy
 from bpy.props import EnumProperty, FloatProperty
 
-from ..controller.clean_up import SOFTNESS, CleanUpOptions, clean_up, propose, update
+from ..controller.clean_up import SMOOTHNESS, CleanUpOptions, clean_up, propose, update
 from ..controller.leg_chain import Body
 from ..controller.skeleton import SIDES
+from ..controller.verdict import judge_motions
 from . import bake, bake_target, contacts
 from .pose import nearest_rotation
 from .shot import ArmatureShot, check_curves, check_extent, rig_as_dict, versions
@@ -40,13 +41,13 @@ def _redraw(_settings, _context):
 class POISE_PG_clean_up(bpy.types.PropertyGroup):
     """How feet and weight are cleaned in this scene."""
 
-    softness: FloatProperty(
-        name="Softness",
-        description="How fast the body may change to follow its feet. Less is smoother and nearer "
-        "to the captured rhythm, more is nearer to the captured poses",
+    smoothness: FloatProperty(
+        name="Smoothness",
+        description="How slowly the body changes to follow its feet. More is nearer to the "
+        "captured rhythm, less to the captured poses",
         default=1.0,
-        min=SOFTNESS[0],
-        max=SOFTNESS[1],
+        min=SMOOTHNESS[0],
+        max=SMOOTHNESS[1],
     )
     balance: EnumProperty(
         name="Balance",
@@ -81,7 +82,7 @@ CLASSES = (POISE_PG_clean_up,)
 
 def options_of(settings):
     """The settings of a scene as CleanUpOptions."""
-    return CleanUpOptions(round(settings.softness, 4), settings.balance.lower())
+    return CleanUpOptions(round(settings.smoothness, 4), settings.balance.lower())
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ class CleanShot(ArmatureShot):
 
     reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
     None without. found: ContactPlan, after `find`. plan: ContactPlan in use, cleaned:
-    controller.clean_up.CleanUp, after `solve`. baked: addon.bake.BakeResult, after `baking`.
+    controller.clean_up.CleanUp, verdict: controller.verdict.Verdict on that, after `solve`.
+    baked: addon.bake.BakeResult, after `baking`.
     """
 
     def __init__(self, scene, options=None):
@@ -116,7 +118,8 @@ class CleanShot(ArmatureShot):
         options = options or CleanShotOptions()
         options.clean.check()
         super().__init__(scene, options)
-        self.reading = self.kept = self.found = self.plan = self.cleaned = self.baked = None
+        self.reading = self.kept = self.found = self.plan = None
+        self.cleaned = self.verdict = self.baked = None
         self._seconds = {}
 
     def read(self):
@@ -143,7 +146,7 @@ class CleanShot(ArmatureShot):
         body = body_of(self.reading)
         if self.plan is None:
             self.plan = self.found = propose(body)
-        self.cleaned = clean_up(body, self.plan, self.options.clean)
+        self._take(clean_up(body, self.plan, self.options.clean))
         self._seconds["solving"] = time.perf_counter() - started
         return self.cleaned
 
@@ -151,8 +154,12 @@ class CleanShot(ArmatureShot):
         """Solve again around what another ContactPlan of the action changes, None to find it.
         Raises PlanError, and all is as before."""
         plan = kept or self.found or propose(self.cleaned.body)
-        self.cleaned = update(self.cleaned, plan)
+        self._take(update(self.cleaned, plan))
         self.plan, self.kept = plan, kept
+
+    def _take(self, cleaned):
+        motion = self.reading.motion
+        self.cleaned, self.verdict = cleaned, judge_motions(motion, cleaned.motion(motion))
 
     def baking(self):
         """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
@@ -184,7 +191,8 @@ class CleanShot(ArmatureShot):
             "fps": float(reading.rate),
             "slip": {"before": slip[0], "after": slip[1]},
             "place": self.cleaned.com_shift(),
-            "softness": options.softness,
+            "verdict": self.verdict.as_dict(),
+            "smoothness": options.smoothness,
             "com": options.balance,
             "iterations": self.cleaned.iterations,
             "contacts": self.plan.as_dict(),

@@ -4,7 +4,7 @@
 import bpy
 
 from ..controller.exceptions import PlanError
-from . import live_contacts
+from . import live_contacts, session
 from .operators import (
     POISE_OT_add_contact,
     POISE_OT_automatic_contacts,
@@ -14,8 +14,9 @@ from .operators import (
     POISE_OT_drag_contacts,
     POISE_OT_end_contact,
     POISE_OT_find_contacts,
+    POISE_OT_show_clean_flaw,
 )
-from .panels import _fact, _Panel, _sentence
+from .panels import _draw_flaws, _fact, _Panel, _sentence
 
 
 class POISE_PT_clean_up(_Panel, bpy.types.Panel):
@@ -29,16 +30,33 @@ class POISE_PT_clean_up(_Panel, bpy.types.Panel):
         """What to choose, and the button."""
         settings = context.scene.poise.clean_up
         column = layout.column()
-        column.prop(settings, "softness")
+        column.prop(settings, "smoothness")
         column.prop(settings, "balance")
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_clean_up.bl_idname, icon="BRUSH_DATA")
         if armature is None:
             return
-        if live_contacts.clean_outdated(context.scene, armature):
-            _sentence(layout, context, "The contacts have changed: clean again.", "FILE_REFRESH")
+        _draw_outcome(layout, context, armature)
         _draw_contacts(layout, context, armature)
+
+
+def _draw_outcome(layout, context, armature):
+    """Whether what was cleaned is a keeper."""
+    clean = session.result_of(context.scene, armature).clean
+    # An undo takes the action away, but not what is remembered of it.
+    if clean is None or clean.baked.action not in bpy.data.actions:
+        return
+    box = layout.box()
+    before, after = clean.cleaned.slip()
+    _fact(box, "Slip", f"{before:.3f} to {after:.3f} m/s")
+    if clean.verdict.keeper:
+        _sentence(box, context, "Keeper", "CHECKMARK")
+    else:
+        _sentence(box, context, "Cleaned, but:", "INFO")
+        _draw_flaws(box, clean.verdict.findings, POISE_OT_show_clean_flaw)
+    if live_contacts.clean_outdated(context.scene, armature):
+        _sentence(box, context, "The contacts have changed: clean again.", "FILE_REFRESH")
 
 
 def _draw_contacts(layout, context, armature):

@@ -12,7 +12,7 @@ from .command_arguments import positive, reading_options
 from .command_files import is_compressed, open_shot, output_target, report_target, save
 from .command_import import import_note
 from .command_libraries import libraries_blamed, warn_of_libraries
-from .command_progress import DONE, follow, say
+from .command_progress import DONE, follow, say, tell_verdict
 from .files import write_json, written
 
 
@@ -23,10 +23,10 @@ def add_arguments(parser):
     command_contacts.add_arguments(parser)
     command_contacts.add_writing_arguments(parser)
     add(
-        "--softness",
+        "--smoothness",
         type=positive,
-        default=default.softness,
-        help=f"how fast the body may change to follow its feet ({default.softness:g})",
+        default=default.smoothness,
+        help=f"how slowly the body changes to follow its feet ({default.smoothness:g})",
     )
     add(
         "--com",
@@ -45,7 +45,7 @@ def run(options):
     source = open_shot(options.file, options.up, options.unit)
     output, plan_path, report_path = _targets(options, source)
     warnings = warn_of_libraries()
-    shot = _read(options, CleanUpOptions(options.softness, options.com))
+    shot = _read(options, CleanUpOptions(options.smoothness, options.com))
     shot.solve()
     follow("writing", shot.baking())
     report = {"file": str(output), **shot.report(), "warnings": warnings}
@@ -62,6 +62,7 @@ def run(options):
         f"'{report['baked_action']}' in '{report['file']}'."
     )
     say(f"  feet that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
+    tell_verdict(report["verdict"])
     return DONE
 
 

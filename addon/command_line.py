@@ -51,7 +51,7 @@ from .command_files import (
 )
 from .command_import import import_note
 from .command_libraries import libraries_blamed, warn_of_libraries
-from .command_progress import DONE, FAILED, MISSED, follow, say
+from .command_progress import DONE, FAILED, MISSED, follow, say, tell_verdict
 from .files import check_target, write_json, write_text, written
 from .shot import Shot, versions
 
@@ -387,23 +387,13 @@ def _tell_figures(report, more=""):
         say(report["gains_completed"])
     say(("It stood to the end." if report["success"] else report["why"]) + more)
     if report["success"]:
-        _tell_verdict(report["verdict"])
+        tell_verdict(report["verdict"])
     for name, unit in report["units"].items():
         value, unit = report.get(name), "" if unit == "1" else unit
         if isinstance(value, dict) and "before" in value:
             say(f"  {name:22} {_figure(value['before'])} before, {_figure(value['after'])} {unit}")
         elif name.endswith(("_error", "reward", "residual", "factor")) and value is not None:
             say(f"  {name:22} {_figure(value)} {unit}")
-
-
-def _tell_verdict(verdict):
-    """Whether it is a keeper, else a line for each reason against it."""
-    if verdict["keeper"]:
-        say("It is a keeper.")
-        return
-    say("But it would not be kept:")
-    for found in verdict["findings"]:
-        say(f"  {found['sentence']}")
 
 
 def _figure(value):

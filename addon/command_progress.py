@@ -26,6 +26,16 @@ def follow(what, progress, tell=lambda share: ""):
     line.say(f"{what} {share:4.0%}{tell(share)} ")
 
 
+def tell_verdict(verdict):
+    """Whether a result is a keeper, else a line for each reason against it."""
+    if verdict["keeper"]:
+        say("It is a keeper.")
+        return
+    say("But it would not be kept:")
+    for found in verdict["findings"]:
+        say(f"  {found['sentence']}")
+
+
 class LiveLine:
     """One line that is rewritten, on a terminal; elsewhere only what is said to last appears."""
 

@@ -15,6 +15,7 @@ from . import bake_target, compat, contacts, reference, rig, session
 from .operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
+    POISE_OT_delete_bake,
     POISE_OT_discard,
     POISE_OT_discard_rectified,
     POISE_OT_inspect,
@@ -339,7 +340,7 @@ def _draw_outcome(layout, context, result):
     else:
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         _sentence(box, context, text, "INFO")
-        _draw_flaws(box, result.shot.verdict.findings)
+        _draw_flaws(box, result.shot.verdict.findings, POISE_OT_show_flaw)
 
 
 def _draw_outdated(layout, context, shot):
@@ -348,15 +349,15 @@ def _draw_outdated(layout, context, shot):
         _sentence(layout, context, "The contacts have changed: simulate again.", "FILE_REFRESH")
 
 
-def _draw_flaws(layout, findings):
-    """A button for each, which goes to the frame where it is worst."""
+def _draw_flaws(layout, findings, shower):
+    """A button for each, an operator that goes to the frame where it is worst."""
     column = layout.column(align=True)
     for i, finding in enumerate(findings):
         row = column.row()
         row.alignment = "LEFT"
         sentence = finding.sentence
         text = tr(f"{sentence[0].upper() + sentence[1:]}")
-        button = row.operator(POISE_OT_show_flaw.bl_idname, text=text, icon="ERROR", emboss=False)
+        button = row.operator(shower.bl_idname, text=text, icon="ERROR", emboss=False)
         button.index = i
 
 
@@ -404,13 +405,29 @@ def _draw_switch(layout, context, armature):
     """The switch between source and bake, if there is a bake."""
     animation = compat.assigned(armature)
     baked = bake_target.mark_of(*animation) is not None
-    if not baked and bake_target.find_bake(armature, *animation) is None:
+    bakes = bake_target.bakes_of(armature)
+    if not bakes:
         return
     row = layout.row(align=True)
     for which, label, pressed in (("source", "Source", not baked), ("baked", "Baked", baked)):
         row.operator(POISE_OT_show.bl_idname, text=label, depress=pressed).which = which
-    action = animation[0].name if animation[0] else tr("NLA strips")
-    _fact(layout, "Action", action, translate=False)
+    if len(bakes) == 1:
+        row.operator(POISE_OT_delete_bake.bl_idname, text="", icon="TRASH")
+        action = animation[0].name if animation[0] else tr("NLA strips")
+        _fact(layout, "Action", action, translate=False)
+        return
+    column = layout.column(align=True)
+    for number, (action, slot) in enumerate(bakes, 1):
+        row = column.row(align=True)
+        name = action.name if bake_target.mark_of(action, slot)["whole"] else slot.name_display
+        button = row.operator(
+            POISE_OT_show.bl_idname,
+            text=name,
+            translate=False,
+            depress=(action, slot) == animation,
+        )
+        button.which, button.bake = "baked", number
+        row.operator(POISE_OT_delete_bake.bl_idname, text="", icon="TRASH").bake = number
 
 
 # --- Pieces --------------------------------------------------------------------------------------

@@ -199,22 +199,22 @@ class _Stencil:
 class Problem:
     """The sum of squares of some facts.
 
-    softness: more lets corrections go farther and change faster. balance: sigma of the zero-moment
-    point [m], None to leave the weight alone. held: (F, 22) weights that keep corrections at those
-    of `start`, None for nothing.
+    smoothness: less lets corrections go farther and change faster. balance: sigma of the
+    zero-moment point [m], None to leave the weight alone. held: (F, 22) weights that keep
+    corrections at those of `start`, None for nothing.
     """
 
-    def __init__(self, facts, softness=1.0, balance=None, held=None, start=0.0):
+    def __init__(self, facts, smoothness=1.0, balance=None, held=None, start=0.0):
         self.facts, self._balance = facts, balance
         rate, count = facts.body.rate, len(facts.marks)
-        place, other = np.zeros(UNKNOWNS), np.full(UNKNOWNS, SMOOTH_TURN * softness)
-        other[:3] = SMOOTH_PLACE * softness
+        place, other = np.zeros(UNKNOWNS), np.full(UNKNOWNS, SMOOTH_TURN / smoothness)
+        other[:3] = SMOOTH_PLACE / smoothness
         track = np.zeros(UNKNOWNS)
         track[:2], track[2], track[3:6] = TRACK["plan"], TRACK["height"], TRACK["turn"]
         for first in (6, 14):
             track[first : first + 3], track[first + 3] = TRACK["hip"], TRACK["knee"]
             track[first + 4 : first + 7], track[first + 7] = TRACK["ankle"], TRACK_TOES
-            other[first + 7] = SMOOTH_TOES * softness
+            other[first + 7] = SMOOTH_TOES / smoothness
         place[:3] = (rate**3 / DENOISE) ** 2
         way = np.zeros((count, UNKNOWNS))
         way[:, :3] = facts.body.pelvis

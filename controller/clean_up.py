@@ -26,8 +26,8 @@ from .skeleton import LANDMARK_INDEX, SEGMENTS, SIDES
 
 #: How far outside of what carries the zero-moment point may be [m]; None: the weight stays.
 BALANCE = {"off": None, "light": 0.05, "strong": 0.02}
-#: Softness that makes sense: a fifth to five times as soft.
-SOFTNESS = (0.2, 5.0)
+#: Smoothness that makes sense: a fifth to five times as smooth.
+SMOOTHNESS = (0.2, 5.0)
 
 _ITERATIONS = 8
 _ENOUGH = 1e-3  # share by which the sum of squares must still fall
@@ -40,19 +40,19 @@ _HELD, _HELD_WEIGHT = 3, 1e8  # samples at either end of a window that stay
 class CleanUpOptions:
     """How to clean up.
 
-    softness: 1; more lets the body follow its feet sooner and change faster, less is smoother.
+    smoothness: 1; less lets the body follow its feet sooner and change faster.
     balance: of BALANCE, how firmly the weight is brought over the feet.
     """
 
-    softness: float = 1.0
+    smoothness: float = 1.0
     balance: str = "light"
 
     def check(self):
         """Raise SettingsError for a value that an option cannot have."""
-        low, high = SOFTNESS
-        if not low <= self.softness <= high:
+        low, high = SMOOTHNESS
+        if not low <= self.smoothness <= high:
             raise SettingsError(
-                f"A softness of {self.softness:g} is out of range: give {low:g} to {high:g}."
+                f"A smoothness of {self.smoothness:g} is out of range: give {low:g} to {high:g}."
             )
         if self.balance not in BALANCE:
             raise SettingsError(
@@ -152,7 +152,7 @@ def clean_up(body, plan, options=None):
     options = options or CleanUpOptions()
     options.check()
     facts = _facts(body, plan)
-    problem = Problem(facts, options.softness, BALANCE[options.balance])
+    problem = Problem(facts, options.smoothness, BALANCE[options.balance])
     corrections, iterations = _solved(problem, np.zeros((len(body), UNKNOWNS)))
     return CleanUp(body, plan, options, corrections, iterations, facts)
 
@@ -175,7 +175,7 @@ def update(cleaned, plan):
             held[-_HELD:] = _HELD_WEIGHT
         options = cleaned.options
         balance = BALANCE[options.balance]
-        problem = Problem(facts.part(window), options.softness, balance, held, start)
+        problem = Problem(facts.part(window), options.smoothness, balance, held, start)
         corrections[window], iterations = _solved(problem, start)
     return CleanUp(cleaned.body, plan, cleaned.options, corrections, iterations, facts)
 

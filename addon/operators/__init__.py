@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The operators. What they do is elsewhere: here it is started, shown, stopped and reported."""
 
-from .bake import POISE_OT_bake, POISE_OT_bake_target, POISE_OT_discard, POISE_OT_show
+from .bake import (
+    POISE_OT_bake,
+    POISE_OT_bake_target,
+    POISE_OT_delete_bake,
+    POISE_OT_discard,
+    POISE_OT_show,
+)
 from .cache import POISE_OT_clear_cache, POISE_OT_open_cache
 from .clean_up import POISE_OT_clean_up
 from .clip_check import POISE_OT_check_clip, POISE_OT_show_check, POISE_OT_show_finding
@@ -35,7 +41,7 @@ from .rectify import (
 from .rig import POISE_OT_save_map
 from .robustness import POISE_OT_find_limit, POISE_OT_show_limit
 from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
-from .verdict import POISE_OT_show_flaw
+from .verdict import POISE_OT_show_clean_flaw, POISE_OT_show_flaw
 
 __all__ = [
     "CLASSES",
@@ -50,6 +56,7 @@ __all__ = [
     "POISE_OT_clean_up",
     "POISE_OT_clear_cache",
     "POISE_OT_clear_pushes",
+    "POISE_OT_delete_bake",
     "POISE_OT_delete_contact",
     "POISE_OT_discard",
     "POISE_OT_discard_rectified",
@@ -76,6 +83,7 @@ __all__ = [
     "POISE_OT_save_map",
     "POISE_OT_show",
     "POISE_OT_show_check",
+    "POISE_OT_show_clean_flaw",
     "POISE_OT_show_finding",
     "POISE_OT_show_flaw",
     "POISE_OT_show_limit",
@@ -90,6 +98,7 @@ CLASSES = (
     POISE_OT_simulate,
     POISE_OT_cancel,
     POISE_OT_show_flaw,
+    POISE_OT_show_clean_flaw,
     POISE_OT_rectify,
     POISE_OT_push_here,
     POISE_OT_keep_rectified,
@@ -114,6 +123,7 @@ CLASSES = (
     POISE_OT_show_limit,
     POISE_OT_bake,
     POISE_OT_show,
+    POISE_OT_delete_bake,
     POISE_OT_discard,
     POISE_OT_make_thing,
     POISE_OT_make_collider,

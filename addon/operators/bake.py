@@ -5,12 +5,19 @@ from dataclasses import replace
 
 import bpy
 
-from ...controller.exceptions import PoiseError
+from ...controller.exceptions import BakeError, PoiseError
 from .. import bake, bake_objects, bake_target, compat, session
 from ..properties import bake_options, chosen_armature, redraw
 from ..translations import tr
 from .job import BakeJob
 from .modal import JobOperator, poll_idle
+
+_BAKE = bpy.props.IntProperty(
+    name="Bake",
+    description="Which of the armature's bakes, from 1, the oldest; 0: the one that is shown, or "
+    "else the newest",
+    min=0,
+)
 
 
 def poll_simulated(cls, context):
@@ -131,10 +138,11 @@ class POISE_OT_show(bpy.types.Operator):
             ("baked", "Baked", "The action that Poise baked"),
         ),
     )
+    bake: _BAKE
 
     @classmethod
     def description(cls, _context, properties):
-        """A tooltip for each of the two buttons."""
+        """A tooltip for each of the buttons."""
         return tr(
             {
                 "source": "Animate the armature with the original action",
@@ -159,13 +167,62 @@ class POISE_OT_show(bpy.types.Operator):
         """Assign the action."""
         armature, _ = chosen_armature(context)
         try:
-            bake.show(context.scene, armature, self.which)
+            chosen = _bake_of(armature, self.bake)
+            bake.show(context.scene, armature, self.which, chosen)
             bake_objects.show(context.scene, armature.name, self.which)
         except PoiseError as error:
             session.complain(context.scene.name, armature.name, str(error))
             self.report({"ERROR"}, tr(str(error)))
             return {"CANCELLED"}
         return {"FINISHED"}
+
+
+class POISE_OT_delete_bake(bpy.types.Operator):
+    """Delete a bake."""
+
+    bl_idname = "poise.delete_bake"
+    bl_label = "Delete Bake"
+    bl_description = (
+        "Delete this bake: its action, or its slot in yours. The source is shown if the bake was. "
+        "An undo brings it back"
+    )
+    bl_options = {"UNDO"}
+
+    bake: _BAKE
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a bake."""
+        return POISE_OT_show.poll.__func__(cls, context)
+
+    def execute(self, context):
+        """Delete it."""
+        armature, _ = chosen_armature(context)
+        try:
+            chosen = _bake_of(armature, self.bake) or _default(armature)
+            name = chosen[0].name
+            bake.remove(context.scene, armature, chosen)
+        except PoiseError as error:
+            self.report({"ERROR"}, tr(str(error)))
+            return {"CANCELLED"}
+        self.report({"INFO"}, tr(f"Deleted the bake '{name}'"))
+        redraw()
+        return {"FINISHED"}
+
+
+def _default(armature):
+    """(action, slot) of the bake that is shown, or else the newest one."""
+    shown = compat.assigned(armature)
+    return shown if bake_target.mark_of(*shown) else bake_target.bakes_of(armature)[-1]
+
+
+def _bake_of(armature, number):
+    """(action, slot) of one of an armature's bakes by its number from 1, the oldest; None for 0.
+    Raises BakeError if it has none of that number."""
+    bakes = bake_target.bakes_of(armature)
+    if number > len(bakes):
+        raise BakeError(f"'{armature.name}' has {len(bakes)} bakes only: choose another one.")
+    return bakes[number - 1] if number else None
 
 
 class POISE_OT_discard(bpy.types.Operator):

@@ -3,8 +3,12 @@
 
 import bpy
 
+from .. import session
+from ..properties import chosen_armature
+from ..translations import tr
 from .bake import poll_simulated
 from .findings import ShowFinding
+from .modal import poll_idle
 
 
 class POISE_OT_show_flaw(ShowFinding, bpy.types.Operator):
@@ -25,3 +29,28 @@ class POISE_OT_show_flaw(ShowFinding, bpy.types.Operator):
         """Of the verdict on the result."""
         verdict = result.shot.verdict if result.recording else None
         return [(f.frame, f.sentence) for f in verdict.findings] if verdict else []
+
+
+class POISE_OT_show_clean_flaw(ShowFinding, bpy.types.Operator):
+    """Go to the frame for which a clean-up would not be kept."""
+
+    bl_idname = "poise.show_clean_flaw"
+    bl_label = "Go to Flaw of the Clean-Up"
+    bl_description = "Go to the frame where the clean-up is farthest from its source in this"
+    bl_options = {"UNDO", "INTERNAL"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a clean-up."""
+        if not poll_idle(cls, context):
+            return False
+        armature, _ = chosen_armature(context)
+        if session.result_of(context.scene, armature).clean is None:
+            cls.poll_message_set(tr(f"'{armature.name}' is not cleaned: press Clean Feet first"))
+            return False
+        return True
+
+    @classmethod
+    def findings(cls, result):
+        """Of the verdict on the clean-up."""
+        return [(f.frame, f.sentence) for f in result.clean.verdict.findings]

@@ -2,17 +2,20 @@
 """Feet and weight cleaned up in Blender: the keys, the operator, the panel, the command."""
 
 import json
+import re
+from dataclasses import replace
 
 import bpy
 import numpy as np
 import pytest
 
 import poise
-from poise.addon import bake_target, clean_up_panel, command_line, compat, reference
+from poise.addon import bake_target, clean_up_panel, command_line, compat, reference, session
 from poise.addon.clean_up import CleanShot, CleanShotOptions, toes_of
 from poise.controller.clean_up import CleanUpOptions
 from poise.controller.contact_plan import ContactPlan
 from poise.controller.skeleton import LANDMARK_INDEX
+from poise.controller.verdict import judge_motions
 from poise.experiments.sok import _scene
 
 
@@ -121,7 +124,7 @@ def test_toes_behind_controls_turn_only_if_there_is_one(import_clip):
 def test_operator_writes_one_action_and_leaves_the_frame(extension, import_clip):
     armature, scene = import_clip("wave"), bpy.context.scene
     scene.frame_set(7)
-    scene.poise.clean_up.softness, scene.poise.clean_up.balance = 0.5, "OFF"
+    scene.poise.clean_up.smoothness, scene.poise.clean_up.balance = 2.0, "OFF"
     assert bpy.ops.poise.clean_up() == {"FINISHED"}
     assert scene.frame_current == 7
     assert compat.assigned(armature)[0].name == "wave Poise Clean"
@@ -148,8 +151,28 @@ def test_operator_says_what_is_wrong_and_changes_nothing(extension, import_clip)
 
 def test_panel_has_its_settings_and_the_button(extension, import_clip, draw_panels):
     text = draw_panels(clean_up_panel.CLASSES, import_clip("stand"))
-    for word in ("softness", "balance", "poise.clean_up"):
+    for word in ("smoothness", "balance", "poise.clean_up"):
         assert word in text
+
+
+def test_panel_says_whether_it_is_a_keeper(extension, import_clip, draw_panels):
+    armature = import_clip("wave")
+    assert not bpy.ops.poise.show_clean_flaw.poll()
+    bpy.ops.poise.clean_up()
+    text = draw_panels(clean_up_panel.CLASSES, armature)
+    assert "Keeper" in text and re.search(r"0\.\d{3} to 0\.\d{3} m/s", text)
+    clean = session.result_of(bpy.context.scene, armature).clean
+    other = clean.cleaned.motion(clean.reading.motion)
+    far = replace(other, positions=other.positions + [0.4, 0, 0])
+    clean.verdict = judge_motions(clean.reading.motion, far)
+    text = draw_panels(clean_up_panel.CLASSES, armature)
+    assert "Keeper" not in text and "Cleaned, but:" in text and "0.40 m off place" in text
+    assert bpy.ops.poise.show_clean_flaw(index=0) == {"FINISHED"}
+    assert bpy.context.scene.frame_current == int(clean.verdict.findings[0].frame)
+    with pytest.raises(RuntimeError, match="findings only"):
+        bpy.ops.poise.show_clean_flaw(index=99)
+    bpy.data.actions.remove(bpy.data.actions["wave Poise Clean"])
+    assert "Cleaned, but:" not in draw_panels(clean_up_panel.CLASSES, armature)
 
 
 # --- The command ---------------------------------------------------------------------------------
@@ -214,8 +237,8 @@ def test_command_refuses_and_writes_nothing(shot, capsys):
         assert command(shot, "--contacts", plan) == 1
         assert sentence in capsys.readouterr().err
     plan.unlink()
-    assert command(shot, "--softness", "99") == 1
-    assert "A softness of 99 is out of range" in capsys.readouterr().err
+    assert command(shot, "--smoothness", "99") == 1
+    assert "A smoothness of 99 is out of range" in capsys.readouterr().err
     assert command(shot, "--output", shot) == 2
     assert command(shot, "--write-contacts", shot) == 2
     assert {path.name for path in shot.parent.iterdir()} == names

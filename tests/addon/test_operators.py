@@ -309,6 +309,43 @@ def test_simulate_bake_compare_discard(armature):
     assert state(armature) == baked
 
 
+def test_every_bake_is_shown_and_deleted_by_its_name(armature):
+    source = state(armature)
+    bpy.ops.poise.clean_up()
+    cleaned = state(armature)
+    bpy.ops.poise.show(which="source")
+    bpy.ops.poise.simulate()
+    bpy.ops.poise.bake()
+    baked = state(armature)
+    assert len({str(s["pose"]) for s in (source, cleaned, baked)}) == 3
+    assert [a.name for a, _ in bake_target.bakes_of(armature)] == [
+        "stand Poise Clean",
+        "stand Poise",
+    ]
+    text = drawn()
+    assert text.count("poise.delete_bake") == 2 and text.count("poise.show") == 4
+    for number, shown in ((1, cleaned), (2, baked), (1, cleaned)):
+        assert bpy.ops.poise.show(which="baked", bake=number) == {"FINISHED"}
+        assert state(armature)["pose"] == shown["pose"]
+    assert bpy.ops.poise.show(which="source") == {"FINISHED"}
+    assert state(armature)["pose"] == source["pose"]
+    with pytest.raises(RuntimeError, match="has 2 bakes only"):
+        bpy.ops.poise.show(which="baked", bake=3)
+    bpy.ops.poise.show(which="baked", bake=1)
+    assert bpy.ops.poise.delete_bake() == {"FINISHED"}, "the one that is shown"
+    assert [a.name for a, _ in bake_target.bakes_of(armature)] == ["stand Poise"]
+    assert state(armature)["pose"] == source["pose"]
+    track = armature.animation_data.nla_tracks.new()
+    track.strips.new("kept", 1, bpy.data.actions["stand Poise"])
+    with pytest.raises(RuntimeError, match="'stand Poise' is used elsewhere too"):
+        bpy.ops.poise.delete_bake()
+    armature.animation_data.nla_tracks.remove(track)
+    bpy.ops.poise.show(which="source")
+    assert bpy.ops.poise.delete_bake() == {"FINISHED"}, "the newest"
+    assert not bake_target.bakes_of(armature) and not bpy.ops.poise.delete_bake.poll()
+    assert [action.name for action in bpy.data.actions] == ["stand"]
+
+
 def test_simulating_again_reads_the_source_not_its_bake(armature):
     bpy.ops.poise.simulate()
     first = result(armature).recording.root_displacement()

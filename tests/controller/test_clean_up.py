@@ -205,12 +205,12 @@ def test_balance_brings_the_zero_moment_point_over_the_feet(make_motion):
     assert outside["strong"] < outside["light"] < outside["off"]
 
 
-def test_softness_lets_corrections_change_faster(skating):
+def test_less_smoothness_lets_corrections_change_faster(skating):
     body = Body.from_motion(skating, _toes(skating))
     plan = propose(body)
     bent = [
-        np.abs(np.diff(clean_up(body, plan, CleanUpOptions(softness=s)).corrections, 2, 0)).mean()
-        for s in (0.5, 2.0)
+        np.abs(np.diff(clean_up(body, plan, CleanUpOptions(smoothness=s)).corrections, 2, 0)).mean()
+        for s in (2.0, 0.5)
     ]
     assert bent[1] > 1.1 * bent[0]
 
@@ -272,8 +272,8 @@ def test_refuses_what_cannot_be_cleaned(stepping):
         clean_up(body, ContactPlan(60, {"left": {"ball": [[1, 99]]}}))
     with pytest.raises(SettingsError, match="There is no balance 'some'"):
         clean_up(body, propose(body), CleanUpOptions(balance="some"))
-    with pytest.raises(SettingsError, match="A softness of nan is out of range"):
-        clean_up(body, propose(body), CleanUpOptions(softness=float("nan")))
+    with pytest.raises(SettingsError, match="A smoothness of nan is out of range"):
+        clean_up(body, propose(body), CleanUpOptions(smoothness=float("nan")))
     time = np.arange(len(stepping)) / stepping.rate
     way = np.stack([3 * time, 0 * time, 0 * time], 1)
     sliding = dataclasses.replace(stepping, positions=stepping.positions[:1] + way[:, None])
