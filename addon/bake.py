@@ -142,7 +142,7 @@ def baking(
         keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
         tracks = yield from keyed.tracks()
-        bake_target.check_channels(armature, keyed.bones, tracks)
+        bake_target.check_undriven(armature, [track.path for track in tracks])
         loop = None
         if reading.looped is not None:
             loop = functools.partial(walks.loop_curves, reading=reading)

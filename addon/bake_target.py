@@ -14,6 +14,7 @@ import bpy
 import numpy as np
 
 from ..controller.exceptions import BakeError
+from ..controller.skeleton import SEGMENTS
 from . import compat, keys
 from .pose import rotation_property
 from .reference import bone_of
@@ -211,24 +212,18 @@ def check_undriven(owner, paths):
             )
 
 
-def check_channels(armature, bones, tracks):
-    """Raise BakeError if a channel that is to be keyed is locked or driven."""
-    check_undriven(armature, [track.path for track in tracks])
-    for track in tracks:
-        bone = armature.pose.bones.get(bone_of(track.path) or "")
-        if bone is None or bone.name not in bones:
-            continue
-        locks = {"LOCATION": bone.lock_location, "SCALE": bone.lock_scale}
-        if track.kind not in ("CONSTANT", *locks):
-            four = bone.lock_rotations_4d and track.values.shape[1] == 4
-            rotation = [*bone.lock_rotation, *([bone.lock_rotation_w] if four else [])]
-            locks[track.kind] = rotation
-        if any(locks.get(track.kind, ())):
-            what = track.path.rsplit(".", 1)[1].split("_")[0]
-            raise BakeError(
-                f"The bone '{bone.name}' has a locked {what}: unlock it in the sidebar's Item tab, "
-                "since the bake must key it."
-            )
+def check_bones(armature, rig_map):
+    """Raise BakeError if a bone that a bake would have to key is driven, before any work is done.
+    Locks are for hands: keys do not mind them."""
+    paths = []
+    for segment in SEGMENTS:
+        chain = (rig_map.controls or rig_map.bones).get(segment, ())
+        for name in chain if segment in ("trunk", "head") else chain[-1:]:
+            bone = armature.pose.bones[name]
+            channels = [rotation_property(bone.rotation_mode)]
+            channels += ["location"] if segment == "pelvis" else []
+            paths += [bone.path_from_id(channel) for channel in channels]
+    check_undriven(armature, paths)
 
 
 class State:

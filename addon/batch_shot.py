@@ -258,7 +258,8 @@ def _run(task, mark, stop):
     for ending, option in _PARTS.items():
         command.append(f"--{option}={task.part(mark, ending)}")
     with task.log.open("ab") as log:
-        log.write(f"== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command)}\n".encode())
+        told = f"== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command)}\n"
+        log.write(told.encode(errors="surrogateescape"))  # names in other encodings
         log.flush()
         process = subprocess.Popen(
             command,

@@ -89,7 +89,7 @@ def options_of(settings):
 class CleanShotOptions:
     """What to clean up, and how.
 
-    armature, action, frames, fps, rig, contacts: as shot.ShotOptions has them. clean:
+    armature, action, frames, fps, rig, unit, contacts: as shot.ShotOptions has them. clean:
     CleanUpOptions. automatic: find contacts, whatever is kept with the action. keys: BakeOptions.
     """
 
@@ -98,6 +98,7 @@ class CleanShotOptions:
     frames: tuple | None = None
     fps: float | None = None
     rig: str | None = None
+    unit: float | None = None
     clean: CleanUpOptions = field(default_factory=CleanUpOptions)
     contacts: object = None
     automatic: bool = False
@@ -128,6 +129,7 @@ class CleanShot(ArmatureShot):
         bake_target.check_editable(self.armature)
         self.reading = yield from self._reading()
         check_curves(self.reading)
+        bake_target.check_bones(self.armature, self.reading.rig_map)
         check_extent(self.reading.motion)
         if options.contacts is None and not options.automatic:
             self.kept = contacts.plan_for(self.reading)
@@ -200,6 +202,7 @@ class CleanShot(ArmatureShot):
             "seconds": {name: round(value, 3) for name, value in self._seconds.items()},
             "rig": rig_as_dict(reading.rig_map),
             "metres_per_unit": float(reading.metres_per_unit),
+            "unit_guessed": reading.unit_guessed,
             "versions": versions(),
             "units": UNITS,
         }

@@ -40,7 +40,12 @@ def reading_arguments():
     )
     add("--fps", type=positive, help="frame rate of the animation [Hz] (the scene's)")
     add("--up", choices=("Y", "Z"), type=str.upper, help="axis that is up in a .bvh file (guessed)")
-    add("--unit", type=positive, metavar="M", help="length of a .bvh file's unit [m] (guessed)")
+    add(
+        "--unit",
+        type=positive,
+        metavar="M",
+        help="length of the unit of a .bvh file, else of the scene [m] (from the legs)",
+    )
     add("--rig", metavar="NAME|FILE", help="a rig map (found by names, else by the skeleton)")
     add("--report", type=Path, metavar="FILE", help="write a report as JSON")
     add("--overwrite", action="store_true", help="replace files that exist")
@@ -77,7 +82,10 @@ def shot_arguments():
 
 def reading_options(options):
     """{name: value} of what `reading_arguments` gave, as ShotOptions has them."""
-    return {name: getattr(options, name) for name in ("armature", "action", "frames", "fps", "rig")}
+    names = ("armature", "action", "frames", "fps", "rig")
+    chosen = {name: getattr(options, name) for name in names}
+    imported = str(options.file or "").lower().endswith(".bvh")  # in metres
+    return chosen | {"unit": 1.0 if imported and options.unit else options.unit}
 
 
 def shot_options(options, gains, **more):

@@ -12,7 +12,7 @@ from .command_arguments import positive, reading_options
 from .command_files import is_compressed, open_shot, output_target, report_target, save
 from .command_import import import_note
 from .command_libraries import libraries_blamed, warn_of_libraries
-from .command_progress import DONE, follow, say, tell_verdict
+from .command_progress import DONE, follow, say, tell_unit, tell_verdict
 from .files import write_json, written
 
 
@@ -92,4 +92,5 @@ def _read(options, clean):
     with libraries_blamed():
         shot = CleanShot(bpy.context.scene, chosen)
         follow("reading", shot.read())
+    tell_unit(shot.reading)
     return shot

@@ -18,11 +18,8 @@ def open_shot(name, up=None, unit=None):
 
     up, unit: of a .bvh file, as `command_import.import_shot` has them.
     """
-    if (up or unit) and (name is None or Path(name).suffix.lower() != ".bvh"):
-        raise FileError(
-            "Only .bvh files do not say which way is up and how long their unit is: "
-            "leave out --up and --unit."
-        )
+    if up and (name is None or Path(name).suffix.lower() != ".bvh"):
+        raise FileError("Only .bvh files do not say which way is up: leave out --up.")
     if name is None:
         return Path(bpy.data.filepath) if bpy.data.filepath else None
     path = Path(name).absolute()

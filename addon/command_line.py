@@ -51,7 +51,7 @@ from .command_files import (
 )
 from .command_import import import_note
 from .command_libraries import libraries_blamed, warn_of_libraries
-from .command_progress import DONE, FAILED, MISSED, follow, say, tell_verdict
+from .command_progress import DONE, FAILED, MISSED, follow, say, tell_unit, tell_verdict
 from .files import check_target, write_json, write_text, written
 from .shot import Shot, versions
 
@@ -65,6 +65,8 @@ def main(arguments, program="poise"):
         return end.code or 0
     except PoiseError as error:
         say(f"poise: {error}")
+    except OSError as error:  # of the names and places of files
+        say(f"poise: '{error.filename or 'a file'}': {error.strerror or error}.")
     except KeyboardInterrupt:
         say("poise: stopped; nothing was written.")
     return FAILED
@@ -243,7 +245,7 @@ def _add_simulation_arguments(parser):
     add = parser.add_argument
     add("--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)")
     add("--noise", type=not_negative, default=0.0, metavar="NM", help="of the motors [N m] (0)")
-    add("--seed", type=int, default=0, help="of all that is random (0)")
+    add("--seed", type=whole, default=0, help="of all that is random (0)")
 
 
 def _add_inspect_arguments(parser):
@@ -336,6 +338,7 @@ def _read_shot(options, cleaned=None):
     with libraries_blamed():
         shot = _shot(options, cleaned)
         follow("reading", shot.read())
+    tell_unit(shot.reading)
     return shot
 
 
@@ -410,7 +413,10 @@ def _lines_of_inspection(inspection):
         f"{inspection['fps']:g} Hz"
     )
     yield f"body      {body['height']:.2f} m, {body['mass']:.1f} kg"
-    yield f"ground    {body['ground']:.3f} m; 1 scene unit is {body['metres_per_unit']:g} m"
+    guessed = " (guessed)" if body["unit_guessed"] else ""
+    yield (
+        f"ground    {body['ground']:.3f} m; 1 scene unit is {body['metres_per_unit']:g} m{guessed}"
+    )
     foot = inspection["foot"]
     where = f"by {', '.join(foot['ball_bones'])}" if foot["ball_bones"] else "the rig has no toes"
     yield (

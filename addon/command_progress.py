@@ -26,6 +26,15 @@ def follow(what, progress, tell=lambda share: ""):
     line.say(f"{what} {share:4.0%}{tell(share)} ")
 
 
+def tell_unit(reading):
+    """How long a unit is, where that is not what the scene says."""
+    if reading.unit_guessed:
+        say(
+            f"One unit of the scene is taken to be {reading.metres_per_unit:g} m, by the length of "
+            "the legs: --unit says otherwise."
+        )
+
+
 def tell_verdict(verdict):
     """Whether a result is a keeper, else a line for each reason against it."""
     if verdict["keeper"]:

@@ -66,9 +66,10 @@ def written(path):
 
 
 def write_text(path, text):
-    """Write a text file."""
+    """Write a text file. What is in no encoding, as parts of the names of some files, is written as
+    \\udc.., which JSON reads again as it was."""
     with written(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path, content):

@@ -92,6 +92,8 @@ class POISE_PT_character(_Panel, bpy.types.Panel):
         layout.prop(settings, "rig", placeholder="Automatic", icon="ARMATURE_DATA")
         result = session.result_of(context.scene, armature)
         _draw_map(layout, context, armature)
+        text = "Unit (m)" if settings.unit else "Unit, 0: automatic"
+        layout.prop(settings, "unit", text=text)
         row = layout.row(heading="Mass (kg)")
         row.prop(settings, "use_mass", text="")
         sub = row.row()
@@ -149,8 +151,7 @@ def _draw_body(layout, result):
         _fact(column, "Mass", f"{character.mass:.1f} kg ({given})")
         _fact(column, "Height", f"{character.height:.2f} m")
         _fact(column, "Ground", f"{character.ground:.3f} m")
-        own = np.isclose(scale, shot.scene.unit_settings.scale_length)
-        guessed = "" if own else " (guessed)"
+        guessed = " (guessed)" if shot.reading.unit_guessed else ""
         _fact(column, "Scale", f"1 unit = {scale:.4g} m{guessed}")
     layout.operator(POISE_OT_inspect.bl_idname, text="Measure Body", icon="DRIVER_DISTANCE")
 

@@ -144,6 +144,14 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         search=_rig_names,
         search_options={"SUGGESTION"},
     )
+    unit: FloatProperty(
+        name="Unit (m)",
+        description="Length of one unit of the scene [m]; 0: that of the scene's settings, if it "
+        "gives the body legs of 14 cm to 2.2 m, else as the length of the legs suggests",
+        min=0.0,
+        max=1000.0,
+        precision=4,
+    )
     use_mass: BoolProperty(
         name="Own Mass",
         description="Give the mass of the body; otherwise it follows from the height",
@@ -433,6 +441,7 @@ def shot_options(context, armature):
         armature=armature.name,
         frames=chosen_frames(context.scene),
         rig=settings.rig or None,
+        unit=settings.unit or None,
         gains=chosen,
         balance=settings.balance.lower() if chosen is None else None,
         rate=float(settings.rate),

@@ -22,7 +22,7 @@ from .pose import nearest_rotation
 #: Lengths of scene units in use [m]: motion capture, centimetres, inches, feet, …
 KNOWN_UNITS = (1.0, 0.01, 0.0254, 0.056444, 0.1, 0.001, 0.3048, 0.9144, 10.0, 100.0)
 #: Leg lengths (thigh and shin) of bipeds that the scene's own unit may give, and a usual one [m].
-LEG_RANGE, USUAL_LEG = (0.25, 1.35), 0.85
+LEG_RANGE, USUAL_LEG = (0.14, 2.2), 0.85
 #: No key that means anything is larger.
 LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
@@ -31,6 +31,8 @@ SHEAR_TOLERANCE = 1e-3
 _SAME_FRAME = 1e-3
 #: As many as that are a slip of the keyboard, and do not fit into any memory.
 _MOST_FRAMES = 500_000
+#: Lowest and highest frame rate of an animation [Hz].
+_RATES = 0.1, 10_000
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Reading:
     armature, action, slot: names; action and slot are None where only NLA strips animate.
         The slot is named by its identifier. library: file that the action is linked from.
     frames: (F,) scene frames. rate: samples per second [Hz].
-    metres_per_unit: size of a scene unit [m].
+    metres_per_unit: size of a scene unit [m]. unit_guessed: whether it is concluded from the legs.
     rig_map: which bones carry which segment.
     bone_names: (B,) all bones of the armature.
     bone_matrices: (F, B, 4, 4) evaluated world matrices, in scene units.
@@ -59,6 +61,7 @@ class Reading:
     frames: np.ndarray
     rate: float
     metres_per_unit: float
+    unit_guessed: bool
     rig_map: object
     bone_names: tuple
     bone_matrices: np.ndarray
@@ -101,6 +104,7 @@ def reading(
         rate = _sample_rate(scene, frames, rate)
         samples = yield from sampling(scene, armature, frames)
     names, matrices, basis, objects, object_bases = samples
+    _check_range(armature, action, slot, frames, matrices)
     check_object(armature, frames, objects)
     matrices = objects[:, None] @ matrices
     if rig_map is None:
@@ -123,6 +127,7 @@ def reading(
         frames=frames,
         rate=rate,
         metres_per_unit=scale,
+        unit_guessed=not metres_per_unit and scale != scene.unit_settings.scale_length,
         rig_map=rig_map,
         bone_names=names,
         bone_matrices=matrices,
@@ -359,11 +364,29 @@ def animated_range(armature, action, slot):
     return min(start for start, _ in ends), max(end for _, end in ends)
 
 
+def _check_range(armature, action, slot, frames, matrices):
+    """Raise MotionError if the frames are beside the animation, and nothing moves there: what is
+    cyclic, constrained or driven goes on. matrices: (F, B, 4, 4) of the bones."""
+    try:
+        first, last = animated_range(armature, action, slot)
+    except MotionError:
+        return
+    beside = frames[0] > last or frames[-1] < first
+    if beside and np.ptp(matrices, axis=0).max() == 0:
+        raise MotionError(
+            f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves "
+            f"from {frames[0]:g} to {frames[-1]:g}: choose frames among those."
+        )
+
+
 def _sample_rate(scene, frames, rate):
     """Samples per second, at `rate` or the scene's own frames per second."""
     fps = scene.render.fps / scene.render.fps_base if rate is None else float(rate)
-    if not (math.isfinite(fps) and fps > 0):
-        raise MotionError(f"A frame rate of {fps:g} is impossible: give one above 0.")
+    low, high = _RATES
+    if not low <= fps <= high:
+        raise MotionError(
+            f"A frame rate of {fps:g} is impossible: give one from {low:g} to {high:g}."
+        )
     return fps / (frames[1] - frames[0])
 
 

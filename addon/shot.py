@@ -125,6 +125,7 @@ class ShotOptions:
     frames: (first, last) or (first, last, step) in scene frames; None: all that is animated.
     fps: frame rate of the animation [Hz]; None: the scene's.
     rig: name of a rig map, or path to one; None: found by names, else detected.
+    unit: length of a scene unit [m]; None: the scene's, if that gives the body legs.
     gains: path to a gains file, or what Gains.as_dict gave; None: the defaults of the balance mode.
     balance: "foot_forces" or "virtual_forces"; None: that of the gains file, else foot_forces.
     rate: of control and physics [Hz].
@@ -148,6 +149,7 @@ class ShotOptions:
     frames: tuple[float, ...] | None = None
     fps: float | None = None
     rig: str | None = None
+    unit: float | None = None
     gains: str | dict | None = None
     balance: str | None = None
     rate: float = 300.0
@@ -196,7 +198,7 @@ def _is_animated(thing):
 
 class ArmatureShot:
     """An armature of a scene, of which `options` say what is read: their armature, action, frames,
-    fps, rig and keys are as ShotOptions has them."""
+    fps, rig, unit and keys are as ShotOptions has them."""
 
     def __init__(self, scene, options):
         """Raises RigError if the armature cannot be told, SettingsError for odd keys."""
@@ -229,6 +231,7 @@ class ArmatureShot:
             action=options.action,
             rig_map=rig_map,
             rate=options.fps,
+            metres_per_unit=options.unit,
         )
 
 
@@ -285,6 +288,7 @@ class Shot(ArmatureShot):
         self.reading = yield from self._reading()
         self._seconds["reading"] = time.perf_counter() - started
         check_curves(self.reading)
+        bake_target.check_bones(self.armature, self.reading.rig_map)
         self.plan = self._plan()
         if options.walk is not None:
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
@@ -633,6 +637,7 @@ class Shot(ArmatureShot):
             "ground": _plain(character.ground),
             "morphology": self.options.morphology.as_dict(),
             "metres_per_unit": _plain(self.reading.metres_per_unit),
+            "unit_guessed": self.reading.unit_guessed,
         }
 
     def _bake_time(self):

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from .exceptions import SettingsError
-from .faults import DEPTH, find_pops, meet_ground, relative_frames, size_of
+from .faults import DEPTH, find_pops, meet_ground, relative_frames
 from .leg_bending import bend_leg
 from .rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from .skeleton import SEGMENT_INDEX, SIDES
-from .stance import around, runs
+from .stance import adult_size, around, runs
 
 #: What there is, in the order in which it is done.
 CLEANING = ("despike", "ground", "unskate")
@@ -131,7 +131,7 @@ def ground(character, trajectory, terrain=None):
     """Trajectory whose feet are on the floor where they should be: what floats comes down, with
     the flights that there are in it, and what sinks comes up."""
     meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
-    size = size_of(character)
+    size = adult_size(character)
     if not meets.floats.any() and meets.low.min() > -DEPTH * size:
         return trajectory
     offset = np.minimum(meets.low + _SUNK * size, 0)

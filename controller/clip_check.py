@@ -22,7 +22,7 @@ from .motion import FEW_UPSIDE_DOWN
 from .planting import physical
 from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
 from .skeleton import FEET, SEGMENTS, SIDE_WORDS, SIDES
-from .stance import DIRECTIONS, FLIGHT, NAMES, runs, support_reach
+from .stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
 
 #: What is measured over time: label and unit.
 MEASURES = {
@@ -147,7 +147,7 @@ def check(character, motion, cleaning=(), terrain=None):
     sound = despike(character, trajectory, pops)
     meets = faults.meet_ground(character, trajectory, sound, terrain)
     measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
-    words = _Words(motion, pops, meets, measures, faults.size_of(character))
+    words = _Words(motion, pops, meets, measures, adult_size(character))
     findings = [
         *words.upside_down(motion),
         *words.pops(),

@@ -12,7 +12,7 @@ import numpy as np
 from .momentum import GRAVITY, com_dynamics
 from .rotations import multiply, quaternion_from_matrix, rotation_vector
 from .skeleton import FEET, SEGMENTS, TOES
-from .stance import ADULT, FLIGHT, is_in_place, reference_contacts, runs, stance_of
+from .stance import FLIGHT, adult_size, is_in_place, reference_contacts, runs, stance_of
 
 #: A joint that is so much faster [rad/s], or a root so much faster [m/s], than in the 0.15 s
 #: around has popped: as if it had gained that speed in a single sample.
@@ -59,12 +59,6 @@ class Pop:
     def name(self):
         """Name of the segment, "root" for one that moves."""
         return "root" if self.channel is None else SEGMENTS[self.channel]
-
-
-def size_of(character):
-    """How heights of the feet compare with an adult's, as `stance` has them."""
-    actor = character.actor or character
-    return min(1.0, actor.height / ADULT) * character.leg / actor.leg
 
 
 def relative_frames(character, frames):
@@ -198,7 +192,7 @@ def meet_ground(character, trajectory, sound, terrain=None):
     """The Ground of a trajectory. terrain: terrain.Terrain, None for a level floor. sound: the same
     without pops, which all but its height is taken of: a jump of the root would look like a blow,
     and like a step."""
-    rate, size = trajectory.rate, size_of(character)
+    rate, size = trajectory.rate, adult_size(character)
     in_place = is_in_place(sound.root)
     joints, frames = character.pose(sound)
     corners = character.sole_corners(joints, frames)

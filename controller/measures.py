@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .stance import DUAL, FLIGHT, LEFT, RIGHT
+from .stance import DUAL, FLIGHT, LEFT, RIGHT, giant_size
 
 NAMES = ("pose_error", "stance_error", "slide_error", "torque_error")
 UNITS = {"pose_error": "m", "stance_error": "share", "slide_error": "m/s", "torque_error": "N m"}
@@ -14,6 +14,9 @@ MAXIMA = {"pose_error": 0.1, "stance_error": 0.5, "slide_error": 0.25, "torque_e
 TRAVELLING = {"slide_error": 4.0}
 #: Of endless walks: pushed walkers step elsewhere, too.
 WALKING = TRAVELLING | {"pose_error": 2.0}
+
+#: How maxima grow with the height of a giant, at equal dynamics (Froude).
+_GROWTH = {"pose_error": 1.0, "slide_error": 0.5, "torque_error": 4.0}
 
 WINDOW = 2.0  # [s]
 _SHORTEST_WINDOW = 0.5  # [s]: else one contact-less first step ends the trial
@@ -37,6 +40,13 @@ def slide_speed(stance, foot_speeds):
     if stance == LEFT:
         return foot_speeds[0]
     return foot_speeds[1] if stance == RIGHT else 0.0
+
+
+def for_giants(maxima, height):
+    """Largest allowed errors {name: value} of a body of that height [m]: those of people, larger
+    for what is taller than any of them."""
+    size = giant_size(height)
+    return {name: size ** _GROWTH.get(name, 0.0) * value for name, value in maxima.items()}
 
 
 @dataclass

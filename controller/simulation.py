@@ -14,7 +14,7 @@ from .exceptions import SettingsError, SimulationError, demand
 from .gains import BALANCE_MODES, Gains
 from .gait import Endless
 from .legs import Legs
-from .measures import MAXIMA, TRAVELLING, WALKING, Measures
+from .measures import MAXIMA, TRAVELLING, WALKING, Measures, for_giants
 from .physics_weights import Hold, PhysicsWeights, standing_lifts
 from .recording import Recording
 from .reference import Reference
@@ -140,6 +140,7 @@ class Simulation:
         if self.reference.walks:
             factors = WALKING if endless else TRAVELLING
             maxima = {name: factors.get(name, 1) * value for name, value in maxima.items()}
+        maxima = for_giants(maxima, character.height)
         self.measures = Measures(motion.rate, maxima)
         self.weights = PhysicsWeights.build(
             character, motion, self.reference, self.scenario.weights

@@ -20,6 +20,8 @@ SIMULATED_SPEED = 0.3
 
 #: Stature of the adult that heights of feet are told for [m].
 ADULT = 1.75
+#: Whoever is taller [m] is a giant.
+_TALLEST = 2.1
 
 _IN_PLACE_TRAVEL = 0.5  # [m]
 _HEIGHT = 0.04  # [m]
@@ -54,10 +56,16 @@ def leaves_floor(contacts, rate):
 
 
 def adult_size(character):
-    """How large feet and their steps are against those of an adult: a child's are smaller. A body
-    with other proportions stands when the actor did."""
+    """How large feet and their steps are against those of an adult: a child's are smaller, a
+    giant's larger. A body with other proportions stands when the actor did."""
     actor = character.actor or character
-    return min(1.0, actor.height / ADULT) * character.leg / actor.leg
+    size = min(1.0, actor.height / ADULT) * giant_size(actor.height)
+    return size * character.leg / actor.leg
+
+
+def giant_size(height):
+    """How much larger than people a body is; 1 for all that are no giants. height [m]."""
+    return max(1.0, height / _TALLEST)
 
 
 def reference_contacts(character, corners, rate, in_place, over=None):

@@ -53,6 +53,7 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
             armature=armature.name,
             frames=chosen_frames(context.scene),
             rig=settings.rig or None,
+            unit=settings.unit or None,
             clean=options_of(settings.clean_up),
             keys=bake_options(settings),
         )

@@ -58,6 +58,7 @@ class POISE_OT_find_contacts(JobOperator, bpy.types.Operator):
             armature=armature.name,
             frames=_all_frames(context.scene, armature),
             rig=context.scene.poise.rig or None,
+            unit=context.scene.poise.unit or None,
             automatic=True,
         )
         return FindContactsJob(context.scene, options)

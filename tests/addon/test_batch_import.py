@@ -172,7 +172,7 @@ def test_no_armature_in_the_file(tmp_path, capsys):
 
 def test_up_is_for_bvh_alone(tmp_path, capsys):
     assert poise("bake", tmp_path / "shot.glb", "--up=Z") == 1
-    assert "leave out --up and --unit." in capsys.readouterr().err
+    assert "say which way is up: leave out --up." in capsys.readouterr().err
 
 
 # --- Libraries ----------------------------------------------------------------------------------

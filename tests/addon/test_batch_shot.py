@@ -103,6 +103,14 @@ def test_what_stands_is_whole_and_on_record(make_task):
     assert not left_over(task)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="names of files are text there")
+def test_name_in_another_encoding(make_task):
+    task = make_task(name=os.fsdecode(b"w\xe4lk.bvh"))
+    assert perform(task)["state"] == STOOD
+    assert finished(task)["shot"] == task.name
+    assert os.fsencode(task.source) in task.log.read_bytes()
+
+
 def test_what_is_done_is_not_done_again(make_task):
     task = make_task("# fall")
     record = perform(task)

@@ -54,6 +54,16 @@ def test_start_step_and_subframes(read):
     assert not np.allclose(part.bone_matrices[0], whole.bone_matrices[3], atol=1e-4)
 
 
+def test_frames_beside_the_animation(biped, read):
+    with pytest.raises(MotionError, match=r"is animated from frame .* and nothing moves from 500"):
+        read(frames=(500, 600, 1))
+    action, slot = compat.assigned(biped)
+    for curve in compat.curves(action, slot):
+        curve.modifiers.new("CYCLES")
+    action.update_tag()
+    assert len(read(frames=(500, 520, 1)).frames) == 21, "a cyclic animation goes on"
+
+
 def test_keys_of_single_precision_keep_their_last_frame(read):
     """Frames of a curve may lie a little before the number that they are."""
     first, last = 1.37, 25.37 - 2e-5
@@ -64,8 +74,9 @@ def test_frame_rate(scene, read):
     scene.render.fps_base = 1.001
     assert read().rate == pytest.approx(25 / 1.001)
     assert read(rate=60).rate == 60
-    with pytest.raises(MotionError, match="frame rate of 0"):
-        read(rate=0)
+    for rate in (0, 1e-9, 1e9, float("nan")):
+        with pytest.raises(MotionError, match=r"frame rate of .* is impossible: give one from"):
+            read(rate=rate)
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
@@ -81,6 +92,17 @@ def test_the_scene_s_own_unit_is_used_if_it_gives_human_legs(scene, biped, read)
     scene.unit_settings.scale_length = 0.5
     assert read().metres_per_unit == 0.5
     assert read(metres_per_unit=2.0).metres_per_unit == 2.0
+    assert not read(metres_per_unit=2.0).unit_guessed and not read().unit_guessed
+
+
+@pytest.mark.parametrize(
+    ("size", "unit"), [(0.2, 1.0), (2.3, 1.0), (3.4, 0.3048), (40.0, 0.0254), (0.01, 100.0)]
+)
+def test_giants_and_children_are_what_the_scene_says(scene, biped, read, size, unit):
+    biped.scale = (size,) * 3
+    reading = read()
+    assert reading.metres_per_unit == unit
+    assert reading.unit_guessed == (unit != 1.0)
 
 
 def test_optional_landmarks(read, biped_map):

@@ -23,6 +23,7 @@ from poise.controller import (
     SimulationError,
     measures_of_bake,
 )
+from poise.controller.measures import MAXIMA
 from poise.controller.momentum import GRAVITY
 from poise.controller.recording import Recording
 from poise.controller.rotations import quaternion_from_matrix, rotation_vector
@@ -306,3 +307,14 @@ def test_weights_of_the_stance_that_there_is(swinging, balance):
         paths.append(recording.com)
     assert np.array_equal(paths[0], paths[1])
     assert not np.array_equal(paths[0], paths[2])
+
+
+@pytest.mark.parametrize("size", [1.5, 2.3])
+def test_giants_stand_as_people_do(standing, size):
+    """At equal dynamics: what a giant's joints may give grows with its size."""
+    giant = replace(standing, positions=size * standing.positions)
+    character = Character.from_motion(giant)
+    recording = Simulation(character, giant).run()
+    assert recording.success, recording.why()
+    assert recording.measures.maxima["torque_error"] > 1000 * (character.height / 2.2) ** 4
+    assert recording.measures.maxima["stance_error"] == MAXIMA["stance_error"]
