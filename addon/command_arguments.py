@@ -30,6 +30,7 @@ def reading_arguments():
     """A parser of what every command has: which animation is read, and the report."""
     parser = argparse.ArgumentParser(add_help=False)
     add = parser.add_argument
+    add("--scene", metavar="NAME", help="the scene that it is in (the one that is open)")
     add("--armature", metavar="NAME", help="the armature object (the only, or only animated one)")
     add("--action", metavar="NAME", help="the action to read (what animates the armature now)")
     add(

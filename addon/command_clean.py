@@ -3,15 +3,20 @@
 
 from pathlib import Path
 
-import bpy
-
 from ..controller.clean_up import BALANCE, CleanUpOptions
 from . import command_contacts
 from .clean_up import CleanShot, CleanShotOptions
 from .command_arguments import positive, reading_options
-from .command_files import is_compressed, open_shot, output_target, report_target, save
+from .command_files import (
+    chosen_scene,
+    is_compressed,
+    open_shot,
+    output_target,
+    report_target,
+    save,
+)
 from .command_import import import_note
-from .command_libraries import libraries_blamed, warn_of_libraries
+from .command_libraries import libraries_blamed, warn
 from .command_progress import DONE, follow, say, tell_unit, tell_verdict
 from .files import write_json, written
 
@@ -44,7 +49,7 @@ def run(options):
     status."""
     source = open_shot(options.file, options.up, options.unit)
     output, plan_path, report_path = _targets(options, source)
-    warnings = warn_of_libraries()
+    warnings = warn(chosen_scene(options))
     shot = _read(options, CleanUpOptions(options.smoothness, options.com))
     shot.solve()
     follow("writing", shot.baking())
@@ -90,7 +95,7 @@ def _read(options, clean):
         contacts=command_contacts.given(options),
     )
     with libraries_blamed():
-        shot = CleanShot(bpy.context.scene, chosen)
+        shot = CleanShot(chosen_scene(options), chosen)
         follow("reading", shot.read())
     tell_unit(shot.reading)
     return shot

@@ -47,6 +47,16 @@ def open_shot(name, up=None, unit=None):
     return path
 
 
+def chosen_scene(options):
+    """The scene that `--scene` names, else the one that is open. Raises FileError."""
+    if options.scene is None:
+        return bpy.context.scene
+    if options.scene not in bpy.data.scenes:
+        known = ", ".join(f"'{scene.name}'" for scene in bpy.data.scenes)
+        raise FileError(f"There is no scene '{options.scene}': choose one of {known}.")
+    return bpy.data.scenes[options.scene]
+
+
 def is_compressed(path):
     """Whether a .blend file is, or is to be: what is made of a file of another format."""
     return not _starts_with(path, b"BLENDER")

@@ -10,6 +10,7 @@ from ..controller.exceptions import MotionError, RigError
 from . import compat
 from .command_progress import say
 from .files import FileError
+from .shot import warnings_of
 
 
 def missing_libraries():
@@ -18,12 +19,14 @@ def missing_libraries():
     return sorted(path for path in paths if not Path(path).exists())
 
 
-def warn_of_libraries():
-    """Tell of those that are missing; the sentences."""
+def warn(scene):
+    """Tell of libraries that are missing, and of what else in a scene is not followed; the
+    sentences."""
     warnings = [
         f"The linked library '{path}' is missing; the shot is simulated without what is in it."
         for path in missing_libraries()
     ]
+    warnings += warnings_of(scene)
     for warning in warnings:
         say(warning)
     return warnings

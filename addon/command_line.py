@@ -42,6 +42,7 @@ from .command_arguments import (
 )
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
 from .command_files import (
+    chosen_scene,
     demand_other,
     is_compressed,
     open_shot,
@@ -50,7 +51,7 @@ from .command_files import (
     save,
 )
 from .command_import import import_note
-from .command_libraries import libraries_blamed, warn_of_libraries
+from .command_libraries import libraries_blamed, warn
 from .command_progress import DONE, FAILED, MISSED, follow, say, tell_unit, tell_verdict
 from .files import check_target, write_json, write_text, written
 from .shot import Shot, versions
@@ -99,7 +100,7 @@ def _bake(options):
         end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
     output, strip, report_path, checkpoint, plan_path = _bake_targets(options, source)
-    warnings = warn_of_libraries()
+    warnings = warn(chosen_scene(options))
     cleaned = command_clean.clean_first(options) if options.clean_feet else None
     shot = _read_shot(options, cleaned)
     shot.prepare()
@@ -369,7 +370,7 @@ def _shot(options, cleaned):
     if cleaned is not None:
         plan = None if chosen.walk else cleaned.plan
         chosen = replace(chosen, action=cleaned.baked.action, contacts=plan)
-    return Shot(bpy.context.scene, chosen)
+    return Shot(chosen_scene(options), chosen)
 
 
 # --- What is told -------------------------------------------------------------------------------

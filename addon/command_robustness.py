@@ -8,13 +8,11 @@ import math
 import time
 from pathlib import Path
 
-import bpy
-
 from ..controller.exceptions import PoiseError, SettingsError
 from ..controller.robustness import STEPS, UNITS, LimitSearch, LimitSettings
 from . import command_walk, limit_plot
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
-from .command_files import demand_other_than_shot, open_shot, report_target, target
+from .command_files import chosen_scene, demand_other_than_shot, open_shot, report_target, target
 from .command_progress import DONE, MISSED, LiveLine, follow, say
 from .command_workers import executor_of, interrupts, worker_arguments
 from .files import FileError, check_target, write_json, written
@@ -77,7 +75,7 @@ def run(options):
     report_path = report_target(options, source, output)
     walk = command_walk.walk_options(options)
     gains = gains_named(options.gains)
-    shot = Shot(bpy.context.scene, shot_options(options, gains, walk=walk))
+    shot = Shot(chosen_scene(options), shot_options(options, gains, walk=walk))
     follow("reading", shot.read())
     shot.prepare()
     if shot.gains.completed:

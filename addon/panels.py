@@ -26,6 +26,7 @@ from .operators import (
     POISE_OT_simulate,
 )
 from .properties import chosen_armature
+from .shot import warnings_of
 from .translations import tr
 
 #: Errors of a simulation as they are shown: key of the report, label, format with the unit.
@@ -289,6 +290,8 @@ class POISE_PT_result(_Panel, bpy.types.Panel):
         if result.recording is None:
             return
         _draw_outcome(layout, context, result)
+        for warning in warnings_of(context.scene):
+            _sentence(layout, context, warning, "INFO")
         _draw_outdated(layout, context, result.shot)
         _draw_ghost(layout, context.scene.poise)
 

@@ -99,8 +99,8 @@ def reading(
     scene = getattr(scene, "scene", scene)
     check_armature(armature)
     with unchanged(scene, armature):
-        action, slot = _animation(armature, action, frames)
-        frames = sampled_frames(armature, action, slot, frames)
+        action, slot = _animation(armature, action)
+        frames = sampled_frames(scene, armature, action, slot, frames)
         rate = _sample_rate(scene, frames, rate)
         samples = yield from sampling(scene, armature, frames)
     names, matrices, basis, objects, object_bases = samples
@@ -257,7 +257,7 @@ def view_layer(scene, armature):
     )
 
 
-def _animation(armature, action, frames):
+def _animation(armature, action):
     """The (action, slot) to read, assigned to the armature; (None, None) if others move it."""
     if action is not None:
         return _assign_action(armature, action)
@@ -268,7 +268,7 @@ def _animation(armature, action, frames):
         if tracks:
             return None, None
         if action is None:
-            if frames is not None and _is_constrained(armature):
+            if is_constrained(armature):
                 return None, None
             raise MotionError(
                 f"'{armature.name}' has no animation: assign an action or add NLA strips."
@@ -307,7 +307,7 @@ def _assign_action(armature, action):
     return action, slot
 
 
-def _is_constrained(armature):
+def is_constrained(armature):
     """Whether an armature without keys may still move: by constraints or drivers."""
     owners = (armature, *armature.pose.bones)
     animation = armature.animation_data
@@ -318,8 +318,9 @@ def _key_count(curve):
     return len(curve.keyframe_points) or len(curve.sampled_points)
 
 
-def sampled_frames(armature, action, slot, frames=None):
-    """(F,) frames to sample: of (start, end, step), or all that the keys or NLA strips span."""
+def sampled_frames(scene, armature, action, slot, frames=None):
+    """(F,) frames to sample: of (start, end, step), or all that the keys or NLA strips span; those
+    of the scene where constraints or drivers alone move the armature."""
     if frames is not None:
         start, end, step = (float(value) for value in frames)
         if not (math.isfinite(start) and math.isfinite(end) and math.isfinite(step) and step > 0):
@@ -328,7 +329,7 @@ def sampled_frames(armature, action, slot, frames=None):
                 "give finite frames and a step above 0."
             )
     else:
-        (start, end), step = animated_range(armature, action, slot), 1.0
+        (start, end), step = _whole_range(scene, armature, action, slot), 1.0
     name = action.name if action else armature.name
     count = math.floor((end - start) / step + _SAME_FRAME) + 1
     if count > _MOST_FRAMES:
@@ -342,6 +343,15 @@ def sampled_frames(armature, action, slot, frames=None):
             f"{end:g}: choose a range of at least two frames."
         )
     return start + step * np.arange(count)
+
+
+def _whole_range(scene, armature, action, slot):
+    try:
+        return animated_range(armature, action, slot)
+    except MotionError:
+        if not is_constrained(armature):
+            raise
+        return scene.frame_start, scene.frame_end
 
 
 def animated_range(armature, action, slot):

@@ -35,6 +35,7 @@ from ..controller.exceptions import (
 )
 from ..controller.gait import Endless
 from ..controller.measures import MAXIMA, T_MAX
+from ..controller.momentum import GRAVITY
 from ..controller.morphology import Morphology, Reshaping
 from ..controller.performed import performed_motion
 from ..controller.solids import stands_at
@@ -175,7 +176,7 @@ def find_armature(scene, name=None):
     armatures = [thing for thing in scene.objects if thing.type == "ARMATURE"]
     if not armatures:
         raise RigError(
-            f"The scene '{scene.name}' has no armature: open a shot that has an animated character."
+            f"The scene '{scene.name}' has no armature: {_instanced(scene) or _NO_ARMATURE}."
         )
     names = ", ".join(f"'{thing.name}'" for thing in armatures)
     if name is not None:
@@ -189,6 +190,39 @@ def find_armature(scene, name=None):
     if len(animated) == 1:
         return animated[0]
     raise RigError(f"The scene '{scene.name}' has several armatures: choose one of {names}.")
+
+
+_NO_ARMATURE = "open a shot that has an animated character"
+
+
+def _instanced(scene):
+    """What to do where an armature is in a collection that the scene has as an instance; empty
+    where there is none."""
+    for thing in scene.objects:
+        inside = thing.instance_collection.all_objects if thing.instance_collection else ()
+        for one in inside:
+            if one.type == "ARMATURE":
+                return (
+                    f"'{one.name}' is in '{thing.name}', an instance of a collection; make that a "
+                    "library override, or real (Object > Apply > Make Instances Real)"
+                )
+    return ""
+
+
+def warnings_of(scene):
+    """Sentences on what a scene says and Poise does not follow."""
+    gravity = np.array(scene.gravity)
+    if not scene.use_gravity or not np.allclose(gravity, (0, 0, -GRAVITY), atol=0.02):
+        told = ", ".join(f"{one:g}" for one in gravity) + " m/s²" if scene.use_gravity else "off"
+        yield (
+            f"The scene's gravity ({told}) is not followed: bodies are simulated under "
+            f"{GRAVITY:g} m/s² downward."
+        )
+    if bpy.app.autoexec_fail:
+        yield (
+            "Blender has blocked Python drivers or scripts of this file, which may change the "
+            "pose: allow them (--enable-autoexec, or Auto Run Python Scripts) if you trust it."
+        )
 
 
 def _is_animated(thing):
@@ -258,7 +292,7 @@ class Shot(ArmatureShot):
         super().__init__(scene, options or ShotOptions())
         self.reading = self.kept = self.plan = None
         self.objects = {}
-        self._pushes = ()
+        self._pushes, self._weights = (), {}
         self.character = self.motion = self.checked = None
         self.reshaping = None
         self.gains = None
@@ -295,6 +329,9 @@ class Shot(ArmatureShot):
         check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
+        self._weights = weights.collect(self.scene, self.reading, options.weights)
+        if options.morphology:
+            bake_proportions.check(self.armature, self.reading.rig_map)
 
     def _plan(self):
         """The ContactPlan of what was read; None if contacts are to be found."""
@@ -308,6 +345,8 @@ class Shot(ArmatureShot):
                 "plan, or simulate the clip as it is."
             )
         return None
+
+    # From here to the bake nothing of Blender's data is touched: it may be done in a thread.
 
     def embody(self):
         """Measure the body from what was read. Raises PoiseError."""
@@ -323,7 +362,6 @@ class Shot(ArmatureShot):
                     "An endless walk keeps the armature's own proportions: set them back, or "
                     "simulate the clip as it is."
                 )
-            bake_proportions.check(self.armature, self.reading.rig_map)
             self.reshaping = Reshaping(self.character, motion, options.morphology)
             self.character, motion = self.reshaping.character, self.reshaping.motion
         self.motion, self.checked = motion, None
@@ -364,7 +402,7 @@ class Shot(ArmatureShot):
         scenario = controller.Scenario(
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
             **self.objects,
-            weights=weights.collect(self.scene, self.reading, self.character, options.weights),
+            weights=self._weights,
         )
         self.simulation = controller.Simulation(
             self.character, self.motion, self.gains, settings, scenario=scenario

@@ -121,7 +121,7 @@ class WeightOptions:
     regions: dict = field(default_factory=dict)
 
 
-def collect(scene, reading, _character=None, options=None):
+def collect(scene, reading, options=None):
     """{region: (F,) weight at the frames of the reading} of those that are not 1 throughout.
 
     options: WeightOptions. Raises SettingsError where start and hand-over do not fit the frames.

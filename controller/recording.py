@@ -284,6 +284,8 @@ class Recording:
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
         frame = self.motion.frame(self._count - 1)
         words = _WORDS[name].format(value=value, limit=limit)
+        if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
+            words = "the body comes down so hard that the engine cannot go on"
         return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
 
     def joints(self):

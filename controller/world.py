@@ -41,6 +41,8 @@ _RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result
 _SLOP = 0.001
 _RAISED = np.array([0.0, 0.0, _SLOP])
 _FLOOR_SIZE = 1000.0  # [m]
+#: The floor lies under the character, in steps of so many metres: most lie on one and the same.
+_FLOOR_STEP = 500.0
 _CARRIES = 1.0  # [N] at a point of contact
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
@@ -147,7 +149,7 @@ class World:
             contactSlop=_SLOP,
             **self._keywords,
         )
-        self._floor = self._make_floor()
+        self._floor, self._below = self._make_floor(), (0.0, 0.0)
         self._body = self._make_body()
         self._colliders = [self._make_collider(c) for c in self.scenario.colliders]
         self._paths = {
@@ -533,6 +535,7 @@ class World:
     def reset(self, root, frame, linear, angular, angles, speeds):
         """Put the body in a pose: pelvis joint position (3,), frame (3, 3), velocities of the
         pelvis joint point, joint angles and speeds."""
+        self._bring_floor(root)
         arm = frame @ self.character.centres[0]
         quaternion = _bullet(quaternion_from_matrix(frame))
         pybullet.resetBasePositionAndOrientation(
@@ -545,6 +548,14 @@ class World:
             pybullet.resetJointState(self._body, link, angles[link], speeds[link], **self._keywords)
         if self.scenario.self_collision:
             self._allow_overlaps()
+
+    def _bring_floor(self, root):
+        below = tuple(_FLOOR_STEP * np.round(np.asarray(root[:2]) / _FLOOR_STEP))
+        if below == self._below:
+            return
+        self._below = below
+        place = [*below, self.floor + _SLOP - 1]
+        pybullet.resetBasePositionAndOrientation(self._floor, place, [0, 0, 0, 1], **self._keywords)
 
     def _allow_overlaps(self):
         """Let neighbours and parts that overlap in this pose do so: they belong together."""

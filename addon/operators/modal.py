@@ -4,6 +4,7 @@
 from ...controller.exceptions import PoiseError
 from .. import session
 from ..properties import chosen_armature, redraw, redraw_sidebars
+from ..reference import is_constrained
 from ..translations import tr
 
 #: Work this long in each turn [s], and ask for the next turn after this long [s]. What is left of
@@ -33,7 +34,9 @@ def poll_animated(cls, context):
     animation = armature.animation_data
     if armature.mode == "EDIT":
         cls.poll_message_set(tr(f"'{armature.name}' is in Edit Mode: leave it first"))
-    elif animation is None or not (animation.action or animation.nla_tracks):
+    elif not (
+        (animation and (animation.action or animation.nla_tracks)) or is_constrained(armature)
+    ):
         cls.poll_message_set(tr(f"'{armature.name}' has no animation: give it an action"))
     else:
         return True

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from poise.addon import command_line, compat
+from poise.addon.shot import find_armature, warnings_of
+from poise.controller.exceptions import RigError
 
 #: Names of measures.md that are of one clip and one bake.
 OF_CLIP = (
@@ -478,3 +480,46 @@ def test_nothing_is_left_when_the_report_fails(shot, monkeypatch):
     monkeypatch.setattr(Path, "write_text", full_disk)
     assert poise("bake", shot, FRAMES, "--report", shot.with_name("report.json")) == 1
     assert listing(shot.parent) == before
+
+
+# --- Which scene, and what it says ---------------------------------------------------------------
+
+
+def test_a_scene_is_chosen_by_its_name(shot, capsys):
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    bpy.data.scenes[0].name = "take"
+    bpy.context.window.scene = bpy.data.scenes.new("empty")
+    bpy.ops.wm.save_mainfile()
+    assert poise("inspect", shot) == 1
+    assert "The scene 'empty' has no armature" in capsys.readouterr().err
+    assert poise("inspect", shot, "--scene", "take") == 0
+    assert poise("bake", shot, FRAMES, "--scene", "take") == 0
+    assert poise("inspect", shot, "--scene", "none") == 1
+    told = capsys.readouterr().err
+    assert "There is no scene 'none': choose one of 'empty', 'take'." in told
+
+
+def test_gravity_that_is_not_followed_is_told(shot, capsys):
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    bpy.context.scene.gravity = (0, 0, -1.62)
+    bpy.ops.wm.save_mainfile()
+    report = shot.with_name("report.json")
+    assert poise("bake", shot, FRAMES, "--report", report) == 0
+    sentence = "The scene's gravity (0, 0, -1.62 m/s²) is not followed"
+    assert sentence in capsys.readouterr().err
+    assert json.loads(report.read_text())["warnings"][0].startswith(sentence)
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    bpy.context.scene.use_gravity = False
+    assert next(warnings_of(bpy.context.scene)).startswith("The scene's gravity (off) is not")
+
+
+def test_an_armature_in_an_instance_is_told_of(import_clip):
+    armature = import_clip("stand")
+    inside = bpy.data.collections.new("character")
+    inside.objects.link(armature)
+    bpy.context.scene.collection.objects.unlink(armature)
+    empty = bpy.data.objects.new("Character", None)
+    empty.instance_type, empty.instance_collection = "COLLECTION", inside
+    bpy.context.scene.collection.objects.link(empty)
+    with pytest.raises(RigError, match="'stand' is in 'Character', an instance of a collection"):
+        find_armature(bpy.context.scene)

@@ -204,6 +204,10 @@ def test_no_action(biped, read):
     compat.assign(biped, None)
     with pytest.raises(MotionError, match="'biped' has no animation"):
         read()
+    # Constraints alone may move it, for as long as the scene lasts.
+    biped.constraints.new("LIMIT_LOCATION")
+    assert len(read().frames) == bpy.context.scene.frame_end - bpy.context.scene.frame_start + 1
+    biped.constraints.clear()
     compat.assign(biped, *compat.new_action("empty"))
     with pytest.raises(MotionError, match="'empty' has no keys for 'biped'"):
         read()

@@ -318,3 +318,23 @@ def test_giants_stand_as_people_do(standing, size):
     assert recording.success, recording.why()
     assert recording.measures.maxima["torque_error"] > 1000 * (character.height / 2.2) ** 4
     assert recording.measures.maxima["stance_error"] == MAXIMA["stance_error"]
+
+
+def test_the_floor_is_where_the_character_is(standing):
+    """Sets are built kilometres away from the origin, too."""
+    away = replace(standing, positions=standing.positions + [3140.0, -2710.0, 0.0])
+    recording = Simulation(Character.from_motion(away), away).run()
+    assert recording.success, recording.why()
+    here = Simulation(Character.from_motion(standing), standing).run()
+    drift = recording.root_displacement() - here.root_displacement()
+    assert np.abs(drift).max() < 1e-4
+
+
+def test_a_fall_that_the_engine_ends_is_called_that(standing):
+    recording = Simulation(Character.from_motion(standing), standing).run()
+    measures = recording.measures
+    measures.values[-1] = (0.09, *measures.values[-1][1:])
+    assert measures.end_fall()
+    assert recording.why().endswith("comes down so hard that the engine cannot go on.")
+    measures.values[-1] = (0.13, *measures.values[-1][1:])
+    assert recording.why().endswith("the pose is 0.13 m away from the reference (at most 0.1).")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a thread does while the window is used: nothing in it reaches for Blender's data."""
+
+import sys
+
+import bpy
+import pytest
+
+import poise
+from poise.addon import clean_up, compat, method, objects
+from poise.addon.clean_up import CleanShot, CleanShotOptions
+from poise.addon.shot import ArmatureShot, Shot, ShotOptions
+from poise.controller.morphology import Morphology
+
+
+class _Barred:
+    """Stands in for `bpy`: whatever is asked of it is an error."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"a thread reached for bpy.{name}")
+
+
+@pytest.fixture
+def extension(blender):
+    poise.register()
+    yield
+    poise.unregister()
+
+
+@pytest.fixture
+def barred(monkeypatch):
+    """barred() -> from now on no module of the extension gets at Blender."""
+
+    def bar():
+        for name, module in list(sys.modules.items()):
+            if name.startswith("poise.addon") and getattr(module, "bpy", None) is bpy:
+                monkeypatch.setattr(module, "bpy", _Barred())
+        for name in ("scene", "armature"):
+            monkeypatch.setattr(ArmatureShot, name, property(lambda shot: _Barred().data))
+
+    return bar
+
+
+def _read(shot):
+    for _ in shot.read():
+        pass
+    return shot
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "body", "objects"])
+def test_a_shot_that_was_read_needs_blender_no_more(extension, import_clip, barred, kind):
+    armature = import_clip("wave")
+    options = ShotOptions(armature=armature.name, frames=(1, 60))
+    if kind == "weights":  # a driver: Blender evaluates it frame by frame
+        curve = armature.data.driver_add("poise_weights.neck")
+        curve.driver.expression = "0.5"
+    if kind == "body":
+        options = ShotOptions(
+            armature=armature.name, frames=(1, 60), morphology=Morphology({"thigh": (1.1, 1, 1)})
+        )
+    if kind == "objects":
+        bpy.ops.mesh.primitive_cube_add(size=0.2, location=(0, 3, 2))
+        bpy.context.object.poise.role = "COLLIDER"
+    shot = _read(Shot(bpy.context.scene, options))
+    barred()
+    shot.prepare()
+    assert bool(shot.simulation.weights) == (kind == "weights")
+    assert bool(shot.objects.get("colliders")) == (kind == "objects")
+    shot.check()
+    shot.simulation.run()
+    assert shot.judge().judged
+    shot.choice = method.choose(shot)
+    assert method.not_kept(shot) == "" or shot.choice.retry
+
+
+def test_a_clean_up_that_was_read_needs_blender_no_more(extension, import_clip, barred):
+    armature = import_clip("wave")
+    shot = _read(CleanShot(bpy.context.scene, CleanShotOptions(armature=armature.name)))
+    barred()
+    shot.find()
+    shot.solve()
+    assert shot.verdict.keeper
+
+
+def test_the_bar_holds(extension, import_clip, barred):
+    armature = import_clip("wave")
+    shot = Shot(bpy.context.scene, ShotOptions(armature=armature.name))
+    barred()
+    with pytest.raises(AssertionError, match="a thread reached for bpy"):
+        _read(shot)
+    assert clean_up.bpy is not bpy and objects.bpy is not bpy and compat.bpy is not bpy
