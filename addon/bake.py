@@ -17,7 +17,16 @@ from ..controller.performed import CHAIN_CUTOFF
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
 from ..controller.trajectory import low_passed_turns
-from . import bake_proportions, bake_solver, bake_target, compat, keys, reference, walks
+from . import (
+    bake_proportions,
+    bake_solver,
+    bake_target,
+    compat,
+    keys,
+    loose_bones,
+    reference,
+    walks,
+)
 from .bake_target import KINDS, marked_slot, restore_values
 from .pose import inverse, slerp
 
@@ -31,6 +40,10 @@ FOLLOWERS = {
     for part, segment in (("hand", "forearm"),)
     for side in ("l", "r")
 }
+
+
+#: The part of the body that bones are which go with it without hanging on it.
+LOOSE = "loose"
 
 
 @dataclass(frozen=True)
@@ -137,7 +150,8 @@ def baking(
             proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
             state.change(proportions.flags)
         deltas = rotation_deltas, root_displacement
-        wanted = _Wanted(reading, clip, deltas, options, proportions)
+        loose = {} if proportions else loose_bones.lines(armature, reading)
+        wanted = _Wanted(reading, clip, deltas, options, proportions, loose)
         yield 0.0
         keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
@@ -314,10 +328,12 @@ class _Wanted:
     factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
     """
 
-    def __init__(self, reading, clip, deltas, options, proportions=None):
+    def __init__(self, reading, clip, deltas, options, proportions=None, loose=None):
+        """loose: {bone: the bone that it goes with, and all above that} of those that go with the
+        body without hanging on it."""
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
-        self._proportions = proportions
+        self._proportions, self._loose = proportions, loose or {}
         self.factors = proportions.factors if proportions else {}
         self.sizes = proportions.sizes if proportions else {}
         weight = _blend_weights(clip, options)
@@ -350,6 +366,9 @@ class _Wanted:
             if part in chains and part in controls:
                 delta = self._deltas[:, SEGMENT_INDEX[segment]]
                 self._put(part, chains[part][0], chains[segment][0], delta)
+        for bone, line in self._loose.items():
+            carrier = next(one for one in line if one in self.matrices)
+            self._carry(LOOSE, bone, carrier, self._turns[carrier])
         self.bones = tuple(self.matrices)
         self.objects = self._objects()
 
@@ -379,7 +398,10 @@ class _Wanted:
 
     def _put(self, slot, bone, parent, delta):
         """Turn a bone in the world, and carry its head along with the bone that carries it."""
-        turn, matrix = matrix_from_quaternion(delta), self.world(bone)
+        self._carry(slot, bone, parent, matrix_from_quaternion(delta))
+
+    def _carry(self, slot, bone, parent, turn):
+        matrix = self.world(bone)
         if parent is not None:
             arm = matrix[:, :3, 3] - self.world(parent)[:, :3, 3]
             if self._proportions:

@@ -414,6 +414,9 @@ def _lines_of_inspection(inspection):
         f"{inspection['fps']:g} Hz"
     )
     yield f"body      {body['height']:.2f} m, {body['mass']:.1f} kg"
+    for bone, carrier in inspection["loose_bones"].items():
+        goes = f"goes with {carrier}" if carrier else "hangs on nothing, and stays as animated"
+        yield f"loose     {bone}: {goes}"
     guessed = " (guessed)" if body["unit_guessed"] else ""
     yield (
         f"ground    {body['ground']:.3f} m; 1 scene unit is {body['metres_per_unit']:g} m{guessed}"

@@ -5,7 +5,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, bake_target, compat, reference
+from poise.addon import bake, bake_target, compat, loose_bones, reference
 from poise.addon.bake import BakeOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
 from poise.controller.rotations import multiply, rotation_vector
@@ -615,6 +615,52 @@ def test_too_many_samples(rig):
 )
 def test_impossible_options(rig, options):
     assert_refused(rig, SettingsError, str(next(iter(options.values()))), **options)
+
+
+def _add_loose(armature, name, head, tail, parent=None):
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    bone = armature.data.edit_bones.new(name)
+    bone.head, bone.tail = head, tail
+    bone.parent = armature.data.edit_bones[parent] if parent else None
+    bpy.ops.object.mode_set(mode="OBJECT")
+    return armature.pose.bones[name]
+
+
+def _world(rig, bone):
+    """(F, 4, 4) where a bone is at all frames."""
+    reading = rig.read()
+    return reading.bone_matrices[:, reading.bone_index(bone)]
+
+
+def test_bones_that_hang_on_nothing_go_with_the_body(rig):
+    """Of a rig that was stripped to its deforming bones: a jaw and a finger by their keys alone."""
+    armature, scene = rig.armature, bpy.context.scene
+    jaw = _add_loose(armature, "jaw", (0, -0.05, 1.6), (0, -0.12, 1.56))
+    nail = _add_loose(armature, "nail", (0.8, 0, 1.44), (0.9, 0, 1.44))
+    _add_loose(armature, "tongue", (0, -0.05, 1.6), (0, -0.1, 1.6), parent="jaw")
+    _add_loose(armature, "chair", (1, 1, 0.5), (1, 1, 0.9))
+    _add_loose(armature, "cape", (0, 0.2, 1.3), (0, 0.3, 0.9)).constraints.new("COPY_LOCATION")
+    bones = {jaw: "head", nail: "hand.L"}
+    beside = {b: armature.pose.bones[c].matrix.inverted() @ b.matrix for b, c in bones.items()}
+    for frame in range(1, 31):
+        scene.frame_set(frame)
+        for bone, carrier in bones.items():
+            bone.matrix = armature.pose.bones[carrier].matrix @ beside[bone]
+            bone.keyframe_insert("location", frame=frame)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    reading = rig.read()
+    assert loose_bones.find(armature, reading) == {"jaw": "head", "nail": "hand.L", "chair": None}
+    chair = _world(rig, "chair")
+    pairs = (("jaw", "head"), ("tongue", "head"), ("nail", "hand.L"))
+    before = [np.linalg.inv(_world(rig, c)) @ _world(rig, b) for b, c in pairs]
+    deltas = rig.differences(len(reading.frames))
+    rig.bake(reading, deltas)
+    assert rig.errors(reading, deltas)[1] < 0.05
+    for (bone, carrier), was in zip(pairs, before, strict=True):
+        now = np.linalg.inv(_world(rig, carrier)) @ _world(rig, bone)
+        assert np.abs(now - was).max() < 1e-4, bone
+    assert np.array_equal(_world(rig, "chair"), chair)
 
 
 def test_locks_are_for_hands_alone(rig):
