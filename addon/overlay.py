@@ -14,7 +14,7 @@ from gpu_extras.batch import batch_for_shader
 
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
-from . import preferences, session
+from . import compat, preferences, session
 
 #: Colour (red, green, blue, opacity) of the outline, as on the screen.
 OUTLINE = (0.03, 0.10, 0.18, 0.85)
@@ -59,6 +59,15 @@ def ghosts(scene):
         if result.recording is not None and result.shot.reading.armature != running:
             found.append((result.shot, sample_at(result.shot, scene.frame_current_final)))
     return found
+
+
+def is_baked(scene, shot):
+    """Whether the armature itself stands where the ghost would: it shows the bake of its shot."""
+    armature = scene.objects.get(shot.reading.armature)
+    if armature is None or shot.baked is None:
+        return False
+    action, _ = compat.assigned(armature)
+    return action is not None and action.name == shot.baked.action
 
 
 def sample_at(shot, frame):
@@ -241,6 +250,8 @@ def _draw():
     if settings.ghost == "HIDDEN" or not context.space_data.overlay.show_overlays:
         return
     for shot, sample in ghosts(scene):
+        if settings.ghost == "OVER" and is_baked(scene, shot):
+            continue
         offset = tuple(displacement(settings, shot.reading.motion))
         found = _batch(shot, shot.recording, sample, offset, colours_of_ghosts())
         draw_mesh(context.region, context.region_data, found)

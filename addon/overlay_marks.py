@@ -319,7 +319,9 @@ def _draw():
     context = bpy.context
     settings = context.scene.poise
     look = Look.of(settings.overlays)
-    if not look.colours or not context.space_data.overlay.show_overlays:
+    if settings.ghost == "HIDDEN" or not look.colours:
+        return
+    if not context.space_data.overlay.show_overlays:
         return
     for shot, sample in overlay.ghosts(context.scene):
         offset = tuple(overlay.displacement(settings, shot.reading.motion))

@@ -571,6 +571,17 @@ def test_ghost_is_the_newest_sample_then_the_one_of_the_frame(armature):
     assert overlay.ghosts(scene) == []
 
 
+def test_ghost_makes_room_for_the_bake(armature):
+    job = new_job(armature)
+    job.run()
+    scene = bpy.context.scene
+    assert not overlay.is_baked(scene, job.shot)
+    bpy.ops.poise.bake()
+    assert overlay.is_baked(scene, job.shot)
+    bpy.ops.poise.show(which="source")
+    assert not overlay.is_baked(scene, job.shot)
+
+
 def test_ghost_stands_where_the_body_is(armature):
     new_job(armature).run()
     shot = result(armature).shot
