@@ -417,6 +417,15 @@ def _rig_map(names, fit):
     bones = dict(fit.bones)
     if not fit.controls:
         _settle_spine(names, bones)
+    owners = {}
+    for slot in bones:
+        for bone in bones[slot]:
+            if owners.setdefault(bone, slot) != slot:
+                raise RigError(
+                    f"The rig map '{fit.template.name}' uses the bone '{bone}' of "
+                    f"'{names.armature}' twice, for the {label(owners[bone])} and the "
+                    f"{label(slot)}: correct the map or pick another one."
+                )
     return RigMap(
         name=fit.template.name,
         bones={slot: bones[slot] for slot in SLOTS if slot in bones},

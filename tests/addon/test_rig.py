@@ -334,6 +334,16 @@ def test_broken_map(skeleton, tmp_path, content, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_map_that_uses_a_bone_twice(skeleton, tmp_path):
+    armature, path = skeleton(chains("Vicon")), tmp_path / "map.json"
+    rig.save(rig.find(armature), path)
+    document = json.loads(path.read_text())
+    document["bones"]["head"] = document["bones"]["trunk"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(RigError, match="twice, for the trunk and the head: correct the map"):
+        rig.find(armature, name=str(path))
+
+
 def test_absent_and_unreadable_map(skeleton, tmp_path):
     armature = skeleton(chains("Rokoko"))
     with pytest.raises(RigError, match=r"'.*absent.json' cannot be read: No such file"):
