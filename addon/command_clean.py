@@ -10,6 +10,7 @@ from .command_arguments import positive, reading_options
 from .command_files import (
     chosen_scene,
     is_compressed,
+    only_writer,
     open_shot,
     output_target,
     report_target,
@@ -48,7 +49,13 @@ def run(options):
     """`poise clean`: write the .blend with the cleaned action, the plan and the report; the exit
     status."""
     source = open_shot(options.file, options.up, options.unit)
-    output, plan_path, report_path = _targets(options, source)
+    targets = _targets(options, source)
+    with only_writer(targets[0]):
+        return _clean_to(options, source, *targets)
+
+
+def _clean_to(options, source, output, plan_path, report_path):
+    """The same, to files that nobody else writes."""
     warnings = warn(chosen_scene(options))
     shot = _read(options, CleanUpOptions(options.smoothness, options.com))
     shot.solve()

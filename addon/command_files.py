@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The files that the command line opens and saves."""
 
+import contextlib
 from pathlib import Path
 
 import bpy
 
 from .command_import import FORMATS, import_shot
 from .files import FileError, check_target, same_file
+from .locks import claimed
 
 #: First bytes of a .blend file: plain, or compressed with gzip or Zstandard.
 SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
@@ -90,6 +92,19 @@ def output_target(options, source, ending):
         demand_other(options, "--output", output)
     check_target(output, options.overwrite or options.in_place)
     return output
+
+
+@contextlib.contextmanager
+def only_writer(output):
+    """Be the only process that works towards a file. Raises TakenError if there is another one,
+    FileError if none can be told off."""
+    with contextlib.ExitStack() as stack:
+        taken = f"Another process writes '{output}': wait for it, or name another --output."
+        try:
+            stack.enter_context(claimed(output, taken))
+        except OSError as error:
+            raise FileError(f"'{output}' cannot be written ({error.strerror}).") from None
+        yield
 
 
 def report_target(options, *others):

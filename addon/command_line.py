@@ -45,6 +45,7 @@ from .command_files import (
     chosen_scene,
     demand_other,
     is_compressed,
+    only_writer,
     open_shot,
     output_target,
     report_target,
@@ -99,7 +100,13 @@ def _bake(options):
     if options.leash:
         end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
-    output, strip, report_path, checkpoint, plan_path = _bake_targets(options, source)
+    targets = _bake_targets(options, source)
+    with only_writer(targets[0]):
+        return _bake_to(options, source, *targets)
+
+
+def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path):
+    """The same, to files that nobody else writes."""
     warnings = warn(chosen_scene(options))
     cleaned = command_clean.clean_first(options) if options.clean_feet else None
     shot = _read_shot(options, cleaned)

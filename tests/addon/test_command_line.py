@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from poise.addon import command_line, compat
+from poise.addon.locks import claimed
 from poise.addon.shot import find_armature, warnings_of
 from poise.controller.exceptions import RigError
 
@@ -523,3 +524,14 @@ def test_an_armature_in_an_instance_is_told_of(import_clip):
     bpy.context.scene.collection.objects.link(empty)
     with pytest.raises(RigError, match="'stand' is in 'Character', an instance of a collection"):
         find_armature(bpy.context.scene)
+
+
+def test_one_process_at_a_time_writes_an_output(shot, capsys):
+    output = shot.with_name("out.blend")
+    with claimed(output, ""):
+        for verb in ("bake", "clean"):
+            assert poise(verb, shot, FRAMES, "--output", output) == 1
+            assert f"Another process writes '{output}': wait for it" in capsys.readouterr().err
+    assert not output.exists()
+    assert poise("bake", shot, FRAMES, "--output", output) == 0
+    assert set(listing(shot.parent)) == {shot.name, "out.blend"}
