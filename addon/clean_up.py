@@ -21,7 +21,8 @@ from .shot import ArmatureShot, check_curves, check_extent, rig_as_dict, version
 
 #: Unit of each figure in a report.
 UNITS = {
-    "slip": "m/s",
+    "contact_slip": "m/s",
+    "uncarried": "frame",
     "place": "m",
     "bake_error": "mm",
     "frames": "frame",
@@ -110,7 +111,8 @@ class CleanShot(ArmatureShot):
 
     reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
     None without. found: ContactPlan, after `find`. plan: ContactPlan in use, cleaned:
-    controller.clean_up.CleanUp, verdict: controller.verdict.Verdict on that, after `solve`.
+    controller.clean_up.CleanUp, verdict: controller.verdict.Verdict on that, doubt: a sentence on
+        where no contact carries the body, empty if one always does, after `solve`.
     baked: addon.bake.BakeResult, after `baking`.
     """
 
@@ -121,6 +123,7 @@ class CleanShot(ArmatureShot):
         super().__init__(scene, options)
         self.reading = self.kept = self.found = self.plan = None
         self.cleaned = self.verdict = self.baked = None
+        self.doubt = ""
         self._seconds = {}
 
     def read(self):
@@ -162,6 +165,7 @@ class CleanShot(ArmatureShot):
     def _take(self, cleaned):
         motion = self.reading.motion
         self.cleaned, self.verdict = cleaned, judge_motions(motion, cleaned.motion(motion))
+        self.doubt = self._doubt()
 
     def baking(self):
         """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
@@ -179,6 +183,17 @@ class CleanShot(ArmatureShot):
         self._seconds["writing"] = time.perf_counter() - started
         return self.baked
 
+    def _doubt(self):
+        found = self.cleaned.uncarried()
+        if not found:
+            return ""
+        first, last = found[0]
+        others = f", and {len(found) - 1} times more" if len(found) > 1 else ""
+        return (
+            f"No foot stands from frame {first:g} to {last:g}{others}, though the body does not "
+            "fall: correct the contacts there, or see whether the clip skates or hovers."
+        )
+
     def report(self):
         """What was done and how good it is, as a dict for JSON."""
         reading, baked, options = self.reading, self.baked, self.options.clean
@@ -191,7 +206,8 @@ class CleanShot(ArmatureShot):
             "frames": list(baked.frames),
             "range": [float(reading.frames[0]), float(reading.frames[-1])],
             "fps": float(reading.rate),
-            "slip": {"before": slip[0], "after": slip[1]},
+            "contact_slip": {"before": slip[0], "after": slip[1]},
+            "uncarried": [list(span) for span in self.cleaned.uncarried()],
             "place": self.cleaned.com_shift(),
             "verdict": self.verdict.as_dict(),
             "smoothness": options.smoothness,

@@ -55,6 +55,8 @@ def _draw_outcome(layout, context, armature):
     else:
         _sentence(box, context, "Cleaned, but:", "INFO")
         _draw_flaws(box, clean.verdict.findings, POISE_OT_show_clean_flaw)
+    if clean.doubt:
+        _sentence(box, context, clean.doubt, "ERROR")
     if live_contacts.clean_outdated(context.scene, armature):
         _sentence(box, context, "The contacts have changed: clean again.", "FILE_REFRESH")
 

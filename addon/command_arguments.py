@@ -45,7 +45,8 @@ def reading_arguments():
         "--unit",
         type=positive,
         metavar="M",
-        help="length of the unit of a .bvh file, else of the scene [m] (from the legs)",
+        help="length of the unit of a .bvh file, else of the scene [m] (the scene's own if legs "
+        "have a length of people's, else from the legs)",
     )
     add("--rig", metavar="NAME|FILE", help="a rig map (found by names, else by the skeleton)")
     add("--report", type=Path, metavar="FILE", help="write a report as JSON")

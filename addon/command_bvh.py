@@ -56,6 +56,11 @@ def _check(text):
     lines = [(number, words) for number, line in enumerate(text, 1) if (words := line.split())]
     if not lines or lines[0][1][0].lower() != "hierarchy":
         raise _FaultError("it does not begin with HIERARCHY, as BVH files do")
+    for number, words in lines:
+        if any(not word.isprintable() for word in words):
+            raise _FaultError(f"line {number} has characters that are no text")
+    if len(lines[0][1]) > 1:
+        raise _FaultError(f"line {lines[0][0]} has more than HIERARCHY: Blender needs lines")
     at = next((i for i, (_, words) in enumerate(lines) if words[0].lower() == "motion"), None)
     channels = _channels(lines[1:at])
     if at is None:
@@ -71,6 +76,10 @@ def _channels(lines):
     kinds = [words[0].lower() for _, words in lines]
     for i, (number, words) in enumerate(lines):
         kind = kinds[i]
+        if len(words) > 1 and (kind in "{}" or words[-1] in ("{", "}")):
+            raise _FaultError(f"line {number} has a brace beside something else: give it its own")
+        if kind == "root" and "root" in kinds[:i]:
+            raise _FaultError(f"line {number} begins a second skeleton: keep one")
         if kind not in _KINDS:
             raise _FaultError(
                 f"line {number} begins with '{words[0][:40]}', which BVH does not know"
@@ -98,6 +107,13 @@ def _channels(lines):
             for word in words[2:]:
                 if word.lower() not in _CHANNELS:
                     raise _FaultError(f"line {number} names a channel '{word[:40]}'")
+            names = [word.lower() for word in words[2:]]
+            if len(set(names)) < len(names):
+                raise _FaultError(f"line {number} names a channel twice")
+            if sum(name.endswith("rotation") for name in names) not in (0, 3):
+                raise _FaultError(
+                    f"line {number} gives a joint some rotations: Blender needs all three, or none"
+                )
             count += told
     if depth:
         raise _FaultError("not every joint of its HIERARCHY is closed")
@@ -108,26 +124,27 @@ def _frames(lines):
     """How many frames are announced."""
     heads = [[word.lower() for word in words] for _, words in lines]
     if len(heads) < 2 or heads[0][:1] != ["frames:"] or heads[1][:2] != ["frame", "time:"]:
-        raise _FaultError("MOTION is not followed by 'Frames:' and 'Frame Time:'")
+        raise _FaultError("MOTION is not followed by lines as 'Frames: 10' and 'Frame Time: 0.04'")
     (first, frames), (second, time) = lines
-    count = _number(frames[1] if len(frames) == 2 else "", first)
     seconds = _number(time[2] if len(time) == 3 else "", second)
-    if count < 1 or count != int(count):
-        raise _FaultError(f"line {first} announces {frames[1]} frames")
+    told = frames[1] if len(frames) == 2 else ""
+    if not (told.isascii() and told.isdigit() and int(told) > 0):
+        raise _FaultError(f"line {first} announces '{told[:40]}' frames")
     slow, fast = _RATES
     if not 1 / fast <= seconds <= 1 / slow:
         raise _FaultError(
             f"line {second} lets a frame last {time[2]} s: it must be from {1 / fast:g} to "
             f"{1 / slow:g} s"
         )
-    return int(count)
+    return int(told)
 
 
 def _check_rows(rows, channels, frames):
     for number, words in rows:
         if len(words) != channels:
             raise _FaultError(
-                f"line {number} has {len(words)} numbers, and the joints have {channels} channels"
+                f"line {number} has {len(words)} of the {channels} numbers of a frame, which are "
+                "to be in one line"
             )
         try:
             whole = math.isfinite(math.fsum(map(float, words)))
@@ -138,6 +155,8 @@ def _check_rows(rows, channels, frames):
                 _number(word, number)
     if len(rows) < frames:
         raise _FaultError(f"it announces {frames} frames and has {len(rows)}, so it was cut off")
+    if len(rows) > frames:
+        raise _FaultError(f"it announces {frames} frames and has {len(rows)}")
 
 
 def _number(word, line):
@@ -145,7 +164,9 @@ def _number(word, line):
     try:
         value = float(word)
     except ValueError:
-        why = ": write decimal points, not commas" if "," in word else ""
+        why = ""
+        if "," in word:
+            why = ": write decimal points, and spaces between numbers, not commas"
         raise _FaultError(f"line {line} has '{word[:40]}' for a number{why}") from None
     if not math.isfinite(value):
         raise _FaultError(f"line {line} has {word} for a number")

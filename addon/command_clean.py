@@ -15,6 +15,7 @@ from .command_files import (
     output_target,
     report_target,
     save,
+    show_source,
 )
 from .command_import import import_note
 from .command_libraries import libraries_blamed, warn
@@ -32,7 +33,7 @@ def add_arguments(parser):
         "--smoothness",
         type=positive,
         default=default.smoothness,
-        help=f"how slowly the body changes to follow its feet ({default.smoothness:g})",
+        help=f"how slowly the body changes to follow its feet, 0.2 to 5 ({default.smoothness:g})",
     )
     add(
         "--com",
@@ -68,12 +69,14 @@ def _clean_to(options, source, output, plan_path, report_path):
             shot.plan.save(plan_path)
         if report_path:
             write_json(report_path, report)
-    slip = report["slip"]
+    slip = report["contact_slip"]
     say(
         f"'{report['source_action'] or report['armature']}' is cleaned: "
         f"'{report['baked_action']}' in '{report['file']}'."
     )
-    say(f"  feet that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
+    say(f"  points that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
+    if shot.doubt:
+        say(f"  {shot.doubt}")
     tell_verdict(report["verdict"])
     return DONE
 
@@ -103,6 +106,7 @@ def _read(options, clean):
     )
     with libraries_blamed():
         shot = CleanShot(chosen_scene(options), chosen)
+        show_source(shot)
         follow("reading", shot.read())
     tell_unit(shot.reading)
     return shot

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import bpy
 
+from . import bake, bake_target, compat
 from .command_import import FORMATS, import_shot
+from .command_progress import say
 from .files import FileError, check_target, same_file
 from .locks import claimed
 
@@ -57,6 +59,17 @@ def chosen_scene(options):
         known = ", ".join(f"'{scene.name}'" for scene in bpy.data.scenes)
         raise FileError(f"There is no scene '{options.scene}': choose one of {known}.")
     return bpy.data.scenes[options.scene]
+
+
+def show_source(shot):
+    """Let an armature that shows a result of Poise's show its source, unless `--action` names what
+    is to be read: what is read in the window, too."""
+    action, slot = compat.assigned(shot.armature)
+    mark = bake_target.mark_of(action, slot)
+    if shot.options.action is not None or mark is None or bake_target.source_of(mark)[0] is None:
+        return
+    bake.restore(shot.scene, shot.armature)
+    say(f"'{action.name}' is a result of Poise: its source is read; --action names another one.")
 
 
 def is_compressed(path):

@@ -50,6 +50,7 @@ from .command_files import (
     output_target,
     report_target,
     save,
+    show_source,
 )
 from .command_import import import_note
 from .command_libraries import libraries_blamed, warn
@@ -157,10 +158,13 @@ def _simulate(options):
     source = open_shot(options.file, options.up, options.unit)
     plan_path = command_contacts.writing_target(options, source)
     report_path = report_target(options, source, plan_path)
+    warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
     shot.prepare()
     command_rectify.perform(options, shot, options.checkpoint)
-    report = {"file": str(source), **shot.report()}
+    nothing = {"optimization": None, "clean": None}  # of bake alone
+    report = {"file": str(source), **shot.report(), **nothing, "warnings": warnings}
+    report["import"] = import_note(shot.scene)
     if plan_path:
         command_contacts.plan_of(shot).save(plan_path)
     if report_path:
@@ -175,9 +179,10 @@ def _inspect(options):
     source = open_shot(options.file, options.up, options.unit)
     plot = plot_target(options, source)
     report_path = report_target(options, source, plot)
+    warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
     shot.embody()
-    inspection = {"file": str(source), **shot.inspection()}
+    inspection = {"file": str(source), **shot.inspection(), "warnings": warnings}
     if plot:
         write_plot(shot.check(), plot)
     if report_path:
@@ -345,6 +350,7 @@ def _read_shot(options, cleaned=None):
     result it reads, if there is one."""
     with libraries_blamed():
         shot = _shot(options, cleaned)
+        show_source(shot)
         follow("reading", shot.read())
     tell_unit(shot.reading)
     return shot

@@ -12,7 +12,14 @@ from ..controller.exceptions import PoiseError, SettingsError
 from ..controller.robustness import STEPS, UNITS, LimitSearch, LimitSettings
 from . import command_walk, limit_plot
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
-from .command_files import chosen_scene, demand_other_than_shot, open_shot, report_target, target
+from .command_files import (
+    chosen_scene,
+    demand_other_than_shot,
+    open_shot,
+    report_target,
+    show_source,
+    target,
+)
 from .command_progress import DONE, MISSED, LiveLine, follow, say
 from .command_workers import executor_of, interrupts, worker_arguments
 from .files import FileError, check_target, write_json, written
@@ -76,6 +83,7 @@ def run(options):
     walk = command_walk.walk_options(options)
     gains = gains_named(options.gains)
     shot = Shot(chosen_scene(options), shot_options(options, gains, walk=walk))
+    show_source(shot)
     follow("reading", shot.read())
     shot.prepare()
     if shot.gains.completed:

@@ -23,11 +23,14 @@ from .exceptions import MotionError, SettingsError
 from .leg_chain import UNKNOWNS
 from .rotations import matrix_from_quaternion, quaternion_from_matrix
 from .skeleton import LANDMARK_INDEX, SEGMENTS, SIDES
+from .stance import runs
 
 #: How far outside of what carries the zero-moment point may be [m]; None: the weight stays.
 BALANCE = {"off": None, "light": 0.05, "strong": 0.02}
 #: Smoothness that makes sense: a fifth to five times as smooth.
 SMOOTHNESS = (0.2, 5.0)
+#: So long [s] nothing carries a body that does not fall: the contacts that were found have gaps.
+_UNCARRIED = 0.075
 
 _ITERATIONS = 8
 _ENOUGH = 1e-3  # share by which the sum of squares must still fall
@@ -122,6 +125,16 @@ class CleanUp:
         """How far the centre of mass is from where it was at most, in plan [m]."""
         com = self.body.pose(self.corrections, slopes=False).com
         return float(np.linalg.norm((com - self._facts.com)[:, :2], axis=1).max())
+
+    def uncarried(self):
+        """(first, last) frame of each stretch in which the plan lets no foot stand, and yet the
+        body does not fall, the longest first: where a clip skates or hovers, or hands carry it."""
+        pose = self.body.pose(np.zeros_like(self.corrections), slopes=False)
+        rate, frame = self.body.rate, self.body.frame
+        lost = ~self._facts.marks.any((1, 2)) & ~airborne(pose.com, rate)
+        found = [span for span in runs(lost) if span[1] - span[0] > _UNCARRIED * rate]
+        found.sort(key=lambda span: span[0] - span[1])
+        return [(float(frame(first)), float(frame(stop - 1))) for first, stop in found]
 
     def slip(self):
         """Mean speeds in plan of what the plan marks [m/s], of the animation and of the result."""

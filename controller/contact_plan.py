@@ -125,6 +125,12 @@ class ContactPlan:
                     f"{frame(count - 1):g}: shorten or delete that span",
                 )
         contacts = self.contacts(count, rate)
+        if not contacts.any():
+            fail(
+                _SOURCE,
+                f"lets no foot stand from frame {frame(0):g} to {frame(count - 1):g}: add a span, "
+                "or find contacts again",
+            )
         for first, stop in () if airborne is None else flights(airborne, rate):
             inside = contacts[first:stop].any(0)
             if inside.any():

@@ -198,9 +198,9 @@ def test_command_writes_beside_the_shot(shot, capsys):
     assert shot.read_bytes() == before
     told = json.loads(report.read_text())
     assert told["baked_action"] == "wave Poise Clean" and told["source_action"] == "wave"
-    assert told["slip"]["after"] < told["slip"]["before"]
+    assert told["contact_slip"]["after"] < told["contact_slip"]["before"]
     assert told["contacts"] == json.loads(plan.read_text())
-    assert {"slip", "place", "bake_error"} <= told["units"].keys()
+    assert {"contact_slip", "place", "bake_error"} <= told["units"].keys()
     bpy.ops.wm.open_mainfile(filepath=str(shot.with_name("shot_clean.blend")))
     assert set(bpy.data.actions.keys()) == {"wave", "wave Poise Clean"}
     assert "is cleaned" in capsys.readouterr().err

@@ -535,3 +535,18 @@ def test_one_process_at_a_time_writes_an_output(shot, capsys):
     assert not output.exists()
     assert poise("bake", shot, FRAMES, "--output", output) == 0
     assert set(listing(shot.parent)) == {shot.name, "out.blend"}
+
+
+@pytest.mark.parametrize(("verb", "ending"), [("bake", "Poise"), ("clean", "Poise Clean")])
+def test_in_place_twice_reads_the_source_again(shot, capsys, verb, ending):
+    assert poise(verb, shot, FRAMES, "--in-place") == 0
+    once = capsys.readouterr().err
+    assert poise(verb, shot, FRAMES, "--in-place") == 0
+    told = capsys.readouterr().err
+    assert f"'wave {ending}' is a result of Poise: its source is read" in told
+    assert ("It is a keeper." in once) == ("It is a keeper." in told)
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    assert [action.name for action in bpy.data.actions] == ["wave", f"wave {ending}"]
+    assert poise(verb, shot, FRAMES, "--action", f"wave {ending}", "--in-place") == 0
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    assert f"wave {ending} {ending}" in bpy.data.actions

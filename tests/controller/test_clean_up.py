@@ -215,6 +215,17 @@ def test_less_smoothness_lets_corrections_change_faster(skating):
     assert bent[1] > 1.1 * bent[0]
 
 
+def test_a_body_that_no_foot_carries_is_told(stepping):
+    body = Body.from_motion(stepping, _toes(stepping))
+    plan = propose(body)
+    assert clean_up(body, plan).uncarried() == []
+    away = plan.marks(len(body), body.rate)
+    away[20:40] = False
+    away[60:64] = False  # no longer than a moment
+    found = clean_up(body, ContactPlan.from_marks(away, body.rate)).uncarried()
+    assert found == [(body.frame(20), body.frame(39))]
+
+
 @pytest.mark.parametrize("samples", [2, 3, 4, 7])
 def test_clips_of_a_few_samples(stepping, samples):
     part = slice(30, 30 + samples)

@@ -119,7 +119,7 @@ def test_refuses_a_plan_that_does_not_fit(walk):
     nothing = ContactPlan(plan.fps, {})
     for unfit, sentence in (
         (longer, r"tip of the left foot .* but the clip lasts from 0 to .* frames 1 to 194"),
-        (nothing, "lets no foot of 'walk' stand at frames 1 to 194"),
+        (nothing, "lets no foot stand from frame 1 to 194"),
     ):
         with pytest.raises(PlanError, match=sentence):
             Reference.build(character, motion, plan=unfit)

@@ -93,7 +93,8 @@ def _drag(driver):
     area = next(a for a in driver.window.screen.areas if a.type == "DOPESHEET_EDITOR")
     region = next(r for r in area.regions if r.type == "WINDOW")
     bar, scale = driver.module("contact_bar"), bpy.context.preferences.system.ui_scale
-    y = region.y + (bar.row("left", "ball")[0] + bar.HEIGHT / 2) * scale
+    middle = bar.row("left", "ball")[0] + bar.HEIGHT / 2 - bar.sunk(region.height / scale)
+    y = region.y + middle * scale
 
     def point_at(frame):
         driver.point_at(region.x + region.view2d.view_to_region(frame, 0, clip=False)[0], y)
