@@ -9,6 +9,7 @@ import pytest
 import poise
 from poise.controller import Character, Gains, Settings, Simulation
 from poise.controller.clip_features import clip_features, suggest
+from poise.controller.measures import T_MAX
 from poise.controller.provenance import tuning_words
 from poise.controller.scenario import PUSH_DURATION
 from poise.experiments import table4
@@ -75,6 +76,19 @@ def test_it_holds_its_clip(path, read_motion):
     assert recording.success, recording.why()
     assert recording.summary()["reward"] >= 1.7
     assert clip_features(character, motion) == pytest.approx(gains.tuned["features"], abs=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_holds_its_clip_as_long_as_it_says(path, read_motion):
+    """In a trial of the search's length, on noise that it has not seen."""
+    motion = read_motion(Gains.load(path).tuned["clip"])
+    character = Character.from_motion(motion)
+    gains = Gains.load(path, character)
+    settings = Settings(balance=gains.balance, noise=5.0, duration=T_MAX, seed=12345)
+    recording = Simulation(character, motion, gains, settings).run()
+    assert recording.success, recording.why()
+    assert recording.summary()["reward"] >= gains.tuned["figures"]["unseen_min"] - 0.05
 
 
 @pytest.mark.parametrize(
