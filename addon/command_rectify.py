@@ -72,8 +72,6 @@ def check(options):
     if given and options.method == "balance":
         name = given[0].replace("_", "-")
         options.usage_error(f"--{name} needs --rectify, or --method rectify or auto")
-    if options.seed < 0 and options.method != "balance":
-        options.usage_error("--seed is below 0")
 
 
 def perform(options, shot, checkpoint):

@@ -227,7 +227,7 @@ def test_without_a_word_nothing_is_rectified(tmp_path, import_clip, monkeypatch)
         (("--budget=1min",), "--budget needs --rectify"),
         (("--target-only",), "--target-only needs --rectify"),
         (("--method=balance", "--workers=2"), "--workers needs --rectify"),
-        (("--rectify=draft", "--seed=-1"), "--seed is below 0"),
+        (("--rectify=draft", "--seed=-1"), "'-1' is not a whole number of at least 0"),
         (("--rectify=draft", "--search=luck"), "invalid choice: 'luck'"),
         (("--rectify=draft", "--balance=virtual_forces"), None),
     ],
