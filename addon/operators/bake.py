@@ -181,7 +181,7 @@ class POISE_OT_delete_bake(bpy.types.Operator):
     """Delete a bake."""
 
     bl_idname = "poise.delete_bake"
-    bl_label = "Delete Bake"
+    bl_label = "Delete Baked Action"
     bl_description = (
         "Delete this bake: its action, or its slot in yours. The source is shown if the bake was. "
         "An undo brings it back"
