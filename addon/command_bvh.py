@@ -26,8 +26,6 @@ def checked(path):
     """Where Blender's importer reads what is in a BVH file: there, or from a copy of that name that
     lives as long as the block, without the mark that some programs write first. Raises FileError
     for what it cannot read, or would misread."""
-    if path.exists() and not path.is_file():
-        raise FileError(f"'{path}' is no file.")
     try:
         content = path.read_bytes()
     except OSError as error:
