@@ -15,7 +15,7 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError, SettingsError
 from ..controller.performed import CHAIN_CUTOFF
 from ..controller.rotations import matrix_from_quaternion
-from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS
+from ..controller.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS, SIDES
 from ..controller.trajectory import low_passed_turns
 from . import (
     bake_proportions,
@@ -34,13 +34,6 @@ from .pose import inverse, slerp
 EXACT = 0.02
 #: How often a bake is corrected, and how often its keys are thinned anew.
 SWEEPS, THINNINGS = 6, 6
-#: Body parts that follow a segment, but must be keyed too where controls replace their bones.
-FOLLOWERS = {
-    f"{part}_{side}": f"{segment}_{side}"
-    for part, segment in (("hand", "forearm"),)
-    for side in ("l", "r")
-}
-
 
 #: The part of the body that bones are which go with it without hanging on it.
 LOOSE = "loose"
@@ -361,11 +354,13 @@ class _Wanted:
             # A rig need not have toes, and a map of a control rig no controls for them.
             toe = segment.startswith("toe")
             if not toe or (segment in chains and (segment in controls or not controls)):
-                self._add(segment, chains[segment], shares)
-        for part, segment in FOLLOWERS.items():
-            if part in chains and part in controls:
-                delta = self._deltas[:, SEGMENT_INDEX[segment]]
-                self._put(part, chains[part][0], chains[segment][0], delta)
+                self._add(segment, shares)
+        for side in SIDES:
+            # Hands go with their forearms, but must be keyed where controls replace their bones.
+            hand, forearm = f"hand_{side}", f"forearm_{side}"
+            if hand in chains and hand in controls:
+                delta = self._deltas[:, SEGMENT_INDEX[forearm]]
+                self._put(hand, chains[hand][0], chains[forearm][0], delta)
         for bone, line in self._loose.items():
             carrier = next(one for one in line if one in self.matrices)
             self._carry(LOOSE, bone, carrier, self._turns[carrier])
@@ -376,12 +371,13 @@ class _Wanted:
         """(T, 4, 4) reference world matrices of a bone."""
         return self._clip.objects @ self._clip.poses[:, self._clip.names.index(bone)]
 
-    def _add(self, segment, chain, shares):
+    def _add(self, segment, shares):
         """Add the bones of a segment, the last of which turns with it."""
         delta = self._deltas[:, SEGMENT_INDEX[segment]]
+        *between, last = reference.carriers(self._rig_map, segment)
         if segment == "pelvis":
-            self._put(segment, chain[-1], None, delta)
-            self.matrices[chain[-1]][:, :3, 3] += self._moved
+            self._put(segment, last, None, delta)
+            self.matrices[last][:, :3, 3] += self._moved
             return
         parent = PARENTS[segment]
         # What rides along on its parent turns as that does, with nothing to spread.
@@ -389,12 +385,11 @@ class _Wanted:
         turns = self._deltas if rides else self._slow
         start, end = (turns[:, SEGMENT_INDEX[s]] for s in (parent, segment))
         before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
-        spread = chain if segment in ("trunk", "head") else chain[:1]
-        for i, bone in enumerate(spread[:-1]):
-            share = shares.get(bone, (i + 1) / len(spread))
+        for i, bone in enumerate(between):
+            share = shares.get(bone, (i + 1) / (len(between) + 1))
             self._put(segment, bone, before, slerp(start, end, share))
             before = bone
-        self._put(segment, spread[-1], before, delta)
+        self._put(segment, last, before, delta)
 
     def _put(self, slot, bone, parent, delta):
         """Turn a bone in the world, and carry its head along with the bone that carries it."""

@@ -83,8 +83,7 @@ class Proportions:
         """Each bone of a segment that is put in place, and its factors."""
         row, carrier = SEGMENT_INDEX[segment], reference.carrier(rig_map, segment)
         turns = nearest_rotation(self._world(carrier)[:, :3, :3])
-        chain = rig_map.bones[segment] if segment in ("trunk", "head") else (carrier,)
-        for bone in chain:
+        for bone in reference.carriers(rig_map, segment):
             own = nearest_rotation(self._world(bone)[:, :3, :3])
             direction = (own.swapaxes(1, 2) @ turns).mean(0) @ self._reshaping.directions[row]
             yield bone, self._reshaping.factors_along(row, unit(direction))

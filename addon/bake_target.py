@@ -14,10 +14,10 @@ import bpy
 import numpy as np
 
 from ..controller.exceptions import BakeError
-from ..controller.skeleton import SEGMENTS
+from ..controller.skeleton import SEGMENTS, SIDES
 from . import compat, keys
 from .pose import rotation_property
-from .reference import bone_of
+from .reference import bone_of, carriers
 
 MARK = "poise"
 #: What can be baked beside each other, and what the name of its action ends with.
@@ -215,15 +215,19 @@ def check_undriven(owner, paths):
 def check_bones(armature, rig_map):
     """Raise BakeError if a bone that a bake would have to key is driven, before any work is done.
     Locks are for hands: keys do not mind them."""
-    paths = []
-    for segment in SEGMENTS:
-        chain = (rig_map.controls or rig_map.bones).get(segment, ())
-        for name in chain if segment in ("trunk", "head") else chain[-1:]:
-            bone = armature.pose.bones[name]
-            channels = [rotation_property(bone.rotation_mode)]
-            channels += ["location"] if segment == "pelvis" else []
-            paths += [bone.path_from_id(channel) for channel in channels]
-    check_undriven(armature, paths)
+    names = _keyed(rig_map)
+    for name in names:
+        bone = armature.pose.bones[name]
+        channels = [rotation_property(bone.rotation_mode), *(["location"] * (name == names[0]))]
+        check_undriven(armature, [bone.path_from_id(channel) for channel in channels])
+
+
+def _keyed(rig_map):
+    """The bones of a map that a bake keys, the pelvis' first."""
+    if rig_map.controls:
+        slots = (*SEGMENTS, *(f"hand_{side}" for side in SIDES))
+        return [bone for slot in slots for bone in rig_map.controls.get(slot, ())]
+    return [bone for segment in SEGMENTS for bone in carriers(rig_map, segment)]
 
 
 class State:

@@ -17,7 +17,7 @@ from ..controller.skeleton import SIDES
 from ..controller.verdict import judge_motions
 from . import bake, bake_target, contacts
 from .pose import nearest_rotation
-from .shot import ArmatureShot, check_curves, check_extent, rig_as_dict, versions
+from .shot import ArmatureShot, check_extent, rig_as_dict, versions
 
 #: Unit of each figure in a report.
 UNITS = {
@@ -127,12 +127,10 @@ class CleanShot(ArmatureShot):
         self._seconds = {}
 
     def read(self):
-        """Read the animation; yields progress from 0 to 1. Raises RigError, MotionError."""
+        """Read the animation; yields progress from 0 to 1. Raises PoiseError."""
         options, started = self.options, time.perf_counter()
         bake_target.check_editable(self.armature)
         self.reading = yield from self._reading()
-        check_curves(self.reading)
-        bake_target.check_bones(self.armature, self.reading.rig_map)
         check_extent(self.reading.motion)
         if options.contacts is None and not options.automatic:
             self.kept = contacts.plan_for(self.reading)

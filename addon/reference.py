@@ -500,6 +500,13 @@ def carrier(rig_map, segment):
     return chain[-1] if segment in ("pelvis", "trunk", "head") else chain[0]
 
 
+def carriers(rig_map, segment):
+    """The bones that share the turn of a segment, its carrier the last: all of a spine or neck."""
+    if segment in ("trunk", "head"):
+        return rig_map.bones[segment]
+    return (carrier(rig_map, segment),)
+
+
 def segment_rotations(rig_map, names, matrices):
     """(F, len(SEGMENTS), 4) world orientations of the carriers, w first."""
     rows = [names.index(carrier(rig_map, segment)) for segment in SEGMENTS]

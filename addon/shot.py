@@ -254,12 +254,12 @@ class ArmatureShot:
         return self.scene.objects[self._armature]
 
     def _reading(self):
-        """Read the animation, which yields progress from 0 to 1 -> addon.reference.Reading. Raises
-        RigError, MotionError."""
+        """Read the animation, which yields progress from 0 to 1 -> addon.reference.Reading, of
+        which the bake can write all. Raises RigError, MotionError, BakeError."""
         options = self.options
         # Without a name the map is found from the animated frames, which only `reading` has.
         rig_map = rig.find(self.armature, name=options.rig) if options.rig else None
-        return reference.reading(
+        reading = yield from reference.reading(
             self.scene,
             self.armature,
             frames=(*options.frames, 1.0)[:3] if options.frames else None,
@@ -268,6 +268,9 @@ class ArmatureShot:
             rate=options.fps,
             metres_per_unit=options.unit,
         )
+        _check_curves(reading)
+        bake_target.check_bones(self.armature, reading.rig_map)
+        return reading
 
 
 class Shot(ArmatureShot):
@@ -317,13 +320,11 @@ class Shot(ArmatureShot):
         return self.recording.why() or (self.rectified.why if self.rectified else "")
 
     def read(self):
-        """Read the animation; yields progress from 0 to 1. Raises RigError, MotionError."""
+        """Read the animation; yields progress from 0 to 1. Raises PoiseError."""
         options = self.options
         started = time.perf_counter()
         self.reading = yield from self._reading()
         self._seconds["reading"] = time.perf_counter() - started
-        check_curves(self.reading)
-        bake_target.check_bones(self.armature, self.reading.rig_map)
         self.plan = self._plan()
         if options.walk is not None:
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
@@ -700,7 +701,7 @@ def _foot(character, rig_map):
     return ends | {"ball_bones": toes}
 
 
-def check_curves(reading):
+def _check_curves(reading):
     """Refuse muted curves of simulated bones: the bake could only keep them silent or not."""
     action = compat.find_action(reading.action, reading.library) if reading.action else None
     bones = {bone for chain in reading.rig_map.bones.values() for bone in chain}

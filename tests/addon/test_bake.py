@@ -692,6 +692,18 @@ def test_driven_channels(rig):
     shin.driver_remove("rotation_euler", 0)
     rig.armature.pose.bones["hand.L"].driver_add("rotation_euler", 0)  # no bake keys that
     bake_target.check_bones(rig.armature, rig_map)
+    # Of a limb's chain the first bone is keyed, of a spine each one.
+    twisted = dict(rig_map.bones, shin_l=("shin.L", "hand.L"))
+    bake_target.check_bones(rig.armature, replace(rig_map, bones=twisted))
+    twisted = dict(rig_map.bones, shin_l=("hand.L", "shin.L"))
+    with pytest.raises(BakeError, match=r'\["hand.L"\].rotation_euler of .* has a driver'):
+        bake_target.check_bones(rig.armature, replace(rig_map, bones=twisted))
+    controls = {slot: (bones[0],) for slot, bones in rig_map.bones.items()}
+    with pytest.raises(BakeError, match=r'\["hand.L"\].rotation_euler of .* has a driver'):
+        bake_target.check_bones(rig.armature, replace(rig_map, controls=controls))
+    rig.armature.pose.bones["hips"].driver_add("location", 0)
+    with pytest.raises(BakeError, match=r'\["hips"\].location of .* has a driver'):
+        bake_target.check_bones(rig.armature, rig_map)
 
 
 def test_blended_and_solo_actions(rig):
