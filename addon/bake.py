@@ -27,7 +27,7 @@ from . import (
     reference,
     walks,
 )
-from .bake_target import KINDS, marked_slot, restore_values
+from .bake_target import KINDS
 from .pose import inverse, slerp
 
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
@@ -181,27 +181,18 @@ def show(scene, armature, which, chosen=None):
     Raises BakeError if the armature has no bake.
     """
     scene = getattr(scene, "scene", scene)
-    if which == "baked" and chosen is not None and chosen != compat.assigned(armature):
-        if bake_target.mark_of(*compat.assigned(armature)) is not None:
-            show(scene, armature, "source")
-        compat.assign(armature, *chosen)
-        bake_target.set_values(armature, bake_target.mark_of(*chosen))
-    action, slot = compat.assigned(armature)
-    if which == "source":
-        mark = bake_target.mark_of(action, slot)
-        if mark is None:
-            if bake_target.find_bake(armature, action, slot) is None:
-                raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
-            return
-        source, source_slot = bake_target.source_of(mark)
-        compat.assign(armature, source, source_slot)
-        restore_values(armature, mark)
-    elif bake_target.mark_of(action, slot) is None:
-        baked = bake_target.find_bake(armature, action, slot)
-        if baked is None:
-            raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
-        compat.assign(armature, baked, marked_slot(baked, armature, action, slot))
-        bake_target.set_values(armature, bake_target.mark_of(*compat.assigned(armature)))
+    baked = chosen or bake_target.current(armature)
+    if baked is None:
+        raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
+    shown = compat.assigned(armature)
+    if which == "source" or baked != shown:
+        mark = bake_target.mark_of(*shown)
+        if mark is not None:
+            compat.assign(armature, *bake_target.source_of(mark))
+            bake_target.restore_values(armature, mark)
+        if which == "baked":
+            compat.assign(armature, *baked)
+            bake_target.set_values(armature, bake_target.mark_of(*baked))
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
 

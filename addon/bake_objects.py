@@ -271,13 +271,12 @@ def _bake_spheres(scene, reading, spheres, scale):
 
 def _remove(sphere):
     """Remove a sphere that a bake made, with its mesh and its keys."""
-    mesh, pair = sphere.data, compat.assigned(sphere)
-    action = pair[0] or bake_target.find_bake(sphere, *pair)
+    mesh, baked = sphere.data, bake_target.current(sphere)
     bpy.data.objects.remove(sphere)
     if mesh.users == 0:
         bpy.data.meshes.remove(mesh)
-    if action is not None and bake_target.MARK in action:
-        bpy.data.actions.remove(action)
+    if baked is not None:
+        bpy.data.actions.remove(baked[0])
 
 
 def _bake_sphere(scene, reading, throw, frames, positions, turns):
@@ -331,6 +330,5 @@ def _collection(scene):
 def show(scene, armature_name, which):
     """Show the "source" or the "baked" animation of all things and spheres of an armature."""
     for thing in (*objects.marked(scene, "THING"), *spheres_of(scene, armature_name)):
-        assigned = compat.assigned(thing)
-        if bake_target.mark_of(*assigned) or bake_target.find_bake(thing, *assigned):
+        if bake_target.current(thing) is not None:
             bake.show(scene, thing, which)

@@ -89,33 +89,22 @@ def source_of(mark):
     return source, compat.find_slot(source, mark["source_slot"])
 
 
-def find_bake(armature, source, slot, within=None, whole=None, kind=None):
-    """The newest action in which (source, slot) of an armature is baked; None if there is none.
-
-    within: look in this action only. whole: look only for actions that Poise made as a whole.
-    kind: one of KINDS, None for any.
-    """
-    found = {}
-    for action in bpy.data.actions if within is None else (within,):
-        mark = _mark_for(action, armature, source, slot, kind)
-        if mark and (whole is None or mark["whole"] == whole) and action.library is None:
-            found[mark["number"]] = action
-    return found[max(found)] if found else None
-
-
 def bakes_of(armature):
     """(action, slot) of all bakes of what animates an armature, or is shown a bake of, the oldest
     first."""
     action, slot = compat.assigned(armature)
     mark = mark_of(action, slot)
-    source = source_of(mark) if mark else (action, slot)
-    found = {
-        mark["number"]: (action, compat.find_slot(action, mark["slot"]))
-        for action in bpy.data.actions
-        if action.library is None
-        for mark in _marks_for(action, armature, *source)
-    }
-    return [found[number] for number in sorted(found)]
+    found = _bakes(armature, *(source_of(mark) if mark else (action, slot)))
+    return [(action, compat.find_slot(action, mark["slot"])) for action, mark in found]
+
+
+def current(armature):
+    """(action, slot) of the bake that an armature is shown, or else of its newest one; None if it
+    has none."""
+    shown = compat.assigned(armature)
+    if mark_of(*shown) is not None:
+        return shown
+    return next(reversed(bakes_of(armature)), None)
 
 
 def remove(action, slot):
@@ -135,27 +124,19 @@ def _next_number():
     return max(numbers, default=0) + 1
 
 
-def _marks_for(action, armature, source, slot):
-    """The marks in an action of bakes of (source, slot) of an armature."""
-    return [
-        mark
+def _bakes(armature, source, slot):
+    """(action, mark) of each bake of (source, slot) of an armature in this file, the oldest
+    first."""
+    found = [
+        (action, mark)
+        for action in bpy.data.actions
+        if action.library is None
         for mark in _marks(action).values()
         if mark.get("source") == source
         and mark["source_slot"] == _slot_key(slot)
         and mark["armature"] == armature.name
     ]
-
-
-def _mark_for(action, armature, source, slot, kind=None):
-    """The newest mark of that kind, None for any, in an action."""
-    found = _marks_for(action, armature, source, slot)
-    fit = (mark for mark in found if kind in (None, mark.get("kind", KINDS[0])))
-    return max(fit, key=lambda mark: mark["number"], default=None)
-
-
-def marked_slot(action, armature, source, slot):
-    """The slot of an action in which (source, slot) of an armature is baked."""
-    return compat.find_slot(action, _mark_for(action, armature, source, slot)["slot"])
+    return sorted(found, key=lambda bake: bake[1]["number"])
 
 
 def restore_values(armature, mark):
@@ -318,7 +299,7 @@ class Target:
     def _make_action(self):
         """Copy the source, or the earlier bake of it, if that is to be replaced."""
         armature, source, slot = self._armature, self._source, self._source_slot
-        self._old, self._old_mark = self._replaced(whole=True)
+        self._old, self._old_mark = self._replaced()
         if self._old is not None:
             self.action = self._old.copy()
             self.slot = compat.find_slot(self.action, self._old_mark["slot"])
@@ -347,7 +328,7 @@ class Target:
         """Add a slot to the chosen action; one that was baked before goes when this is done."""
         self.action = self._chosen
         self.slot = compat.new_slot(self.action, f"{self._armature.name} {_ENDINGS[self._kind]}")
-        _, self._old_mark = self._replaced(within=self.action)
+        _, self._old_mark = self._replaced()
         if self._old_mark is None:
             return
         self._old = compat.find_slot(self.action, self._old_mark["slot"])
@@ -356,16 +337,20 @@ class Target:
             for curve in compat.curves(self.action, self._old):
                 compat.copy_curve(curve, holder)
 
-    def _replaced(self, **where):
-        """(action, mark) of the earlier bake that this one replaces; (None, None) if there is none,
-        or if it is somebody's own. where: as `find_bake` has it."""
-        baked = self._armature, self._source, self._source_slot
-        old = find_bake(*baked, kind=self._kind, **where)
-        mark = old and _mark_for(old, *baked, self._kind)
-        if mark and _is_own(old, mark):
-            self.left = old.name
+    def _replaced(self):
+        """(action, mark) of the earlier bake that this one replaces, in the chosen action or in one
+        of its own; (None, None) if there is none, or if it is somebody's own."""
+        fit = [
+            (action, mark)
+            for action, mark in _bakes(self._armature, self._source, self._source_slot)
+            if mark.get("kind", KINDS[0]) == self._kind
+            and (mark["whole"] if self._chosen is None else action == self._chosen)
+        ]
+        action, mark = fit[-1] if fit else (None, None)
+        if mark and _is_own(action, mark):
+            self.left = action.name
             return None, None
-        return old, mark
+        return action, mark
 
     def _fill_from_source(self):
         """Take all curves from the source, but those that somebody changed in the last bake."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
-from .. import bake, bake_objects, bake_target, compat, session
+from .. import bake, bake_objects, bake_target, session
 from ..properties import bake_options, chosen_armature, redraw
 from ..translations import tr
 from .job import BakeJob
@@ -156,9 +156,7 @@ class POISE_OT_show(bpy.types.Operator):
         if not poll_idle(cls, context):
             return False
         armature, _ = chosen_armature(context)
-        animation = compat.assigned(armature)
-        shown = bake_target.mark_of(*animation) is not None
-        if not shown and bake_target.find_bake(armature, *animation) is None:
+        if bake_target.current(armature) is None:
             cls.poll_message_set(tr(f"'{armature.name}' has no bake: press Bake first"))
             return False
         return True
@@ -199,7 +197,7 @@ class POISE_OT_delete_bake(bpy.types.Operator):
         """Delete it."""
         armature, _ = chosen_armature(context)
         try:
-            chosen = _bake_of(armature, self.bake) or _default(armature)
+            chosen = _bake_of(armature, self.bake) or bake_target.current(armature)
             name = chosen[0].name
             bake.remove(context.scene, armature, chosen)
         except PoiseError as error:
@@ -208,12 +206,6 @@ class POISE_OT_delete_bake(bpy.types.Operator):
         self.report({"INFO"}, tr(f"Deleted the bake '{name}'"))
         redraw()
         return {"FINISHED"}
-
-
-def _default(armature):
-    """(action, slot) of the bake that is shown, or else the newest one."""
-    shown = compat.assigned(armature)
-    return shown if bake_target.mark_of(*shown) else bake_target.bakes_of(armature)[-1]
 
 
 def _bake_of(armature, number):
