@@ -111,8 +111,8 @@ class CleanShot(ArmatureShot):
 
     reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
     None without. found: ContactPlan, after `find`. plan: ContactPlan in use, cleaned:
-    controller.clean_up.CleanUp, verdict: controller.verdict.Verdict on that, doubt: a sentence on
-        where no contact carries the body, empty if one always does, after `solve`.
+    controller.clean_up.CleanUp, after `solve`, with verdict: controller.verdict.Verdict on it,
+        slip: (before, after) and uncarried: [(first, last)] as CleanUp has them.
     baked: addon.bake.BakeResult, after `baking`.
     """
 
@@ -123,7 +123,7 @@ class CleanShot(ArmatureShot):
         super().__init__(scene, options)
         self.reading = self.kept = self.found = self.plan = None
         self.cleaned = self.verdict = self.baked = None
-        self.doubt = ""
+        self.slip, self.uncarried = (), []
         self._seconds = {}
 
     def read(self):
@@ -163,7 +163,7 @@ class CleanShot(ArmatureShot):
     def _take(self, cleaned):
         motion = self.reading.motion
         self.cleaned, self.verdict = cleaned, judge_motions(motion, cleaned.motion(motion))
-        self.doubt = self._doubt()
+        self.slip, self.uncarried = cleaned.slip(), cleaned.uncarried()
 
     def baking(self):
         """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
@@ -181,12 +181,13 @@ class CleanShot(ArmatureShot):
         self._seconds["writing"] = time.perf_counter() - started
         return self.baked
 
-    def _doubt(self):
-        found = self.cleaned.uncarried()
-        if not found:
+    @property
+    def doubt(self):
+        """A sentence on where no contact carries the body; empty if one always does."""
+        if not self.uncarried:
             return ""
-        first, last = found[0]
-        others = f", and {len(found) - 1} times more" if len(found) > 1 else ""
+        first, last = self.uncarried[0]
+        others = f", and {len(self.uncarried) - 1} times more" if len(self.uncarried) > 1 else ""
         return (
             f"No foot stands from frame {first:g} to {last:g}{others}, though the body does not "
             "fall: correct the contacts there, or see whether the clip skates or hovers."
@@ -195,7 +196,6 @@ class CleanShot(ArmatureShot):
     def report(self):
         """What was done and how good it is, as a dict for JSON."""
         reading, baked, options = self.reading, self.baked, self.options.clean
-        slip = self.cleaned.slip()
         return {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -204,8 +204,8 @@ class CleanShot(ArmatureShot):
             "frames": list(baked.frames),
             "range": [float(reading.frames[0]), float(reading.frames[-1])],
             "fps": float(reading.rate),
-            "contact_slip": {"before": slip[0], "after": slip[1]},
-            "uncarried": [list(span) for span in self.cleaned.uncarried()],
+            "contact_slip": dict(zip(("before", "after"), self.slip, strict=True)),
+            "uncarried": [list(span) for span in self.uncarried],
             "place": self.cleaned.com_shift(),
             "verdict": self.verdict.as_dict(),
             "smoothness": options.smoothness,

@@ -48,7 +48,7 @@ def _draw_outcome(layout, context, armature):
     if clean is None or clean.baked.action not in bpy.data.actions:
         return
     box = layout.box()
-    before, after = clean.cleaned.slip()
+    before, after = clean.slip
     _fact(box, "Slip", f"{before:.3f} to {after:.3f} m/s")
     if clean.verdict.keeper:
         _sentence(box, context, "Keeper", "CHECKMARK")

@@ -13,13 +13,13 @@ from .command_files import (
     only_writer,
     open_shot,
     output_target,
+    read_shot,
     report_target,
     save,
-    show_source,
 )
 from .command_import import import_note
-from .command_libraries import libraries_blamed, warn
-from .command_progress import DONE, follow, say, tell_unit, tell_verdict
+from .command_libraries import warn
+from .command_progress import DONE, follow, say, tell_verdict
 from .files import write_json, written
 
 
@@ -104,9 +104,4 @@ def _read(options, clean):
         clean=clean,
         contacts=command_contacts.given(options),
     )
-    with libraries_blamed():
-        shot = CleanShot(chosen_scene(options), chosen)
-        show_source(shot)
-        follow("reading", shot.read())
-    tell_unit(shot.reading)
-    return shot
+    return read_shot(CleanShot, options, chosen)

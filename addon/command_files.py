@@ -8,7 +8,8 @@ import bpy
 
 from . import bake, bake_target, compat
 from .command_import import FORMATS, import_shot
-from .command_progress import say
+from .command_libraries import libraries_blamed
+from .command_progress import follow, say, tell_unit
 from .files import FileError, check_target, same_file
 from .locks import claimed
 
@@ -61,7 +62,18 @@ def chosen_scene(options):
     return bpy.data.scenes[options.scene]
 
 
-def show_source(shot):
+def read_shot(kind, options, chosen):
+    """A Shot or CleanShot of the chosen scene, read with progress. chosen: what that kind has for
+    options."""
+    with libraries_blamed():
+        shot = kind(chosen_scene(options), chosen)
+        _show_source(shot)
+        follow("reading", shot.read())
+    tell_unit(shot.reading)
+    return shot
+
+
+def _show_source(shot):
     """Let an armature that shows a result of Poise's show its source, unless `--action` names what
     is to be read: what is read in the window, too."""
     action, slot = compat.assigned(shot.armature)

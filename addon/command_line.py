@@ -48,13 +48,13 @@ from .command_files import (
     only_writer,
     open_shot,
     output_target,
+    read_shot,
     report_target,
     save,
-    show_source,
 )
 from .command_import import import_note
-from .command_libraries import libraries_blamed, warn
-from .command_progress import DONE, FAILED, MISSED, follow, say, tell_unit, tell_verdict
+from .command_libraries import warn
+from .command_progress import DONE, FAILED, MISSED, follow, say, tell_verdict
 from .files import check_target, write_json, write_text, written
 from .shot import Shot, versions
 
@@ -348,16 +348,11 @@ def _add_bake_arguments(parser):
 def _read_shot(options, cleaned=None):
     """The Shot that the arguments describe, read with progress. cleaned: the CleanShot whose
     result it reads, if there is one."""
-    with libraries_blamed():
-        shot = _shot(options, cleaned)
-        show_source(shot)
-        follow("reading", shot.read())
-    tell_unit(shot.reading)
-    return shot
+    return read_shot(Shot, options, _shot_options(options, cleaned))
 
 
-def _shot(options, cleaned):
-    """The Shot that the arguments of `bake`, `simulate` or `inspect` describe."""
+def _shot_options(options, cleaned):
+    """The ShotOptions of the arguments of `bake`, `simulate` or `inspect`."""
     keys, more = BakeOptions(), {}
     if options.verb != "inspect":
         more = {
@@ -383,7 +378,7 @@ def _shot(options, cleaned):
     if cleaned is not None:
         plan = None if chosen.walk else cleaned.plan
         chosen = replace(chosen, action=cleaned.baked.action, contacts=plan)
-    return Shot(chosen_scene(options), chosen)
+    return chosen
 
 
 # --- What is told -------------------------------------------------------------------------------

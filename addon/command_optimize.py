@@ -18,14 +18,13 @@ from ..controller.optimization import PARAMETRISATIONS, Search, SearchSettings
 from . import command_walk, presets
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
 from .command_files import (
-    chosen_scene,
     demand_other_than_shot,
     open_shot,
+    read_shot,
     report_target,
-    show_source,
     target,
 )
-from .command_progress import DONE, FAILED, MISSED, LiveLine, follow, say
+from .command_progress import DONE, FAILED, MISSED, LiveLine, say
 from .command_workers import executor_of, interrupts, worker_arguments
 from .files import check_target, write_json
 from .locks import claimed
@@ -155,9 +154,7 @@ def _prepared_shot(options):
     chosen = options.warm_start
     gains = None if chosen in ("default", "auto") else gains_named(chosen)
     walk = command_walk.walk_options(options)
-    shot = Shot(chosen_scene(options), shot_options(options, gains, walk=walk))
-    show_source(shot)
-    follow("reading", shot.read())
+    shot = read_shot(Shot, options, shot_options(options, gains, walk=walk))
     shot.prepare()
     if shot.gains.completed:
         say(shot.gains.completed)

@@ -13,14 +13,13 @@ from ..controller.robustness import STEPS, UNITS, LimitSearch, LimitSettings
 from . import command_walk, limit_plot
 from .command_arguments import count, gains_named, positive, seconds, shot_options, whole
 from .command_files import (
-    chosen_scene,
     demand_other_than_shot,
     open_shot,
+    read_shot,
     report_target,
-    show_source,
     target,
 )
-from .command_progress import DONE, MISSED, LiveLine, follow, say
+from .command_progress import DONE, MISSED, LiveLine, say
 from .command_workers import executor_of, interrupts, worker_arguments
 from .files import FileError, check_target, write_json, written
 from .robustness import outcome_words
@@ -82,9 +81,7 @@ def run(options):
     report_path = report_target(options, source, output)
     walk = command_walk.walk_options(options)
     gains = gains_named(options.gains)
-    shot = Shot(chosen_scene(options), shot_options(options, gains, walk=walk))
-    show_source(shot)
-    follow("reading", shot.read())
+    shot = read_shot(Shot, options, shot_options(options, gains, walk=walk))
     shot.prepare()
     if shot.gains.completed:
         say(shot.gains.completed)

@@ -318,10 +318,8 @@ def _draw():
     """Draw the marks of all ghosts of the scene in the 3D view that is being drawn."""
     context = bpy.context
     settings = context.scene.poise
-    look = Look.of(settings.overlays)
-    if settings.ghost == "HIDDEN" or not look.colours:
-        return
-    if not context.space_data.overlay.show_overlays:
+    look, shown = Look.of(settings.overlays), context.space_data.overlay.show_overlays
+    if settings.ghost == "HIDDEN" or not (look.colours and shown):
         return
     for shot, sample in overlay.ghosts(context.scene):
         offset = tuple(overlay.displacement(settings, shot.reading.motion))

@@ -62,7 +62,7 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
     def finished(self):
         """Report the outcome."""
         shot = self._job.shot
-        before, after = shot.cleaned.slip()
+        before, after = shot.slip
         left = f"; '{shot.baked.left}', your own since, stays" if shot.baked.left else ""
         self.report(
             {"INFO"},

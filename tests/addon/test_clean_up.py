@@ -69,7 +69,7 @@ def test_keys_put_every_joint_where_the_solution_has_it(import_clip, clip):
 
 def test_standing_feet_slide_no_more(import_clip):
     shot = cleaned(import_clip("walk"))
-    before, after = shot.cleaned.slip()
+    before, after = shot.slip
     assert before > 0.08 and after < 0.05 * before
     assert shot.report()["place"] < 0.01
 
@@ -80,7 +80,7 @@ def test_clips_of_another_body(blender, clip):
     pytest.importorskip("pybullet_data")
     scene = _scene(f"pybullet_{clip}")
     shot = cleaned(scene.objects[0])
-    before, after = shot.cleaned.slip()
+    before, after = shot.slip
     assert after < 0.05 * before
     assert shot.baked.error_mm < 0.05
     assert shot.report()["place"] < 0.02
