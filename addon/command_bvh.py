@@ -54,9 +54,6 @@ def _check(text):
     lines = [(number, words) for number, line in enumerate(text, 1) if (words := line.split())]
     if not lines or lines[0][1][0].lower() != "hierarchy":
         raise _FaultError("it does not begin with HIERARCHY, as BVH files do")
-    for number, words in lines:
-        if any(not word.isprintable() for word in words):
-            raise _FaultError(f"line {number} has characters that are no text")
     if len(lines[0][1]) > 1:
         raise _FaultError(f"line {lines[0][0]} has more than HIERARCHY: Blender needs lines")
     at = next((i for i, (_, words) in enumerate(lines) if words[0].lower() == "motion"), None)
@@ -74,6 +71,8 @@ def _channels(lines):
     kinds = [words[0].lower() for _, words in lines]
     for i, (number, words) in enumerate(lines):
         kind = kinds[i]
+        if any(not word.isprintable() for word in words):
+            raise _FaultError(f"line {number} has characters that are no text")
         if len(words) > 1 and (kind in "{}" or words[-1] in ("{", "}")):
             raise _FaultError(f"line {number} has a brace beside something else: give it its own")
         if kind == "root" and "root" in kinds[:i]:
@@ -92,30 +91,36 @@ def _channels(lines):
         if kind in ("root", "joint") and len(words) < 2:
             raise _FaultError(f"line {number} gives a joint no name")
         if kind == "offset":
-            if len(words) != 4:
-                raise _FaultError(f"line {number} has {len(words) - 1} numbers for OFFSET, not 3")
-            for word in words[1:]:
-                _number(word, number)
-        if kind == "channels":
-            told = int(_number(words[1] if len(words) > 1 else "", number))
-            if told != len(words) - 2:
-                raise _FaultError(
-                    f"line {number} announces {told} channels and names {len(words) - 2}"
-                )
-            for word in words[2:]:
-                if word.lower() not in _CHANNELS:
-                    raise _FaultError(f"line {number} names a channel '{word[:40]}'")
-            names = [word.lower() for word in words[2:]]
-            if len(set(names)) < len(names):
-                raise _FaultError(f"line {number} names a channel twice")
-            if sum(name.endswith("rotation") for name in names) not in (0, 3):
-                raise _FaultError(
-                    f"line {number} gives a joint some rotations: Blender needs all three, or none"
-                )
-            count += told
+            _check_offset(number, words)
+        elif kind == "channels":
+            _check_channels(number, words)
+            count += len(words) - 2
     if depth:
         raise _FaultError("not every joint of its HIERARCHY is closed")
     return count
+
+
+def _check_offset(line, words):
+    if len(words) != 4:
+        raise _FaultError(f"line {line} has {len(words) - 1} numbers for OFFSET, not 3")
+    for word in words[1:]:
+        _number(word, line)
+
+
+def _check_channels(line, words):
+    told = _number(words[1] if len(words) > 1 else "", line)
+    names = [word.lower() for word in words[2:]]
+    if told != len(names):
+        raise _FaultError(f"line {line} announces {told:g} channels and names {len(names)}")
+    for name, word in zip(names, words[2:], strict=True):
+        if name not in _CHANNELS:
+            raise _FaultError(f"line {line} names a channel '{word[:40]}'")
+    if len(set(names)) < len(names):
+        raise _FaultError(f"line {line} names a channel twice")
+    if sum(name.endswith("rotation") for name in names) not in (0, 3):
+        raise _FaultError(
+            f"line {line} gives a joint some rotations: Blender needs all three, or none"
+        )
 
 
 def _frames(lines):

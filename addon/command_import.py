@@ -83,27 +83,28 @@ def _told(path, note):
 def _import_bvh(path, up, unit):
     """Import it upright and in metres; what was concluded."""
     seen = {}
-    for axis in (up,) if up else ("Y", "Z"):
-        _load_bvh(path, axis, 1.0)
-        seen[axis] = _look()
-        if seen[axis][0] > 0.5:  # upright enough
-            break
-    axis = max(seen, key=lambda axis: seen[axis][0])
-    size = unit or seen[axis][1]
-    _load_bvh(path, axis, size)
+    with command_bvh.checked(path) as readable:
+        for axis in (up,) if up else ("Y", "Z"):
+            _load_bvh(path, readable, axis, 1.0)
+            seen[axis] = _look()
+            if seen[axis][0] > 0.5:  # upright enough
+                break
+        axis = max(seen, key=lambda axis: seen[axis][0])
+        size = unit or seen[axis][1]
+        _load_bvh(path, readable, axis, size)
     return {"up": axis, "up_guessed": not up, "unit": size, "unit_guessed": not unit}
 
 
-def _load_bvh(path, up, scale):
+def _load_bvh(path, readable, up, scale):
+    """Import a file from where it is readable, into an empty one."""
     _empty()
-    with command_bvh.checked(path) as readable:
-        _call(
-            path,
-            "io_anim_bvh",
-            lambda: bpy.ops.import_anim.bvh(
-                filepath=str(readable), global_scale=scale, update_scene_fps=True, **_AXES[up]
-            ),
-        )
+    _call(
+        path,
+        "io_anim_bvh",
+        lambda: bpy.ops.import_anim.bvh(
+            filepath=str(readable), global_scale=scale, update_scene_fps=True, **_AXES[up]
+        ),
+    )
     _round_rate(bpy.context.scene)
 
 

@@ -126,7 +126,7 @@ def test_what_passes_is_imported_and_the_rest_refused_in_one_sentence(tmp_path):
             continue
         passed += 1
         with contextlib.redirect_stdout(io.StringIO()):
-            command_import._load_bvh(path, "Y", 0.01)
+            command_import._load_bvh(path, path, "Y", 0.01)
         (armature,) = (thing for thing in bpy.data.objects if thing.type == "ARMATURE")
         assert len(armature.data.bones) == 2
     assert COUNT / 10 < passed < COUNT / 2
