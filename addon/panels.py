@@ -238,8 +238,8 @@ def _draw_job(layout, job):
     row = layout.row(align=True)
     row.scale_y = 1.5
     row.progress(factor=job.progress, text=tr(job.text))
-    keeps = job.rectifies and job.search is not None
-    if keeps:
+    rectifies = job.rectifies and job.search is not None
+    if rectifies:
         row = layout.row(align=True)
         row.operator(POISE_OT_keep_rectified.bl_idname, text="Keep", icon="CHECKMARK")
         row.operator(POISE_OT_discard_rectified.bl_idname, text="Discard", icon="TRASH")
@@ -249,7 +249,7 @@ def _draw_job(layout, job):
     row.label(text=tr(job.note), translate=False)
     sub = row.row()
     sub.alignment = "RIGHT"
-    sub.label(text="keeps" if keeps else "stops", icon="EVENT_ESC")
+    sub.label(text="discards" if rectifies else "stops", icon="EVENT_ESC")
 
 
 def _range_words(context, armature):

@@ -212,14 +212,15 @@ def reading_stages(shot):
 def reading_source(shot):
     """The stage that reads the source, also while its bake is shown."""
     scene, armature = shot.scene, shot.armature
-    shows_bake = bake_target.mark_of(*compat.assigned(armature)) is not None
+    shown = compat.assigned(armature)
+    shows_bake = bake_target.mark_of(*shown) is not None
     if shows_bake:
         bake.show(scene, armature, "source")
     try:
         yield from shot.read()
     finally:
         if shows_bake:
-            bake.show(scene, armature, "baked")
+            bake.show(scene, armature, "baked", shown)
 
 
 def in_background(function):

@@ -39,8 +39,8 @@ class RectifyJob(SimulateJob):
     """Read an armature's animation, measure the body and rectify it, or choose what will do.
 
     search: rectification.Rectification, once it has begun; None before. resumed_at: moment [s] at
-    which an earlier search was taken up again; None if it began anew. What is reached is kept as
-    the result of the armature however it ends, unless `discard` is called.
+    which an earlier search was taken up again; None if it began anew. What is reached becomes the
+    result of the armature unless the job is cancelled; a checkpoint of it stays in either case.
     """
 
     rectifies = True
@@ -54,7 +54,7 @@ class RectifyJob(SimulateJob):
         # Read now and not again.
         self._settings = rectify.rectify_settings(scene.poise.rectification)
         self._workers, self._earlier, self._frame = workers, earlier, frame
-        self._keeps, self._began = True, 0.0
+        self._began = 0.0
         self.search = self.resumed_at = None
         self._warning = ""
 
@@ -102,7 +102,7 @@ class RectifyJob(SimulateJob):
             pool = WorkerPool(self._workers)
             leave.callback(pool.terminate)
             search = yield from self._open(leave, pool, start)
-            leave.callback(self._settle, search)
+            leave.callback(self._leave, search)
             self.search = shot.rectified = search
             self._began = time.perf_counter()
             if search.nodes:
@@ -111,6 +111,10 @@ class RectifyJob(SimulateJob):
             while not (search.poll() or search.poll()):
                 done, count = search.progress
                 yield done / max(1, count)
+            search.stop()
+            shot.rectified = None
+            if len(search.recording) > 1:
+                rectify.settle(shot, search)
         if shot.rectified is None:
             raise PoiseError(search.outcome().why)
 
@@ -139,12 +143,10 @@ class RectifyJob(SimulateJob):
             self._warning = "What was kept of an earlier search is damaged: this one begins anew."
             return made(path)
 
-    def _settle(self, search):
-        """Keep what a search has come to, or nothing of it."""
+    @staticmethod
+    def _leave(search):
+        """Stop a search; keep its checkpoint if there is anything left to do."""
         search.stop()
-        self.shot.rectified = None
-        if self._keeps and len(search.recording) > 1:
-            rectify.settle(self.shot, search)
         if search.ended in ("done", "stuck"):
             search.forget()
 
@@ -206,22 +208,10 @@ class RectifyJob(SimulateJob):
         """End at the next turn, with what there is."""
         self.search.stop()
 
-    def discard(self):
-        """Stop, and keep nothing."""
-        self._keeps = False
-        self.cancel()
-
-    def cancel(self):
-        """Stop, leave the scene as it was, and keep what is rectified."""
-        super().cancel()
-        scene = bpy.data.scenes.get(self.scene_name)
-        if self.kept and scene is not None and self.armature_name in scene.objects:
-            session.keep(self.scene_name, self.armature_name, self.shot)
-
     @property
-    def kept(self):
-        """RectifyOutcome of what there is, once it is over; None if there is nothing."""
-        return self.shot.rectified if self.search is not None else None
+    def can_resume(self):
+        """Whether the same search would go on where this one is."""
+        return bool(self.search is not None and self.search.nodes and not self._warning)
 
 
 def _load_optimiser():
@@ -247,7 +237,7 @@ class PerformOperator(JobOperator):
     def hint(self):
         """What the status bar says meanwhile."""
         if self._job.rectifies:
-            return "Poise is at work: Esc stops, and keeps what is rectified"
+            return "Poise is at work: Esc discards; Keep, in the sidebar, keeps what is rectified"
         return "Poise: Esc to stop"
 
     def modal(self, context, event):
@@ -277,11 +267,9 @@ class PerformOperator(JobOperator):
     @property
     def stopped(self):
         """What Esc reports."""
-        kept = self._job.rectifies and self._job.kept
-        if not kept:
-            return "Stopped: the scene is as it was"
-        words = rectify.outcome_words(kept, self._job.shot.reading.motion.duration)
-        return f"{words}: kept as the result, to bake or to resume"
+        if self._job.rectifies and self._job.can_resume:
+            return "Stopped: the result is as it was. Rectify goes on where this search was"
+        return super().stopped
 
     def finished(self):
         """Report the outcome."""
@@ -303,7 +291,8 @@ class POISE_OT_rectify(PerformOperator, bpy.types.Operator):
     bl_label = "Rectify Motion for Physics"
     bl_description = (
         "Search small changes of the animation with which a simulated body performs it to the "
-        "end. Blender stays free; what is finished plays as the ghost. Esc stops, and keeps that"
+        "end. Blender stays free; what is finished plays as the ghost. Keep ends it with that, Esc "
+        "discards"
     )
     bl_options = set()  # not REGISTER: nobody wants to repeat this by accident
 
@@ -408,5 +397,5 @@ class POISE_OT_discard_rectified(_AtWork, bpy.types.Operator):
 
     def execute(self, _context):
         """Stop; the operator that runs notices at its next turn."""
-        session.job().discard()
+        session.job().cancel()
         return {"FINISHED"}

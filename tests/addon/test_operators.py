@@ -327,6 +327,8 @@ def test_every_bake_is_shown_and_deleted_by_its_name(armature):
     for number, shown in ((1, cleaned), (2, baked), (1, cleaned)):
         assert bpy.ops.poise.show(which="baked", bake=number) == {"FINISHED"}
         assert state(armature)["pose"] == shown["pose"]
+    assert bpy.ops.poise.inspect() == {"FINISHED"}, "which reads the source"
+    assert state(armature)["pose"] == cleaned["pose"]
     assert bpy.ops.poise.show(which="source") == {"FINISHED"}
     assert state(armature)["pose"] == source["pose"]
     with pytest.raises(RuntimeError, match="has 2 bakes only"):

@@ -186,7 +186,8 @@ def test_stopped_is_kept_and_resumed_exactly(armature, tmp_path):
     bpy.ops.poise.discard()
     job = new_job(armature)
     step_until(job, lambda: nodes(job) == 2)
-    job.cancel()
+    job.stop_searching()
+    finish(job)
     assert Pool.open == 0 and session.job() is None
     shot = result(armature).shot
     assert shot.rectified.ended == "stopped" and len(shot.recording) == 13
@@ -267,7 +268,11 @@ def test_lost_workers_lose_nothing(armature, monkeypatch):
     with pytest.raises(ExecutorError):
         finish(job)
     assert session.job() is None and Pool.open == 0
-    assert len(result(armature).recording) == 13
+    assert result(armature).shot is None
+    job = new_job(armature)
+    step_until(job, lambda: job.search is not None)
+    assert job.resumed_at == pytest.approx(0.2)
+    job.cancel()
 
 
 def test_a_damaged_checkpoint_is_no_hindrance(armature, tmp_path):
@@ -375,7 +380,7 @@ def test_automatic_rectifies_a_walk_that_balance_does_not_keep(armature, monkeyp
     step_until(job, lambda: nodes(job) == 1)
     choice = job.shot.choice
     assert choice.method == "rectify" and "travels" in choice.why and "It slides." in choice.why
-    job.discard()
+    job.cancel()
 
 
 @pytest.mark.parametrize(
@@ -420,7 +425,7 @@ def test_the_border_is_rectified_where_gains_fall(squat, monkeypatch):
     step_until(job, lambda: job.search is not None)
     assert job.shot.choice.method == "rectify"
     assert "Tune: so it says." in job.shot.choice.why and "Fell at" in job.shot.choice.why
-    job.discard()
+    job.cancel()
 
 
 def test_method_rectify_is_the_same_button(armature):
@@ -502,7 +507,8 @@ def test_push_here_says_what_it_needs(armature, change, message):
 def test_push_here_beyond_what_was_rectified(armature):
     job = new_job(armature)
     step_until(job, lambda: nodes(job) == 2)
-    job.cancel()
+    job.stop_searching()
+    finish(job)
     add_push(26)
     with pytest.raises(RuntimeError, match="ends at frame 13, before frame 25"):
         bpy.ops.poise.push_here()
@@ -543,14 +549,29 @@ def test_the_correction_is_the_reference_and_its_offsets(armature):
 # --- The operator in a window --------------------------------------------------------------------
 
 
-def test_escape_keeps_and_says_so(window, armature):
+def test_escape_discards_and_says_so(window, armature):
+    before = rectified(armature)
     operator = window.begin(operators.POISE_OT_rectify)
     window.turn_until(operator, lambda: nodes(session.job()) == 2)
     assert window.send(operator, "A") == {"PASS_THROUGH"}
     assert window.send(operator, "ESC") == {"CANCELLED"}
-    assert window.timers == []
-    words = "Stopped at 0.20 of 0.50 s: kept as the result, to bake or to resume"
+    assert window.timers == [] and Pool.open == 0
+    words = "Stopped: the result is as it was. Rectify goes on where this search was"
     assert operator.reports == [("INFO", words)]
+    assert result(armature).shot is before
+    operator = window.begin(operators.POISE_OT_rectify)
+    window.turn_until(operator, lambda: session.job().search is not None)
+    assert session.job().resumed_at == pytest.approx(0.2)
+    session.job().cancel()
+
+
+def test_keep_in_the_window_says_so(window, armature):
+    operator = window.begin(operators.POISE_OT_rectify)
+    window.turn_until(operator, lambda: nodes(session.job()) == 2)
+    bpy.ops.poise.keep_rectified()
+    while session.job() is not None:
+        window.send(operator)
+    assert operator.reports == [("WARNING", "Stopped at 0.20 of 0.50 s")]
     assert len(result(armature).recording) == 13
 
 
@@ -559,7 +580,8 @@ def test_discard_in_the_window_says_so(window, armature):
     window.turn_until(operator, lambda: nodes(session.job()) == 1)
     bpy.ops.poise.discard_rectified()
     assert window.send(operator) == {"CANCELLED"}
-    assert operator.reports == [("INFO", "Stopped: the scene is as it was")]
+    words = "Stopped: the result is as it was. Rectify goes on where this search was"
+    assert operator.reports == [("INFO", words)]
     assert result(armature).shot is None
 
 
@@ -586,8 +608,9 @@ def test_panel_before_during_and_after(armature, drawn):
     assert "Rectifying: 0.20 of 0.50 s" in text
     assert "× real time" not in text
     assert "Nodes 2" in text and "Went back 0 ×" in text and re.search(r"0:0\d left", text)
-    assert "Keep Discard" in text and "keeps" in text
-    job.cancel()
+    assert "Keep Discard" in text and "discards" in text
+    job.stop_searching()
+    finish(job)
     text = drawn(armature)
     assert "Resume" in text and "An unfinished search is kept" in text
     assert "Stopped at 0.20 of 0.50 s" in text
@@ -607,7 +630,8 @@ def test_panel_shows_the_choice(squat, drawn):
 def test_the_result_tells_why_it_ended(armature, draw_panels):
     job = new_job(armature)
     step_until(job, lambda: nodes(job) == 1)
-    job.cancel()
+    job.stop_searching()
+    finish(job)
     text = draw_panels((panels.POISE_PT_result,), armature).replace("\n", " ")
     assert "Stopped at 0.10 of 0.50 s (frame 7); resume it to go on." in text
 
@@ -618,5 +642,5 @@ def test_the_window_stays_responsive_to_escape_of_playback(window, armature):
     window.screen = SimpleNamespace(is_animation_playing=True)
     assert window.send(operator, "ESC") == {"PASS_THROUGH"}
     assert session.job() is not None
-    session.job().discard()
+    session.job().cancel()
     assert isinstance(operator, modal.JobOperator)
