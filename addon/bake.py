@@ -25,6 +25,7 @@ from . import (
     keys,
     loose_bones,
     reference,
+    source_values,
     walks,
 )
 from .bake_target import KINDS
@@ -157,6 +158,8 @@ def baking(
             error = yield from _write(scene, armature, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})
+        baked = target.action, target.slot
+        source_values.hold(armature, (source, slot), baked, state.values)
     except BaseException:
         state.put_back()
         raise
@@ -211,6 +214,8 @@ def remove(scene, armature, bake):
     if shown:
         show(scene, armature, "source")
     bake_target.remove(action, slot)
+    if not bake_target.has_bakes(armature):
+        source_values.release(armature)
 
 
 def restore(scene, armature):

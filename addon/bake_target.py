@@ -107,6 +107,12 @@ def current(armature):
     return next(reversed(bakes_of(armature)), None)
 
 
+def has_bakes(armature):
+    """Whether anything of an armature is baked."""
+    marks = (mark for action in bpy.data.actions for mark in _marks(action).values())
+    return any(mark["armature"] == armature.name for mark in marks)
+
+
 def remove(action, slot):
     """Remove a bake, for good: its action, or its slot in one of somebody's."""
     mark = mark_of(action, slot)

@@ -16,7 +16,7 @@ from ..controller.faults import find_flips
 from ..controller.motion import Motion
 from ..controller.rotations import quaternion_from_matrix
 from ..controller.skeleton import LANDMARKS, PARENTS, SEGMENTS, SIDES
-from . import compat
+from . import compat, source_values
 from .pose import nearest_rotation
 
 #: Lengths of scene units in use [m]: motion capture, centimetres, inches, feet, …
@@ -263,7 +263,7 @@ def _animation(armature, action):
         return _assign_action(armature, action)
     action, slot = compat.assigned(armature)
     animation = armature.animation_data
-    tracks = animation is not None and any(track.strips for track in animation.nla_tracks)
+    tracks = any(track.strips for track in source_values.others(animation))
     if action is None or (compat.HAS_SLOTS and slot is None):
         if tracks:
             return None, None
@@ -363,8 +363,8 @@ def animated_range(armature, action, slot):
         return action.frame_start, action.frame_end
     ends = [curve.range() for curve in compat.curves(action, slot) if _key_count(curve)]
     animation = armature.animation_data
-    if not ends and animation is not None:
-        tracks = [track for track in animation.nla_tracks if not track.mute]
+    if not ends:
+        tracks = [track for track in source_values.others(animation) if not track.mute]
         ends = [(s.frame_start, s.frame_end) for track in tracks for s in track.strips]
     if not ends:
         raise MotionError(

@@ -55,6 +55,7 @@ from . import (
     rectify,
     reference,
     rig,
+    source_values,
     walks,
     weights,
 )
@@ -228,7 +229,7 @@ def warnings_of(scene):
 
 def _is_animated(thing):
     animation = thing.animation_data
-    return animation is not None and bool(animation.action or animation.nla_tracks)
+    return animation is not None and bool(animation.action or source_values.others(animation))
 
 
 class ArmatureShot:

@@ -2,7 +2,7 @@
 """What all operators share that run a job in the window."""
 
 from ...controller.exceptions import PoiseError
-from .. import session
+from .. import session, source_values
 from ..properties import chosen_armature, redraw, redraw_sidebars
 from ..reference import is_constrained
 from ..translations import tr
@@ -35,7 +35,9 @@ def poll_animated(cls, context):
     if armature.mode == "EDIT":
         cls.poll_message_set(tr(f"'{armature.name}' is in Edit Mode: leave it first"))
     elif not (
-        (animation and (animation.action or animation.nla_tracks)) or is_constrained(armature)
+        (animation and animation.action)
+        or source_values.others(animation)
+        or is_constrained(armature)
     ):
         cls.poll_message_set(tr(f"'{armature.name}' has no animation: give it an action"))
     else:

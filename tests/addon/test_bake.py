@@ -5,7 +5,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, bake_target, compat, loose_bones, reference
+from poise.addon import bake, bake_target, compat, loose_bones, reference, source_values
 from poise.addon.bake import BakeOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
 from poise.controller.rotations import multiply, rotation_vector
@@ -532,7 +532,8 @@ def test_a_bake_that_somebody_has_made_their_own_is_left_alone(rig):
     assert last.action not in ("final", first.action)
 
 
-def test_constraints_are_switched_off_and_on_again(rig):
+def constrained(rig):
+    """Constraints on a leg, the head, an arm and a hand."""
     target = bpy.data.objects.new("target", None)
     rig.scene.collection.objects.link(target)
     target.location = (0.2, 0.3, 0.2)
@@ -546,12 +547,76 @@ def test_constraints_are_switched_off_and_on_again(rig):
     arm.driver_add("influence").driver.expression = "0.7"
     hand = bones["hand.R"].constraints.new("COPY_ROTATION")
     hand.target = target
+    return leg, head, arm, hand
+
+
+def test_constraints_are_switched_off_and_on_again(rig):
+    leg, head, arm, hand = constrained(rig)
     assert_exact(rig)
     assert leg.influence == 0 and head.influence == 0 and arm.mute
     # Not in the way of the bake: it stays.
     assert hand.influence == 1 and not hand.mute
     bake.restore(rig.scene, rig.armature)
     assert leg.influence == 1 and head.influence == pytest.approx(0.6) and not arm.mute
+
+
+def heads(rig):
+    """(F, B, 3) where bones are, at frames on both sides of the clip too."""
+    frames = np.arange(-5, 40, 5)
+    return reference.run(reference.sampling(rig.scene, rig.armature, frames))[1][..., :3, 3]
+
+
+def test_source_and_bake_are_right_by_whatever_means_they_are_assigned(rig, tmp_path):
+    constrained(rig)
+    name = rig.armature.name
+    source = compat.assigned(rig.armature)
+    for curve in compat.curves(*source):
+        if curve.data_path.startswith('pose.bones["shin.R"]'):
+            compat.channels(*source).fcurves.remove(curve)
+    before = heads(rig)
+    rig.bake()
+    bake.restore(rig.scene, rig.armature)
+    rig.bake()  # in place of the first
+    baked, after = compat.assigned(rig.armature), heads(rig)
+    assert np.abs(after - before).max() > 0.01
+    names = [pair[0].name for pair in (source, baked)]
+    path = tmp_path / "given.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    rig.scene, rig.armature = bpy.context.scene, bpy.data.objects[name]
+    actions = [bpy.data.actions[name] for name in names]
+    for i in (0, 1, 0, 1):
+        slot = compat.object_slot(actions[i], rig.armature)
+        compat.assign(rig.armature, actions[i], slot)
+        assert np.abs(heads(rig) - (before, after)[i]).max() < 1e-5
+    (track,) = rig.armature.animation_data.nla_tracks
+    assert track.name == source_values.TRACK and len(bpy.data.actions) == 3
+    bake.remove(rig.scene, rig.armature, compat.assigned(rig.armature))
+    assert np.abs(heads(rig) - before).max() < 1e-5
+    assert not rig.armature.animation_data.nla_tracks and len(bpy.data.actions) == 1
+
+
+def test_what_strips_of_others_animate_stays_theirs(rig):
+    leg = constrained(rig)[0]
+    path = leg.path_from_id("influence")
+    action, slot = compat.new_action("influence")
+    curve = compat.new_curve(compat.channels(action, slot, ensure=True), path, 0)
+    curve.keyframe_points.insert(1, 0.0)
+    curve.keyframe_points.insert(30, 1.0)
+    source = compat.assigned(rig.armature)
+    strip = rig.armature.animation_data.nla_tracks.new().strips.new("influence", 1, action)
+    if compat.HAS_SLOTS:
+        strip.action_slot = slot
+    before = heads(rig)
+    rig.bake()
+    assert np.abs(heads(rig) - before).max() > 0.01
+    compat.assign(rig.armature, *source)
+    assert np.abs(heads(rig) - before).max() < 1e-5
+
+
+def test_a_source_of_which_all_is_keyed_needs_nothing_more(rig):
+    rig.bake()
+    assert not rig.armature.animation_data.nla_tracks
 
 
 def test_a_rig_that_only_constraints_move(rig):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mathutils import Euler
 
-from poise.addon import bake, keys, reference, rig
+from poise.addon import bake, bake_target, compat, keys, reference, rig
 from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.performed import performed_motion
@@ -124,6 +124,13 @@ def test_a_generated_rigify_rig(rigify, no_differences, differences, ik):
     assert switched["IK_FK"] == 1
     bake.restore(scene, armature)
     assert switched["IK_FK"] == (0 if ik else 1)
+    assert errors(armature, reading, nothing)[0] < 0.01
+    # By hand, as in the Action Editor.
+    source, baked = compat.assigned(armature), bake_target.current(armature)
+    compat.assign(armature, *baked)
+    scene.frame_set(5)
+    assert switched["IK_FK"] == 1
+    compat.assign(armature, *source)
     assert errors(armature, reading, nothing)[0] < 0.01
 
 
