@@ -4,14 +4,15 @@
 Whatever is shown here is looked up anew at each drawing, so undo and redo cannot leave it behind.
 """
 
+import contextlib
 import textwrap
 from functools import lru_cache
 
 import bpy
 import numpy as np
 
-from ..controller.exceptions import MotionError, RigError
-from . import bake_target, compat, contacts, reference, rig, session
+from ..controller.exceptions import GainsError, MotionError, RigError
+from . import bake_target, compat, contacts, outdated, reference, rig, session
 from .operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -25,7 +26,7 @@ from .operators import (
     POISE_OT_show_flaw,
     POISE_OT_simulate,
 )
-from .properties import chosen_armature
+from .properties import chosen_armature, shot_options
 from .shot import warnings_of
 from .translations import tr
 
@@ -292,7 +293,7 @@ class POISE_PT_result(_Panel, bpy.types.Panel):
         _draw_outcome(layout, context, result)
         for warning in warnings_of(context.scene):
             _sentence(layout, context, warning, "INFO")
-        _draw_outdated(layout, context, result.shot)
+        _draw_outdated(layout, context, armature, result)
         _draw_ghost(layout, context.scene.poise)
 
 
@@ -347,10 +348,17 @@ def _draw_outcome(layout, context, result):
         _draw_flaws(box, result.shot.verdict.findings, POISE_OT_show_flaw)
 
 
-def _draw_outdated(layout, context, shot):
-    """Whether contacts have changed since."""
-    if contacts.outdated(shot):
+def _draw_outdated(layout, context, armature, result):
+    """What has changed since."""
+    if contacts.outdated(result.shot):
         _sentence(layout, context, "The contacts have changed: simulate again.", "FILE_REFRESH")
+    with contextlib.suppress(GainsError):
+        options = shot_options(context, armature)
+        now = outdated.settings_of(context.scene, armature, options)
+        names = outdated.changed(result.settings, now)
+        if names:
+            _sentence(layout, context, "Changed since then, so simulate again:", "FILE_REFRESH")
+            _sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
 
 
 def _draw_flaws(layout, findings, shower):

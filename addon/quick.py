@@ -4,11 +4,13 @@ effect, and what to do next after a fall. Both modes are views of the same setti
 
 from ..controller.gait import Endless
 from ..controller.physics_weights import NAMES
-from . import clip_check, method, morphology
+from . import clip_check, compat, method, morphology
 from .weights import PROPERTY
 
 #: Settings that quick mode shows itself, and those that mean nothing without another one.
 _SHOWN = {"mode", "armature", "frames", "first_frame", "last_frame", "style", "ghost"}
+#: How the body meets things, which the panel Objects has.
+_MEETS = ("whole_body", "self_collision", "throw")
 _FOLLOWING = {"ghost_distance", "mass", "seed", "key_every", "tolerance"}
 
 
@@ -33,6 +35,8 @@ def also_set(scene, armature):
         "objects": any(thing.poise.role != "NONE" for thing in scene.objects),
     }
     names += [settings.bl_rna.properties[group].name for group, used in groups.items() if used]
+    meets = settings.objects.bl_rna.properties
+    names += [meets[kind].name for kind in _MEETS if getattr(settings.objects, kind)]
     if armature is not None and _is_weighted(getattr(armature.data, PROPERTY)):
         names.append(armature.data.bl_rna.properties[PROPERTY].name)
     return names
@@ -40,12 +44,15 @@ def also_set(scene, armature):
 
 def _is_weighted(weights):
     """Whether anything of an armature is not simulated throughout, or may not be at some frame."""
-    animation = weights.id_data.animation_data
+    data = weights.id_data
+    animated = compat.curves(*compat.assigned(data))
+    if data.animation_data is not None:
+        animated += data.animation_data.drivers
     return (
         weights.use_start
         or weights.use_hand_back
         or any(getattr(weights, name) < 1 for name in NAMES)
-        or (animation is not None and (animation.action or animation.drivers))
+        or any(curve.data_path.startswith(f"{PROPERTY}.") for curve in animated)
     )
 
 

@@ -133,9 +133,7 @@ def _draw_result(layout, context, armature, result):
     if result.recording is not None:
         shot = result.shot
         _draw_outcome(layout, context, result)
-        if shot.options.style != settings.style.lower():
-            _sentence(layout, context, "The style has changed: simulate again.", "FILE_REFRESH")
-        _draw_outdated(layout, context, shot)
+        _draw_outdated(layout, context, armature, result)
         if shot.why:
             _draw_next(layout, context, shot)
         _draw_ghost(layout, settings)

@@ -24,6 +24,7 @@ class Result:
     limit: robustness.Outcome of the last measurement of its limit, None if there was none.
     check: clip_check.ClipCheck of the last look at its clip, None if there was none.
     clean: addon.clean_up.CleanShot of its last clean-up, None if there was none.
+    settings: outdated.settings_of the shot, None if it has none.
     """
 
     shot: object = None
@@ -32,6 +33,7 @@ class Result:
     limit: object = None
     check: object = None
     clean: object = None
+    settings: object = None
 
     @property
     def recording(self):
@@ -63,11 +65,15 @@ def results_in(scene):
     ]
 
 
-def keep(scene_name, armature_name, shot):
-    """Remember a shot as the result of its armature."""
+def keep(scene_name, armature_name, shot, settings=None):
+    """Remember a shot as the result of its armature. settings: outdated.settings_of it; None for
+    one that is known."""
     known = _results.get((scene_name, armature_name)) or Result()
     check = shot.checked or known.check
-    _results[scene_name, armature_name] = replace(known, shot=shot, error="", check=check)
+    settings = settings or known.settings
+    _results[scene_name, armature_name] = replace(
+        known, shot=shot, error="", check=check, settings=settings
+    )
 
 
 def keep_outcome(scene_name, armature_name, outcome):

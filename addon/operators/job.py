@@ -27,7 +27,8 @@ class Job:
     """Some stages of a shot, one after the other.
 
     stages: (what it is doing, generator) pairs; each generator yields its progress from 0 to 1.
-    doing: the stage at work. progress: of that stage.
+    doing: the stage at work. progress: of that stage. settings: outdated.settings_of a shot that it
+    reads, None for one that was read before.
     """
 
     #: The stages sample the scene at other frames: nothing else may touch it meanwhile.
@@ -45,7 +46,7 @@ class Job:
 
     def __init__(self, shot, stages):
         """stages: what it is doing, and a generator of progress from 0 to 1, for each."""
-        self.shot = shot
+        self.shot, self.settings = shot, None
         self.scene_name, self.armature_name = shot.scene.name, shot.armature.name
         self.doing, self.progress = stages[0][0], 0.0
         self._work = self._stages(stages)
@@ -116,7 +117,7 @@ class Job:
 
     def _finish(self):
         session.end(self)
-        session.keep(self.scene_name, self.armature_name, self.shot)
+        session.keep(self.scene_name, self.armature_name, self.shot, self.settings)
 
     def ghost(self):
         """What it shows of its simulation: (shot, index of the sample, None for the one at the

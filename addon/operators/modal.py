@@ -3,8 +3,10 @@
 
 from ...controller.exceptions import PoiseError
 from .. import session, source_values
+from ..outdated import settings_of
 from ..properties import chosen_armature, redraw, redraw_sidebars
 from ..reference import is_constrained
+from ..shot import Shot
 from ..translations import tr
 
 #: Work this long in each turn [s], and ask for the next turn after this long [s]. What is left of
@@ -142,6 +144,8 @@ class JobOperator:
             raise PoiseError(f"{reason}.")
         self._names = context.scene.name, armature.name
         job = self.make_job(context, armature)
+        if job.shot.reading is None and isinstance(job.shot, Shot):
+            job.settings = settings_of(context.scene, armature, job.shot.options)
         job.start()
         self._job = job
 

@@ -39,7 +39,8 @@ _KNOWN = ("add_argument", "info", "ArgumentTypeError")
 _KNOWN_ARGUMENTS = ("description", "name")
 #: Texts for machines: identifiers, shaders, types, names of data, units of reports.
 _MACHINES = re.compile(
-    r"[A-Z_0-9]+|.*(void main|vec4|import poise|Poise check|Poise limit| \| None).*|Poise (Target|Source)"
+    r"[A-Z_0-9]+|.*(void main|vec4|import poise|Poise check|Poise limit| \| None).*"
+    r"|Poise (Target|Source)"
     r"|Object Transforms|rad, from.*|s, simulated|s per 1000.*|simulated s per s|m per scene unit"
     r"|--.*|\{0:\S+ (mm|m/s³)",
     re.DOTALL,

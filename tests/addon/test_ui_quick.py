@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import gains, panels, properties, quick, quick_panel, session
+from poise.addon import gains, outdated, panels, properties, quick, quick_panel, session
 from poise.controller import Gains
 from poise.controller.adult import adult
 from poise.controller.styles import STYLES
@@ -81,6 +81,43 @@ def test_without_a_character_there_is_an_example(drawn, draw_panels):
     assert "Example Scene" not in drawn(None), "choose one of those that are there"
 
 
+def test_what_has_changed_since_is_named(settings, armature, drawn):
+    bpy.ops.mesh.primitive_cube_add(location=(0, 9, 0))
+    scene, crate = bpy.context.scene, bpy.context.object
+    settings.armature = armature
+    push = settings.pushes.items.add()
+    settings.seed = 3  # of no noise
+    bpy.ops.poise.inspect()
+    settings.seed = 4
+    since = result(armature).settings
+
+    def changed():
+        options = properties.shot_options(bpy.context, armature)
+        return outdated.changed(since, outdated.settings_of(scene, armature, options))
+
+    assert changed() == [] and outdated.changed(None, since) == []
+    for owner, name, value, told in (
+        (scene.render, "fps", 24, "Frame Rate"),
+        (push, "strength", 120.0, "Pushes"),
+        (settings, "frames", "SCENE", "Frames"),
+        (crate.poise, "role", "COLLIDER", "Objects"),
+    ):
+        before = getattr(owner, name)
+        setattr(owner, name, value)
+        assert changed() == [told]
+        setattr(owner, name, before)
+    assert changed() == []
+    crate.poise.role = "COLLIDER"
+    bpy.ops.poise.inspect()
+    since = result(armature).settings
+    assert changed() == []
+    crate.location.x = 1.0
+    armature.data.poise_weights.arms = 0.5
+    assert changed() == ["Objects", "Physics Weights"]
+    text = drawn(armature)
+    assert "simulate again" not in text, "nothing is simulated yet"
+
+
 # --- What is set in Full -------------------------------------------------------------------------
 
 
@@ -95,7 +132,11 @@ def test_what_full_has_set_is_named(settings, armature, drawn):
     settings.clip_check.ground = True
     settings.morphology.thigh.length = 120
     armature.data.poise_weights.arms = 0.5
+    settings.objects.throw = settings.objects.self_collision = True
+    # As Rigify has for the visibility of its collections.
+    armature.data.driver_add("show_axes")
     names = ["Rate (Hz)", "Motor Noise (N m)", "Proportions", "Locomotion", "Pushes", "Clip Check"]
+    names += ["Self-Collision", "Throw Spheres"]
     assert quick.also_set(bpy.context.scene, armature) == [*names, "Physics Weights"]
     assert "Also set in Full, and in effect: Rate (Hz), Motor Noise (N m)" in drawn(armature)
     settings.pushes.items[0].use = False
@@ -128,7 +169,9 @@ def test_from_a_clip_to_its_bake_in_a_style(settings, armature, drawn):
     assert "Simulate" in text and "Keeper: 3.98 s, to frame 240" in text and "Bake" in text
     assert "Rectify" not in text and "simulate again" not in text
     settings.style = "HEAVY"
-    assert "The style has changed: simulate again." in drawn(armature)
+    assert "Changed since then, so simulate again: Style" in drawn(armature)
+    bpy.ops.poise.bake()
+    assert "Changed since then, so simulate again: Style" in drawn(armature)
     bpy.ops.poise.simulate()
     shot = result(armature).shot
     assert shot.recording.success and shot.report()["style"] == "heavy"
