@@ -15,7 +15,7 @@ from ..controller.clean_up import SMOOTHNESS, CleanUpOptions, clean_up, propose,
 from ..controller.leg_chain import Body
 from ..controller.skeleton import SIDES
 from ..controller.verdict import judge_motions
-from . import bake, bake_target, contacts
+from . import bake, contacts
 from .pose import nearest_rotation
 from .shot import ArmatureShot, check_extent, rig_as_dict, versions
 
@@ -129,7 +129,6 @@ class CleanShot(ArmatureShot):
     def read(self):
         """Read the animation; yields progress from 0 to 1. Raises PoiseError."""
         options, started = self.options, time.perf_counter()
-        bake_target.check_editable(self.armature)
         self.reading = yield from self._reading()
         check_extent(self.reading.motion)
         if options.contacts is None and not options.automatic:

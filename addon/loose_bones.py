@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bones of the skin that hang on no bone of the body, as when a rig was stripped to its deforming
-bones: which of them go with the body all the same, by their keys, and with what."""
+"""Bones that would stay behind when the body moves, and go with it all the same: those of the skin
+that hang on no bone of the body, as when a rig was stripped to its deforming bones, if they did so
+by their keys; and those of the body that constraints hold where another armature has them."""
 
 import numpy as np
 
+from ..controller.skeleton import SEGMENTS
 from .pose import inverse
+from .reference import carriers
 
 #: A bone that goes with another stays so near to where it is beside that [m, adult], and by this
 #: share of its own way.
@@ -30,8 +33,8 @@ def find(armature, reading):
         return {}
     chosen = np.unique(np.linspace(0, len(reading.frames) - 1, _SAMPLES).astype(int))
     matrices = reading.bone_matrices[chosen]
-    carriers = [bone for bone in reading.bone_names if bone in mapped]
-    spaces = inverse(matrices[:, [reading.bone_index(bone) for bone in carriers]])
+    hosts = [bone for bone in reading.bone_names if bone in mapped]
+    spaces = inverse(matrices[:, [reading.bone_index(bone) for bone in hosts]])
     found = {}
     for bone in loose:
         heads = matrices[:, reading.bone_index(bone), :, 3]
@@ -40,18 +43,45 @@ def find(armature, reading):
         best = int(np.argmin(strays))
         way = float(_ways(heads[:, None, :3])[0]) * reading.metres_per_unit
         goes = way > _MOVES and strays[best] < min(_NEAR, _SHARE * way)
-        found[bone] = carriers[best] if goes else None
+        found[bone] = hosts[best] if goes else None
     return found
 
 
 def lines(armature, reading):
     """{bone: the bone that it goes with, and all above that} of those that go with the body."""
     bones = armature.data.bones
+    found = find(armature, reading)
+    goes = {bone: carrier for bone, carrier in found.items() if carrier is not None}
+    goes |= {bone: bones[bone].parent.name for bone in _retargeted(armature, reading.rig_map)}
     return {
         bone: (carrier, *(one.name for one in bones[carrier].parent_recursive))
-        for bone, carrier in find(armature, reading).items()
-        if carrier is not None
+        for bone, carrier in goes.items()
     }
+
+
+def _retargeted(armature, rig_map):
+    """Names of the bones below those that carry the body which a constraint takes to where another
+    armature's bones are, parents first."""
+    if rig_map.controls:
+        return []
+    carrying = {bone for segment in SEGMENTS for bone in carriers(rig_map, segment)}
+    found = []
+    for bone in armature.data.bones:
+        line = {one.name for one in bone.parent_recursive}
+        if bone.name not in carrying and line & carrying:
+            held = (one for one in armature.pose.bones[bone.name].constraints if _holds(one))
+            if any(_is_of_another(one, armature) for one in held):
+                found.append(bone.name)
+    return found
+
+
+def _holds(constraint):
+    return not constraint.mute and constraint.influence > 0
+
+
+def _is_of_another(constraint, armature):
+    target = getattr(constraint, "target", None)
+    return target is not None and target.type == "ARMATURE" and target != armature
 
 
 def _loose(armature, mapped):
@@ -67,7 +97,7 @@ def _loose(armature, mapped):
         if not bone.use_deform or bone.name in mapped | above or line & (mapped | {*found}):
             continue
         pose = armature.pose.bones[bone.name]
-        held = any(not one.mute and one.influence > 0 for one in pose.constraints)
+        held = any(map(_holds, pose.constraints))
         if not held and not any(path.startswith(pose.path_from_id()) for path in driven):
             found.append(bone.name)
     return found

@@ -30,6 +30,7 @@ SLOTS = (
 REQUIRED_SLOTS = tuple(
     slot for slot in SLOTS if slot.rsplit("_", 1)[0] not in ("clavicle", "hand", "toe")
 )
+_SPINE = ("pelvis", "trunk", "head")
 #: What hangs from what within a limb: (child, parent) slots, without the side.
 _HANGS_FROM = (
     ("shin", "thigh"),
@@ -120,7 +121,8 @@ def find(armature, frames=None, name=None):
 
 
 def _detect_with_hints(armature, frames, names, fit):
-    """Detection, whose result must agree with the names of a family that is known in part."""
+    """Detection, whose limbs must agree with the names of a family that is known in part: bones of
+    a spine are called alike in many, and end elsewhere in each."""
     of_family = fit is not None and len(fit.required) >= _FAMILY_SHARE * len(REQUIRED_SLOTS)
     try:
         found = detect(armature, frames)
@@ -128,7 +130,8 @@ def _detect_with_hints(armature, frames, names, fit):
         if of_family:
             return _rig_map(names, fit)
         raise
-    if of_family and any(found.bones[slot][0] not in fit.bones[slot] for slot in fit.required):
+    limbs = [slot for slot in (fit.required if of_family else ()) if slot not in _SPINE]
+    if any(found.bones[slot][0] not in fit.bones[slot] for slot in limbs):
         return _rig_map(names, fit)
     return found
 

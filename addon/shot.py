@@ -270,6 +270,7 @@ class ArmatureShot:
             metres_per_unit=options.unit,
         )
         _check_curves(reading)
+        bake_target.check_editable(self.armature)
         bake_target.check_bones(self.armature, reading.rig_map)
         return reading
 
