@@ -23,6 +23,7 @@ from .planting import physical
 from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
 from .skeleton import FEET, SEGMENTS, SIDE_WORDS, SIDES
 from .stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
+from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
 
 #: What is measured over time: label and unit.
 MEASURES = {
@@ -65,9 +66,9 @@ class Finding:
     """One thing to know about some frames.
 
     kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
-    "zmp", "friction", "flight", "support", "feet", "upright". frames: (first, last) in the motion's
-    own numbers. subject: such as "left elbow". value, limit: in `unit`. severity: of SEVERITIES.
-    sentence: all of it in words.
+    "zmp", "friction", "flight", "support", "feet", "upright", "tempo". frames: (first, last) in the
+    motion's own numbers. subject: such as "left elbow". value, limit: in `unit`. severity: of
+    SEVERITIES. sentence: all of it in words.
     """
 
     kind: str
@@ -159,6 +160,7 @@ def check(character, motion, cleaning=(), terrain=None):
     findings += [*words.hangs(), *words.floats(), *words.sinks()]
     findings += [*words.start(character.height), *words.skates()]
     findings += [*words.forces(), *words.flights(), *words.feet(character)]
+    findings += words.tempo(character)
     findings = tuple(sorted(findings, key=_weight))
     recommend, why = _choose(findings, sound, meets, change, outside)
     return ClipCheck(
@@ -404,6 +406,21 @@ class _Words:
         for value, limit, unit, does in odd_feet(character, self.motion):
             yield self._finding("feet", span, "feet", value, limit, unit, "note", does, False)
 
+    def tempo(self, character):
+        """Steps that nobody takes at this pace: the clip may be of another frame rate."""
+        product = step_product(self.motion, self.meets.contacts, character.ground)
+        odd = oddity(product)
+        if odd is None:
+            return
+        rate = self.rate * self.motion.frame_step
+        how, limit = {"slow": ("in slow motion", SLOW), "fast": ("played too fast", FAST[1])}[odd]
+        does = (
+            f"it steps as if {how}, at {USUAL / product:.2g} times the usual pace: perhaps it is "
+            f"of {likely_rate(rate, product):g} frames a second, not {rate:g}"
+        )
+        span = 0, len(self.motion) - 1
+        yield self._finding("tempo", span, "body", product, limit, "", "note", does, False)
+
     def _beyond(self, kind, name, limit, severity, subject, does, values=None):
         """Findings where a measure exceeds its limit for a while. values: (F,) of it, None for all
         that were measured."""
@@ -527,6 +544,9 @@ def _verdict(findings, recommend, why):
     if mend:
         first = f"Mend first: {mend[0].sentence}"
         return f"{first}, and {len(mend) - 1} more" if len(mend) > 1 else first
+    for finding in findings:
+        if finding.kind == "tempo":
+            why = f"{why}; {finding.sentence}"
     if recommend == "balance":
         return f"Balance alone will do: {why}"
     return f"{recommend.capitalize()}: {why}"

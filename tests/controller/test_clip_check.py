@@ -402,3 +402,37 @@ def test_the_result_is_told_as_json(clip):
     assert told["findings"][0]["severity"] == "mend"
     assert told["measures"]["joint_speed"]["unit"] == "rad/s"
     assert set(told["measures"]) == set(MEASURES)
+
+
+# --- Tempo ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["walk", "walk_slow", "walk_fast", "walk_zombie", "run_leap"])
+def test_gaits_at_another_frame_rate_are_told(clip, name):
+    """As Blender imports a clip of 60 frames a second into a scene of 24, unless told otherwise."""
+    motion = clip(name)
+    assert not [f for f in check_of(motion).findings if f.kind == "tempo"]
+    found = check_of(replace(motion, rate=24.0))
+    (finding,) = (f for f in found.findings if f.kind == "tempo")
+    assert finding.severity == "note" and finding.frames == (1, motion.frame(len(motion) - 1))
+    assert "as if in slow motion" in finding.sentence
+    assert "perhaps it is of 60 frames a second, not 24" in finding.sentence
+    assert found.faults or finding.sentence in found.verdict
+
+
+def test_a_walk_that_is_played_too_fast_is_told(clip):
+    found = check_of(replace(clip("walk"), rate=150.0))
+    (finding,) = (f for f in found.findings if f.kind == "tempo")
+    assert "played too fast, at 2.6 times the usual pace: perhaps it is of 60" in finding.sentence
+
+
+@pytest.mark.parametrize("name", ["jumping_jacks", "dance", "side_kick", "jog_in_place", "wave"])
+@pytest.mark.parametrize("factor", [0.4, 1.0])
+def test_what_is_no_gait_has_no_tempo(clip, name, factor):
+    motion = clip(name)
+    motion = replace(motion, rate=factor * motion.rate)
+    assert not [f for f in check_of(motion).findings if f.kind == "tempo"]
+
+
+def check_of(motion):
+    return check(Character.from_motion(motion), motion)
