@@ -115,6 +115,8 @@ def output_target(options, source, ending):
     if not options.in_place:
         demand_other_than_shot(options, output, source, "say --in-place")
         demand_other(options, "--output", output)
+        if output.suffix.lower() != ".blend" and not output.is_dir():
+            options.usage_error("--output is to be a .blend file: let its name end with .blend")
     check_target(output, options.overwrite or options.in_place)
     return output
 

@@ -416,7 +416,9 @@ def _lines_of_inspection(inspection):
     """What `inspect` prints."""
     rig, body = inspection["rig"], inspection["body"]
     first, last = inspection["range"]
-    yield f"armature  {inspection['armature']}, action {inspection['source_action']}"
+    action = inspection["source_action"]
+    moved = "NLA strips or constraints alone" if action is None else f"action {action}"
+    yield f"armature  {inspection['armature']}, {moved}"
     yield (
         f"frames    {first:g} to {last:g}, {inspection['samples']} samples at "
         f"{inspection['fps']:g} Hz"

@@ -344,6 +344,9 @@ def test_wrong_usage_ends_with_2(shot, capsys, arguments, message):
 def test_targets_that_are_the_shot_itself_are_wrong_usage(shot, capsys):
     before = listing(shot.parent)
     assert poise("bake", shot, "--output", shot) == 2
+    for verb in ("bake", "clean"):
+        assert poise(verb, shot, "--output", shot.with_name("out.txt")) == 2
+        assert "--output is to be a .blend file" in capsys.readouterr().err
     assert poise("bake", shot, "--report", shot, "--overwrite") == 2
     assert poise("inspect", shot, "--report", shot, "--overwrite") == 2
     assert listing(shot.parent) == before
