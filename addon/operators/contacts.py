@@ -12,7 +12,7 @@ from ..clean_up import CleanShot, CleanShotOptions
 from ..properties import chosen_armature, chosen_frames, redraw
 from ..translations import tr
 from .job import Job, in_background, reading_source
-from .modal import JobOperator, poll_animated, poll_idle
+from .modal import JobOperator, StatusBar, poll_animated, poll_idle
 
 #: So near to the end of a span it is taken by the mouse [pixels of a standard screen].
 REACH = 8
@@ -202,19 +202,18 @@ class _Dragging:
         _Dragging.active = self
         self._held = None
         context.window_manager.modal_handler_add(self)
-        context.workspace.status_text_set(
-            tr("Poise: drag the ends of contacts in the contact bar, Esc to stop")
-        )
+        text = "Poise: drag the ends of contacts in the contact bar, Esc to stop"
+        self._status = StatusBar(context, text)
         redraw()
         return {"RUNNING_MODAL"}
 
     def modal(self, context, event):
         """One event of the window."""
         if _Dragging.active is not self or session.busy():
-            return self._leave(context)
+            return self._leave()
         if event.type in ("ESC", "RIGHTMOUSE") and event.value == "PRESS":
             if self._held is None:
-                return self._leave(context)
+                return self._leave()
             self._put_back(context)
             return {"RUNNING_MODAL"}
         if event.type == "LEFTMOUSE" and event.value == "PRESS":
@@ -229,13 +228,12 @@ class _Dragging:
 
     def cancel(self, context):
         """Blender ends it, with its window or its file."""
-        self._leave(context)
+        self._leave()
 
-    def _leave(self, context):
+    def _leave(self):
         if _Dragging.active is self:
             _Dragging.active = None
-        if context.workspace is not None:
-            context.workspace.status_text_set(None)
+        self._status.clear()
         redraw()
         return {"FINISHED"}
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all operators share that run a job in the window."""
 
+import contextlib
+
 from ...controller.exceptions import PoiseError
 from .. import session, source_values
 from ..outdated import settings_of
@@ -17,6 +19,20 @@ PERIOD = 0.02
 #: Moving about in the window harms nothing, even while the scene is being read.
 _HARMLESS = ("MOUSEMOVE", "INBETWEEN_MOUSEMOVE", "WINDOW_DEACTIVATE", "MIDDLEMOUSE")
 _HARMLESS_KINDS = ("WHEEL", "TRACKPAD", "NUMPAD_", "NDOF_")
+
+
+class StatusBar:
+    """What an operator says in the status bar, in the workspace where it begins: the user may be in
+    another one when it ends."""
+
+    def __init__(self, context, text):
+        self._workspace = context.workspace
+        self._workspace.status_text_set(tr(text))
+
+    def clear(self):
+        """Say nothing any more."""
+        with contextlib.suppress(ReferenceError):  # the workspace was deleted
+            self._workspace.status_text_set(None)
 
 
 def poll_idle(cls, context):
@@ -58,7 +74,7 @@ class JobOperator:
     #: What the status bar says meanwhile.
     hint = "Poise: Esc to stop"
 
-    _timer = None
+    _timer = _status = None
     _job = None
     _names = None
     _seen = None
@@ -83,7 +99,7 @@ class JobOperator:
         manager = context.window_manager
         self._timer = manager.event_timer_add(PERIOD, window=context.window)
         manager.modal_handler_add(self)
-        context.workspace.status_text_set(tr(self.hint))
+        self._status = StatusBar(context, self.hint)
         redraw()
         return {"RUNNING_MODAL"}
 
@@ -154,8 +170,8 @@ class JobOperator:
         if self._timer is not None:
             context.window_manager.event_timer_remove(self._timer)
             self._timer = None
-        if context.workspace is not None:
-            context.workspace.status_text_set(None)
+        if self._status is not None:
+            self._status.clear()
         redraw()
 
     def _stop(self, context):

@@ -438,6 +438,14 @@ def assert_left(window):
     assert session.job() is None
 
 
+def test_the_status_bar_is_cleared_where_it_was_set(started):
+    window, operator = started
+    began, window.workspace = window.workspace, SimpleNamespace(status_text_set=None)
+    assert "Esc" in began.status
+    assert window.send(operator, "ESC") == {"CANCELLED"}
+    assert began.status is None
+
+
 def test_modal_to_the_end(started, armature):
     window, operator = started
     for _ in range(5000):
