@@ -76,12 +76,15 @@ def read_shot(kind, options, chosen):
 def _show_source(shot):
     """Let an armature that shows a result of Poise's show its source, unless `--action` names what
     is to be read: what is read in the window, too."""
-    action, slot = compat.assigned(shot.armature)
-    mark = bake_target.mark_of(action, slot)
-    if shot.options.action is not None or mark is None or bake_target.source_of(mark)[0] is None:
-        return
-    bake.restore(shot.scene, shot.armature)
-    say(f"'{action.name}' is a result of Poise: its source is read; --action names another one.")
+    while shot.options.action is None:  # what was cleaned and then simulated is a result twice
+        action, slot = compat.assigned(shot.armature)
+        mark = bake_target.mark_of(action, slot)
+        if mark is None or bake_target.source_of(mark)[0] is None:
+            return
+        bake.restore(shot.scene, shot.armature)
+        say(
+            f"'{action.name}' is a result of Poise: its source is read; --action names another one."
+        )
 
 
 def is_compressed(path):

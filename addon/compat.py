@@ -113,6 +113,11 @@ def curves(action, slot):
     return [] if holder is None else list(holder.fcurves)
 
 
+def of_strip(strip):
+    """(action, slot) of an NLA strip."""
+    return strip.action, strip.action_slot if HAS_SLOTS else None
+
+
 def new_curve(holder, data_path, index, group=None):
     """A new F-curve in `channels(…)`, in the group of that name."""
     if not HAS_SLOTS:

@@ -14,6 +14,8 @@ from .reference import carriers
 _NEAR, _SHARE = 0.02, 0.25
 #: A bone that moves less [m] goes with nothing.
 _MOVES = 1e-3
+#: Constraints that hold a bone at a place.
+_PLACES = ("COPY_TRANSFORMS", "COPY_LOCATION", "CHILD_OF")
 #: So many samples tell.
 _SAMPLES = 60
 
@@ -60,8 +62,9 @@ def lines(armature, reading):
 
 
 def _retargeted(armature, rig_map):
-    """Names of the bones below those that carry the body which a constraint takes to where another
-    armature's bones are, parents first."""
+    """Names of the bones below those that carry the body which a constraint holds where another
+    armature's bones are, or at the place of something that does not go with the body, parents
+    first."""
     if rig_map.controls:
         return []
     carrying = {bone for segment in SEGMENTS for bone in carriers(rig_map, segment)}
@@ -70,7 +73,7 @@ def _retargeted(armature, rig_map):
         line = {one.name for one in bone.parent_recursive}
         if bone.name not in carrying and line & carrying:
             held = (one for one in armature.pose.bones[bone.name].constraints if _holds(one))
-            if any(_is_of_another(one, armature) for one in held):
+            if any(_stays_behind(one, armature, carrying) for one in held):
                 found.append(bone.name)
     return found
 
@@ -79,9 +82,23 @@ def _holds(constraint):
     return not constraint.mute and constraint.influence > 0
 
 
-def _is_of_another(constraint, armature):
+def _stays_behind(constraint, armature, carrying):
     target = getattr(constraint, "target", None)
-    return target is not None and target.type == "ARMATURE" and target != armature
+    if target is None:
+        return False
+    if target == armature:
+        bone = armature.data.bones.get(constraint.subtarget)
+        line = {bone.name, *(one.name for one in bone.parent_recursive)} if bone else carrying
+        return constraint.type in _PLACES and not line & carrying
+    goes_along = any(one == armature for one in _lineage(target))
+    return not goes_along and (target.type == "ARMATURE" or constraint.type in _PLACES)
+
+
+def _lineage(thing):
+    """An object and all above it."""
+    while thing is not None:
+        yield thing
+        thing = thing.parent
 
 
 def _loose(armature, mapped):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What was set otherwise when a simulation was made than it is now."""
 
-from . import compat, objects
+from . import bake_target, compat, objects
 from .weights import PROPERTY
 
 #: Fields of ShotOptions, by the names that the window has for them.
@@ -19,30 +19,31 @@ _OPTIONS = {
     "Clip Check": ("cleaning",),
     "Locomotion": ("walk",),
 }
+_RATE = ("fps", "fps_base", "frame_map_old", "frame_map_new")
+_SKIPPED = ("index", "name")
 
 
 def settings_of(scene, armature, options):
-    """{name: value} of all that a simulation of an armature depends on, but its animation and
-    contacts. options: its ShotOptions."""
+    """{name: value} of all that a simulation of an armature depends on, but the keys of its action
+    and its contacts. options: its ShotOptions."""
     found = {
         name: tuple(getattr(options, field) for field in fields)
         for name, fields in _OPTIONS.items()
     }
     if not options.noise:
         found["Motor Noise (N m)"] = 0.0  # of which no seed counts
-    weights = getattr(armature.data, PROPERTY)
-    keyed = [c for c in compat.curves(*compat.assigned(armature.data)) if _is_weight(c)]
+    data, weights = armature.data, getattr(armature.data, PROPERTY)
+    keyed = [c for c in compat.curves(*compat.assigned(data)) if _is_weight(c)]
     return found | {
-        "Frame Rate": scene.render.fps / scene.render.fps_base,
-        "Pushes": [_values(push) for push in scene.poise.pushes.items],
+        "Action": _source(armature),
+        "Unit (m)": (*found["Unit (m)"], scene.unit_settings.scale_length),
+        "Frame Rate": [getattr(scene.render, name) for name in _RATE],
+        "Pushes": [_values(push) for push in scene.poise.pushes.items if push.use],
         "Objects": [
             _values(scene.poise.objects),
             [_marked(thing) for thing in objects.marked(scene)],
         ],
-        "Physics Weights": [
-            _values(weights, {curve.data_path.rpartition(".")[2] for curve in keyed}),
-            [(c.data_path, [tuple(point.co) for point in c.keyframe_points]) for c in keyed],
-        ],
+        "Physics Weights": [_values(weights), [_keys(curve) for curve in keyed]],
     }
 
 
@@ -55,20 +56,52 @@ def _is_weight(curve):
     return curve.data_path.startswith(f"{PROPERTY}.")
 
 
+def _source(thing):
+    """What animates an object, or its source where a bake does: by name."""
+    pair = compat.assigned(thing)
+    mark = bake_target.mark_of(*pair)
+    action, slot = bake_target.source_of(mark) if mark else pair
+    return action and action.name, compat.slot_name(slot)
+
+
 def _marked(thing):
-    """What counts of a thing or a collider; what its animation moves is not looked at."""
+    """What counts of a thing or a collider. A thing's place is not looked at: its bake moves it."""
+    modifiers = [(one.type, one.show_viewport) for one in thing.modifiers]
+    shape = len(thing.data.vertices), modifiers, _values(thing.poise)
+    if thing.poise.role == "THING":
+        return _source(thing), *shape
+    curves = compat.curves(*compat.assigned(thing))
     place = None if thing.animation_data else [tuple(row) for row in thing.matrix_basis]
-    return thing.name, len(thing.data.vertices), place, _values(thing.poise)
+    return [_keys(curve) for curve in curves], place, len(thing.constraints), *shape
 
 
-def _values(group, skipped=("index", "name")):
-    """{identifier: value} of a property group."""
+def _keys(curve):
+    points = [(*point.co, point.interpolation) for point in curve.keyframe_points]
+    return curve.data_path, curve.array_index, curve.mute, points
+
+
+def _values(group):
+    """{identifier: value} of a property group, without what is animated: that has a value at each
+    frame."""
+    animated = _animated(group.id_data)
     values = {}
     for prop in group.bl_rna.properties:
-        if prop.identifier in skipped or prop.is_readonly:
+        name = prop.identifier
+        if name in _SKIPPED or prop.is_readonly or group.path_from_id(name) in animated:
             continue
-        value = getattr(group, prop.identifier)
+        value = getattr(group, name)
         if prop.type == "POINTER":
             value = value and value.name
-        values[prop.identifier] = tuple(value) if getattr(prop, "is_array", False) else value
+        values[name] = tuple(value) if getattr(prop, "is_array", False) else value
     return values
+
+
+def _animated(data):
+    """Data paths of all that actions, strips and drivers animate of a data-block."""
+    animation = data.animation_data
+    if animation is None:
+        return set()
+    pairs = [compat.assigned(data)]
+    pairs += [compat.of_strip(s) for track in animation.nla_tracks for s in track.strips]
+    curves = [curve for pair in pairs for curve in compat.curves(*pair)]
+    return {curve.data_path for curve in (*curves, *animation.drivers)}

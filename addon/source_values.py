@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a bake keys and its source does not, held below both by an NLA track: so the source is right
-by itself once it is assigned, by whatever means, and in files that others open without Poise."""
+by itself once it is assigned, by whatever means, and in files that others open without Poise.
+
+With a track Blender minds what it does not without one, and takes some keys otherwise: where that
+would change the source there is none.
+"""
+
+from collections import Counter
 
 import bpy
 
 from . import compat
 
-#: Name of the track, and what the names of its actions end with.
-TRACK = "Poise Source"
+#: Name of the track, what the names of its actions end with, and the property that marks these.
+TRACK, MARK = "Poise Source", "poise_source"
 
 
 def others(animation):
     """The NLA tracks of an object's animation data (or None) without that of this module."""
-    return [t for t in animation.nla_tracks if t.name != TRACK] if animation else []
+    return [track for track in animation.nla_tracks if not is_own(track)] if animation else []
 
 
 def hold(armature, source, baked, values):
@@ -22,8 +28,12 @@ def hold(armature, source, baked, values):
     """
     animation = armature.animation_data
     tracks = others(animation)
-    strips = [strip for track in tracks for strip in track.strips]
-    animated = _keys(source).union(*(_keys(_of_strip(strip)) for strip in strips))
+    if _would_change(animation, tracks, source):
+        release(armature)
+        return
+    heard = [track for track in tracks if not track.mute]
+    strips = [strip for track in heard for strip in track.strips if not strip.mute]
+    animated = _keys(source).union(*(_keys(compat.of_strip(strip)) for strip in strips))
     held = {}
     for path, index in _keys(baked) - animated:
         value = values.get(path, "")
@@ -37,7 +47,7 @@ def hold(armature, source, baked, values):
 def release(armature):
     """Hold nothing any more."""
     animation = armature.animation_data
-    for track in [one for one in animation.nla_tracks if one.name == TRACK]:
+    for track in [one for one in animation.nla_tracks if is_own(one)]:
         actions = {strip.action for strip in track.strips}
         animation.nla_tracks.remove(track)
         for action in actions:
@@ -47,9 +57,9 @@ def release(armature):
 
 def _held(animation):
     """{(data path, index): value} that the track holds."""
-    own = [track for track in animation.nla_tracks if track.name == TRACK]
+    own = [track for track in animation.nla_tracks if is_own(track)]
     curves = [
-        c for track in own for strip in track.strips for c in compat.curves(*_of_strip(strip))
+        c for track in own for strip in track.strips for c in compat.curves(*compat.of_strip(strip))
     ]
     return {(c.data_path, c.array_index): c.keyframe_points[0].co[1] for c in curves}
 
@@ -58,6 +68,7 @@ def _write(armature, held):
     release(armature)
     action, slot = compat.new_action(armature.name)
     action.name = f"{armature.name} {TRACK}"
+    action[MARK] = True
     holder = compat.channels(action, slot, ensure=True)
     for (path, index), value in sorted(held.items()):
         point = compat.new_curve(holder, path, index).keyframe_points
@@ -69,10 +80,30 @@ def _write(armature, held):
         strip.action_slot = slot
 
 
-def _of_strip(strip):
-    return strip.action, strip.action_slot if compat.HAS_SLOTS else None
+def is_own(track):
+    """Whether a track is this module's: people may call theirs so, too."""
+    actions = [strip.action for strip in track.strips]
+    return bool(actions) and all(action is not None and MARK in action for action in actions)
+
+
+def _would_change(animation, tracks, source):
+    """Whether a track, the first one that is heard or one more, would change a source."""
+    if not animation.use_nla:
+        return True
+    curves = compat.curves(*source)
+    if any(curve.group and curve.group.mute for curve in curves):
+        return True  # which counts with tracks alone
+    parts = Counter(c.data_path for c in curves if c.data_path.endswith("rotation_quaternion"))
+    if any(count < 4 for count in parts.values()):
+        return True  # the others are then those of the rest pose
+    neutral = (
+        animation.action_influence == 1
+        and animation.action_blend_type == "REPLACE"
+        and animation.action_extrapolation == "HOLD"
+    )
+    return not (tracks or neutral)
 
 
 def _keys(pair):
-    """{(data path, index)} of the curves of (action, slot)."""
-    return {(curve.data_path, curve.array_index) for curve in compat.curves(*pair)}
+    """{(data path, index)} of the curves of (action, slot) that are heard."""
+    return {(c.data_path, c.array_index) for c in compat.curves(*pair) if not c.mute}

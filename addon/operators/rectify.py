@@ -376,6 +376,16 @@ class _AtWork:
 class POISE_OT_keep_rectified(_AtWork, bpy.types.Operator):
     """End the rectification with what there is."""
 
+    @classmethod
+    def poll(cls, context):
+        """Needs something that is rectified."""
+        if not _AtWork.poll.__func__(cls, context):
+            return False
+        if len(session.job().search.recording) < 2:
+            cls.poll_message_set(tr("Nothing is rectified yet: wait a moment, or discard"))
+            return False
+        return True
+
     bl_idname = "poise.keep_rectified"
     bl_label = "Stop and Keep Rectified"
     bl_description = (

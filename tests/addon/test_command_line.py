@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line, compat
+from poise.addon import command_line, compat, source_values
 from poise.addon.locks import claimed
 from poise.addon.shot import find_armature, warnings_of
 from poise.controller.exceptions import RigError
@@ -538,6 +538,16 @@ def test_one_process_at_a_time_writes_an_output(shot, capsys):
     assert not output.exists()
     assert poise("bake", shot, FRAMES, "--output", output) == 0
     assert set(listing(shot.parent)) == {shot.name, "out.blend"}
+
+
+def test_cleaned_and_simulated_in_place_twice_reads_the_first_source(shot, capsys):
+    for _ in range(2):
+        assert poise("bake", shot, FRAMES, "--clean-feet", "--in-place") == 0
+    told = capsys.readouterr().err
+    assert "'wave Poise Clean' is a result of Poise: its source is read" in told
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    names = {action.name for action in bpy.data.actions if source_values.MARK not in action}
+    assert names == {"wave", "wave Poise Clean", "wave Poise Clean Poise"}
 
 
 @pytest.mark.parametrize(("verb", "ending"), [("bake", "Poise"), ("clean", "Poise Clean")])

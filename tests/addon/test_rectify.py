@@ -218,6 +218,10 @@ def test_keep_ends_at_the_next_turn(armature):
     job = new_job(armature)
     assert not bpy.ops.poise.keep_rectified.poll(), "it is still reading"
     step_until(job, lambda: nodes(job) == 2)
+    assert bpy.ops.poise.keep_rectified.poll()
+    recording, job.search.recording = job.search.recording, ()
+    assert not bpy.ops.poise.keep_rectified.poll(), "resumed, but not shown yet"
+    job.search.recording = recording
     assert bpy.ops.poise.keep_rectified() == {"FINISHED"}
     finish(job)
     assert result(armature).shot.rectified.ended == "stopped"

@@ -111,6 +111,14 @@ def test_what_has_changed_since_is_named(settings, armature, drawn):
     bpy.ops.poise.inspect()
     since = result(armature).settings
     assert changed() == []
+    idle = settings.pushes.items.add()
+    idle.use = False
+    push.keyframe_insert("strength", frame=1)
+    assert changed() == ["Pushes"], "what is keyed is not compared any more"
+    bpy.ops.poise.inspect()
+    since = result(armature).settings
+    push.strength = 300.0
+    assert changed() == [], "a keyed value is another one at each frame"
     crate.location.x = 1.0
     armature.data.poise_weights.arms = 0.5
     assert changed() == ["Objects", "Physics Weights"]
