@@ -23,13 +23,14 @@ from . import (
     bake_target,
     compat,
     keys,
+    leg_stretch,
     loose_bones,
     reference,
     source_values,
     walks,
 )
 from .bake_target import KINDS
-from .pose import inverse, slerp
+from .pose import inverse, nearest_rotation, slerp
 
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
 EXACT = 0.02
@@ -49,6 +50,7 @@ class BakeOptions:
     source_keys: key only where the source action has keys.
     interpolation: "LINEAR", "BEZIER" or "CONSTANT".
     root_motion: "BONE", or "OBJECT" to move the armature object horizontally with the pelvis.
+    legs: "IK" to key feet and knees where the rig has controls for that, or "FK".
     blend_in, blend_out: frames over which the bake starts and ends on the original pose.
     action: name of an existing action to add a slot to (Blender 4.4 and later); None for a new
         action.
@@ -59,6 +61,7 @@ class BakeOptions:
     source_keys: bool = False
     interpolation: str = "LINEAR"
     root_motion: str = "BONE"
+    legs: str = "IK"
     blend_in: float = 0
     blend_out: float = 0
     action: str | None = None
@@ -74,12 +77,17 @@ class BakeOptions:
         for name, known in (
             ("interpolation", tuple(keys.INTERPOLATIONS)),
             ("root_motion", ("BONE", "OBJECT")),
+            ("legs", ("IK", "FK")),
         ):
             if getattr(self, name) not in known:
                 raise SettingsError(
                     f"The option {name} is '{getattr(self, name)}': choose one of "
                     f"{', '.join(known)}."
                 )
+
+    def keyed(self, rig_map):
+        """A rig map with the controls that are keyed."""
+        return rig_map.on_ik() if self.legs == "IK" else rig_map
 
 
 @dataclass(frozen=True)
@@ -144,10 +152,14 @@ def baking(
             proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
             state.change(proportions.flags)
         deltas = rotation_deltas, root_displacement
+        rig_map = options.keyed(reading.rig_map)
         loose = {} if proportions else loose_bones.lines(armature, reading)
-        wanted = _Wanted(reading, clip, deltas, options, proportions, loose)
+        # A clean-up puts the feet of the animation in place, with legs as long as they are there.
+        stretch = kind != "clean" and not proportions
+        legs = leg_stretch.find(armature, reading) if stretch else ()
+        wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, legs)
         yield 0.0
-        keyed = bake_solver.solver(armature, reading.rig_map, clip, wanted)
+        keyed = bake_solver.solver(armature, rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
         tracks = yield from keyed.tracks()
         bake_target.check_undriven(armature, [track.path for track in tracks])
@@ -315,11 +327,14 @@ class _Wanted:
     for the pelvis. slots: bone -> its body part. matrices: bone -> (T, 4, 4) world matrices.
     objects: (T, 4, 4) world matrices of the armature object. unit: metres per scene unit.
     factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
+    rigid: bones of legs that stretch in the animation, and do so no more.
     """
 
-    def __init__(self, reading, clip, deltas, options, proportions=None, loose=None):
+    def __init__(
+        self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, legs=()
+    ):
         """loose: {bone: the bone that it goes with, and all above that} of those that go with the
-        body without hanging on it."""
+        body without hanging on it. legs: segments that stretch."""
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
         self._proportions, self._loose = proportions, loose or {}
@@ -330,6 +345,9 @@ class _Wanted:
         deltas[..., 0] = 1
         norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
+        self.rigid = {reference.carrier(reading.rig_map, segment) for segment in legs}
+        self._weight = np.zeros(len(clip.frames))
+        self._weight[clip.simulated] = weight
         self._slow = deltas.copy()
         self._slow[clip.simulated] = low_passed_turns(
             deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
@@ -339,7 +357,7 @@ class _Wanted:
         if proportions:
             moved += proportions.shift / self.unit
         self._clip, self._deltas, self._moved = clip, deltas, moved
-        self._rig_map, self._root_motion = reading.rig_map, options.root_motion
+        self._rig_map, self._root_motion = rig_map, options.root_motion
         self.spread({})
 
     def spread(self, shares):
@@ -397,11 +415,22 @@ class _Wanted:
             arm = matrix[:, :3, 3] - self.world(parent)[:, :3, 3]
             if self._proportions:
                 arm = self._proportions.arm(slot, bone, self.slots[parent], parent)
+            elif parent in self.rigid:
+                arm = self._unstretched(parent, arm[..., None])[..., 0]
             carried = (self._turns[parent] @ arm[..., None])[..., 0]
             matrix[:, :3, 3] = self.matrices[parent][:, :3, 3] + carried
+        if bone in self.rigid:
+            matrix[:, :3, :3] = self._unstretched(bone, matrix[:, :3, :3])
         matrix[:, :3, :3] = turn @ matrix[:, :3, :3] * self.factors.get(bone, 1.0)
         self.matrices[bone], self.parents[bone] = matrix, parent
         self.slots[bone], self._turns[bone] = slot, turn
+
+    def _unstretched(self, bone, vectors):
+        """(T, 3, n) vectors that turn with a bone, as long as they mostly are."""
+        turn = nearest_rotation(self.world(bone)[:, :3, :3])
+        own = inverse(turn) @ vectors
+        usual = np.median(own[self._clip.simulated], axis=0)
+        return turn @ (own + self._weight[:, None, None] * (usual - own))
 
     def _objects(self):
         """World matrices of the object: the reference's, or moving along with the pelvis."""
@@ -450,8 +479,7 @@ def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
         seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
         worlds = {bone: objects @ seen[bone] for bone in wanted.bones}
         offsets = wanted.joints(armature, worlds) - wanted.joints(armature, wanted.matrices)
-        distance = np.linalg.norm(offsets, axis=-1)
-        return 1000 * wanted.unit * float(distance.max()), seen
+        return 1000 * wanted.unit * float(keyed.distances(offsets, worlds).max()), seen
 
     thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
     interpolation = "LINEAR" if thinning else options.interpolation

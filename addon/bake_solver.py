@@ -14,8 +14,10 @@ from ..controller.rotations import (
     matrix_from_quaternion,
     quaternion_from_matrix,
     rotation_vector,
+    unit,
 )
-from . import compat
+from ..controller.skeleton import SIDES
+from . import compat, reference
 from .bake_target import Switch
 from .keys import Track
 from .pose import (
@@ -28,7 +30,6 @@ from .pose import (
     scale_of,
     slerp,
 )
-from .reference import view_layer
 
 #: A location is keyed where without it a joint would be off by more than this [m].
 LOCATION_TOLERANCE = 2e-5
@@ -57,6 +58,10 @@ class _Solver:
         self.armature, self._clip, self._wanted = armature, clip, wanted
         self.bones, self.watched, self.switches = (), (), ()
         self._starts = {}
+
+    def distances(self, offsets, _worlds):
+        """(T, 2 bones) how far joints are off, of their (T, 2 bones, 3) offsets."""
+        return np.linalg.norm(offsets, axis=-1)
 
     def _pose(self, bone):
         """(T, 4, 4) reference poses of a bone."""
@@ -193,6 +198,8 @@ class PlainSolver(_Solver):
         """Location or None, rotation, scale or None of the channels for a basis."""
         channels, effective = self._channels(bone), self._first[bone]
         scale = scale_of(effective) * self._wanted.factors.get(bone, 1.0)
+        if bone in self._wanted.rigid:
+            scale = scale_of(basis)  # all of it, with what it inherited
         rotation = _rotation_for(space, basis, scale)
         key_location, key_scale = self._keyed.setdefault(
             bone,
@@ -253,6 +260,7 @@ class ControlSolver(_Solver):
     def __init__(self, armature, rig_map, clip, wanted):
         super().__init__(armature, clip, wanted)
         self._pairs = _paired(rig_map, wanted)
+        self._knees, self._feet = _on_ik(rig_map)
         self.bones = tuple(self._pairs)
         missing = [bone for bone in self.bones if bone not in armature.pose.bones]
         if missing:
@@ -285,15 +293,38 @@ class ControlSolver(_Solver):
         for i, (control, carrier) in enumerate(self._pairs.items()):
             yield i / len(self._pairs)
             basis = self._bases[control]
-            is_root = self._before[control] is None
             tracks += self._bone_tracks(
                 control,
-                basis[:, :3, 3] if is_root else None,
+                basis[:, :3, 3] if self._is_placed(control) else None,
                 nearest_rotation(basis[:, :3, :3] / scale_of(basis)[:, None, :]),
                 scale_of(basis) if control in self._stretched else None,
                 self._reach(carrier, self._carried(carrier)),
             )
         return [*tracks, *self._common_tracks()]
+
+    def distances(self, offsets, worlds):
+        """As above; of knees that inverse kinematics bends, by what turns them sideways alone: how
+        far they bend is the rig's, for its legs stretch a little."""
+        distances = super().distances(offsets, worlds)
+        for thigh, shin, foot in self._knees.values():
+            hip, knee, ankle = (worlds[bone][:, :3, 3] for bone in (thigh, shin, foot))
+            line = unit(ankle - hip)
+            bow = np.linalg.norm(np.cross(line, knee - hip), axis=-1)
+            wanted, own = (m[thigh][:, :3, :3] for m in (self._wanted.matrices, worlds))
+            angle = np.abs((line * _between(own, wanted)).sum(-1))
+            for bone, end in ((thigh, 1), (shin, 0)):
+                distances[:, 2 * self._wanted.bones.index(bone) + end] = bow * angle
+        return distances
+
+    def _about_limb(self, control, turns):
+        """What (T, 3) turns of a thigh do about the line from hip to ankle."""
+        thigh, _, foot = self._knees[control]
+        line = unit((self._wanted.poses(foot) - self._wanted.poses(thigh))[:, :3, 3])
+        return line * (line * turns).sum(-1, keepdims=True)
+
+    def _is_placed(self, control):
+        """Whether a control's location is keyed, too."""
+        return self._before[control] is None or control in self._feet
 
     def corrected(self, scene, seen):
         """Tracks that turn each control by what its bone still lacks; yields progress.
@@ -301,21 +332,23 @@ class ControlSolver(_Solver):
         seen: bone -> (T, 4, 4) poses.
         """
         if self._responses is None:
-            self._responses = _Responses(scene, self.armature, self._pairs, self._wanted.bones)
+            self._responses = _Responses(
+                scene, self.armature, self._pairs, self._wanted.bones, self._knees
+            )
             self._wanted.spread(self._shares())
         self._stretch(seen)
         turned = {}
         for i, (control, carrier) in enumerate(self._pairs.items()):
             yield i / len(self._pairs)
-            wanted = nearest_rotation(self._wanted.poses(carrier)[:, :3, :3])
-            own = nearest_rotation(seen[carrier][:, :3, :3])
-            lacks = quaternion_from_matrix(wanted @ own.swapaxes(1, 2))
             inherited = self._inherited(control, turned)
             axes = inherited @ nearest_rotation(seen[control][:, :3, :3])
-            rest = matrix_from_quaternion(lacks) @ inherited.swapaxes(1, 2)
-            local = axes.swapaxes(1, 2) @ rotation_vector(quaternion_from_matrix(rest))[..., None]
+            wanted = self._wanted.poses(carrier)[:, :3, :3]
+            rest = _between(inherited @ seen[carrier][:, :3, :3], wanted)
+            if control in self._knees:
+                rest = self._about_limb(control, rest)
+            local = axes.swapaxes(1, 2) @ rest[..., None]
             turn = _exponential((self._responses.inverse[control] @ local)[..., 0])
-            if self._before[control] is None:
+            if self._is_placed(control):
                 self._move(control, carrier, seen, axes @ turn @ axes.swapaxes(1, 2))
             self._bases[control][:, :3, :3] = self._turned(control, turn)
             turned[control] = axes @ turn @ axes.swapaxes(1, 2) @ inherited
@@ -343,7 +376,8 @@ class ControlSolver(_Solver):
             for other, factor in stretched.items():
                 lacks = lacks - self._responses.stretch[other, carrier] * factor
             response = self._responses.stretch[control, carrier]
-            locked = self.armature.pose.bones[control].lock_scale[1]
+            # Where a knee goes, IK stretches by itself.
+            locked = self.armature.pose.bones[control].lock_scale[1] or control in self._knees
             enough = SCALE_TOLERANCE if control not in self._stretched else 0.0
             if np.abs(lacks).max() < enough or response < PROBE or locked:
                 continue
@@ -372,7 +406,7 @@ class ControlSolver(_Solver):
         return np.broadcast_to(np.eye(3), (len(self._clip.frames), 3, 3))
 
     def _move(self, control, carrier, seen, turn):
-        """Move a root control so that its bone, after the turn, is where it is wanted."""
+        """Move a control so that its bone, after the turn, is where it is wanted."""
         basis = self._bases[control]
         space = seen[control] @ inverse(basis)
         arm = seen[carrier][:, :3, 3] - seen[control][:, :3, 3]
@@ -391,9 +425,11 @@ class _Responses:
     stretch: (control, carrying bone) -> share of a stretch along its length that the bone makes.
     """
 
-    def __init__(self, scene, armature, pairs, bones):
+    def __init__(self, scene, armature, pairs, bones, knees):
+        """knees: controls that turn a bent limb about the line between its ends."""
         self._armature, self._pairs, self._bones = armature, pairs, bones
-        self._layer = view_layer(scene, armature)
+        self._knees = knees
+        self._layer = reference.view_layer(scene, armature)
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
         scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
         self._still = self._seen()
@@ -434,7 +470,7 @@ class _Responses:
         own = still[control]
         response = np.zeros((3, 3))
         follow, share = dict.fromkeys(self._bones, 0.0), dict.fromkeys(self._pairs, 0.0)
-        for axis in range(3):
+        for axis in (1,) if control in self._knees else range(3):
             seen, _, spaces = self._after(control, Matrix.Rotation(PROBE, 4, "XYZ"[axis]))
             turns = {name: own.T @ _vector(seen[name] @ still[name].T) / PROBE for name in follow}
             response[:, axis] = turns[self._pairs[control]]
@@ -453,6 +489,12 @@ class _Responses:
         _, lengths, _ = self._after(control, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
         for name in self._bones:
             self.stretch[control, name] = np.log(lengths[name] / self._still[1][name]) / PROBE
+
+
+def _between(start, end):
+    """(n, 3) rotation vectors from (n, 3, 3) axes of any lengths to others."""
+    turn = nearest_rotation(end) @ nearest_rotation(start).swapaxes(1, 2)
+    return rotation_vector(quaternion_from_matrix(turn))
 
 
 def _vector(rotation):
@@ -476,6 +518,8 @@ def _paired(rig_map, wanted):
     for slot in dict.fromkeys(wanted.slots.values()):
         bones = [bone for bone in wanted.bones if wanted.slots[bone] == slot]
         controls = rig_map.controls.get(slot)
+        if not controls and slot.startswith("shin"):
+            continue
         if not controls:
             raise BakeError(
                 f"The rig map '{rig_map.name}' has no control for the {slot}: correct the map."
@@ -483,6 +527,20 @@ def _paired(rig_map, wanted):
         for i, control in enumerate(controls):
             pairs[control] = bones[-(-(i + 1) * len(bones) // len(controls)) - 1]
     return pairs
+
+
+def _on_ik(rig_map):
+    """Of legs that inverse kinematics bends: {control of the knee: (bones that carry thigh, shin
+    and foot)}, and the controls of the feet."""
+    knees, feet = {}, set()
+    for side in SIDES:
+        if f"shin_{side}" not in rig_map.controls:
+            leg = tuple(
+                reference.carrier(rig_map, f"{part}_{side}") for part in ("thigh", "shin", "foot")
+            )
+            knees[rig_map.controls[f"thigh_{side}"][0]] = leg
+            feet.add(rig_map.controls[f"foot_{side}"][-1])
+    return knees, feet
 
 
 def _property_switches(armature, properties):

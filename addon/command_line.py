@@ -307,6 +307,13 @@ def _add_keys_arguments(parser):
         default=default.root_motion,
         help=f"what takes the displacement of the root ({default.root_motion})",
     )
+    add(
+        "--legs",
+        type=str.upper,
+        choices=("IK", "FK"),
+        default=default.legs,
+        help=f"what is keyed of legs on rigs that have both, as Rigify's ({default.legs})",
+    )
     for name, end in (("--blend-in", "start"), ("--blend-out", "end")):
         add(
             name,
@@ -369,6 +376,7 @@ def _shot_options(options, cleaned):
             source_keys=options.source_keys,
             interpolation=options.interpolation,
             root_motion=options.root_motion,
+            legs=options.legs,
             blend_in=options.blend_in,
             blend_out=options.blend_out,
             action=options.into,

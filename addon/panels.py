@@ -401,6 +401,9 @@ class POISE_PT_bake(_Panel, bpy.types.Panel):
         if compat.HAS_SLOTS:
             column.prop(settings, "action", placeholder="New action")
         column.row().prop(settings, "root_motion", expand=True)
+        rig_map = _known_map(context, armature)[0] if armature else None
+        if rig_map is not None and rig_map.ik_controls:
+            column.row().prop(settings, "legs", expand=True)
         sub = column.column(align=True)
         sub.use_property_split = False
         sub.prop(settings, "blend_in")

@@ -367,6 +367,15 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ("OBJECT", "Object", "The armature object"),
         ),
     )
+    legs: EnumProperty(
+        name="Legs",
+        description="What is keyed of legs, on rigs that have both: feet and knees, so that feet "
+        "stay where they stand when you polish the rest, or each joint",
+        items=(
+            ("IK", "IK", "Feet and knees, by inverse kinematics"),
+            ("FK", "FK", "Thighs, shins and feet, by forward kinematics"),
+        ),
+    )
     action: PointerProperty(
         name="Into",
         description="Existing action to add the bake to, as a slot of its own; empty: a new action",
@@ -465,6 +474,7 @@ def bake_options(settings):
         source_keys=keys == "SOURCE",
         interpolation=settings.interpolation,
         root_motion=settings.root_motion,
+        legs=settings.legs,
         blend_in=settings.blend_in,
         blend_out=settings.blend_out,
         action=settings.action.name if settings.action and compat.HAS_SLOTS else None,

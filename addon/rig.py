@@ -7,7 +7,7 @@ detected from its hierarchy and its animated geometry, see rig_detection.
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..controller import documents
@@ -17,7 +17,8 @@ from . import rig_detection
 
 FOLDER = Path(__file__).resolve().parent.parent / "presets" / "rigs"
 
-_LIMBS = ("clavicle", "upper_arm", "forearm", "hand", "thigh", "shin", "foot", "toe")
+_LEG = ("thigh", "shin", "foot", "toe")
+_LIMBS = ("clavicle", "upper_arm", "forearm", "hand", *_LEG)
 
 #: The parts of the biped that a rig map can name bones for.
 SLOTS = (
@@ -49,8 +50,11 @@ class RigMap:
 
     bones: slot -> bone names, proximal first. The last pelvis bone carries legs and spine, the
         last trunk bone neck and arms. Limb slots start with the bone whose head is the joint.
-    controls: slot -> bones to key instead of those, on rigs whose bones are driven by others.
+    controls: slot -> bones to key instead of those, on rigs whose bones are driven by others. A
+        shin without any is bent by inverse kinematics: its thigh's turns the knee, its foot's is
+        put in place.
     properties: bone -> custom property -> value that must hold while controls are keyed.
+    ik_controls, ik_properties: the same of legs that inverse kinematics can move instead.
     detected: found by geometry instead of by name.
     missing: the optional slots that no bone was found for.
     """
@@ -59,8 +63,25 @@ class RigMap:
     bones: dict
     controls: dict = field(default_factory=dict)
     properties: dict = field(default_factory=dict)
+    ik_controls: dict = field(default_factory=dict)
+    ik_properties: dict = field(default_factory=dict)
     detected: bool = False
     missing: tuple = ()
+
+    def on_ik(self):
+        """This map with the controls of inverse kinematics for legs, where it has any."""
+        if not self.ik_controls:
+            return self
+        controls = {
+            slot: chain
+            for slot, chain in self.controls.items()
+            if slot.rsplit("_", 1)[0] not in _LEG
+        }
+        return replace(
+            self,
+            controls=controls | self.ik_controls,
+            properties=self.properties | self.ik_properties,
+        )
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,7 @@ class Template:
     sides: pairs of what {side} stands for, left and right; the first pair that fits is taken.
     bones, controls: slot -> links of the chain, proximal first; each link is a tuple of names to
         choose from. Links that an armature does not have are skipped.
-    properties: as in RigMap, with {side}.
+    properties, ik_controls, ik_properties: as in RigMap, with {side}.
     strict: every bone must exist under its very name (maps that were saved from one armature).
     """
 
@@ -80,6 +101,8 @@ class Template:
     bones: dict = field(default_factory=dict)
     controls: dict = field(default_factory=dict)
     properties: dict = field(default_factory=dict)
+    ik_controls: dict = field(default_factory=dict)
+    ik_properties: dict = field(default_factory=dict)
     strict: bool = False
 
 
@@ -197,6 +220,9 @@ def save(rig_map, path):
         document["controls"] = {slot: list(chain) for slot, chain in rig_map.controls.items()}
     if rig_map.properties:
         document["properties"] = rig_map.properties
+    if rig_map.ik_controls:
+        controls = {slot: list(chain) for slot, chain in rig_map.ik_controls.items()}
+        document["ik"] = {"controls": controls, "properties": rig_map.ik_properties}
     try:
         Path(path).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
@@ -217,18 +243,28 @@ def _parse(document, stem):
     sides = document.get("sides", [["", ""]])
     if not (_is_list(sides, _is_pair) and sides):
         raise _MalformedError('has "sides" that are not pairs of texts, left and right')
-    properties = document.get("properties", {})
-    if not (isinstance(properties, dict) and all(map(_is_values, properties.values()))):
-        raise _MalformedError('has "properties" that are not numbers by bone and property')
+    ik = document.get("ik", {})
+    if not isinstance(ik, dict):
+        raise _MalformedError('has an "ik" that is not an object with controls and properties')
     return Template(
         name=str(document.get("name", stem)),
         about=str(document.get("about", "")),
         sides=tuple(map(tuple, sides)),
         bones=_slots(document["bones"]),
         controls=_slots(document.get("controls", {})),
-        properties=properties,
+        properties=_values(document),
+        ik_controls=_slots(ik.get("controls", {})),
+        ik_properties=_values(ik),
         strict=bool(document.get("strict", False)),
     )
+
+
+def _values(document):
+    """Bone -> property -> value of a document's properties."""
+    properties = document.get("properties", {})
+    if not (isinstance(properties, dict) and all(map(_is_values, properties.values()))):
+        raise _MalformedError('has "properties" that are not numbers by bone and property')
+    return properties
 
 
 def _slots(chains):
@@ -330,6 +366,8 @@ class _Fit:
     bones: dict
     controls: dict
     properties: dict
+    ik_controls: dict
+    ik_properties: dict
     prefix: str
 
     @property
@@ -354,7 +392,12 @@ def _fits(names, template):
             bones = _chains(names, template.bones, pair, prefix)
             if bones:
                 controls = _chains(names, template.controls, pair, prefix)
-                yield _Fit(template, bones, controls, _properties(names, template, pair), prefix)
+                properties = _properties(names, template.properties, pair)
+                ik = _chains(names, template.ik_controls, pair, prefix)
+                if len(ik) < len(template.ik_controls):
+                    ik = {}  # an older or another version of the rig
+                switched = _properties(names, template.ik_properties, pair) if ik else {}
+                yield _Fit(template, bones, controls, properties, ik, switched, prefix)
 
 
 def _prefixes(names, template):
@@ -382,10 +425,10 @@ def _chains(names, slots, pair, prefix):
     return chains
 
 
-def _properties(names, template, pair):
+def _properties(names, properties, pair):
     """Bone -> property -> value, of the bones that exist."""
     values = {}
-    for key, settings in template.properties.items():
+    for key, settings in properties.items():
         for bone in {key.replace("{side}", side) for side in pair}:
             if bone in names.parents:
                 values[bone] = dict(settings)
@@ -394,7 +437,8 @@ def _properties(names, template, pair):
 
 def _check_strict(armature, names, template):
     """Raise RigError if a bone of a saved map does not exist."""
-    for slot, links in (*template.bones.items(), *template.controls.items()):
+    chains = template.bones, template.controls, template.ik_controls
+    for slot, links in (pair for chain in chains for pair in chain.items()):
         for bone, *_ in links:
             if names.get(bone, "") is None:
                 raise RigError(
@@ -434,6 +478,8 @@ def _rig_map(names, fit):
         bones={slot: bones[slot] for slot in SLOTS if slot in bones},
         controls={slot: fit.controls[slot] for slot in SLOTS if slot in fit.controls},
         properties=fit.properties,
+        ik_controls=fit.ik_controls,
+        ik_properties=fit.ik_properties,
         missing=tuple(slot for slot in SLOTS if slot not in bones),
     )
 

@@ -49,6 +49,7 @@ from . import (
     bake_target,
     compat,
     contacts,
+    leg_stretch,
     loose_bones,
     objects,
     pushes,
@@ -271,7 +272,7 @@ class ArmatureShot:
         )
         _check_curves(reading)
         bake_target.check_editable(self.armature)
-        bake_target.check_bones(self.armature, reading.rig_map)
+        bake_target.check_bones(self.armature, self.options.keys.keyed(reading.rig_map))
         return reading
 
 
@@ -308,6 +309,7 @@ class Shot(ArmatureShot):
         self.baked_objects = []
         self.measures = {}
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
+        self._stretched = None, ()  # of what was read: segments of legs
         self._seconds = {}
 
     @property
@@ -563,6 +565,13 @@ class Shot(ArmatureShot):
             for segment in ("trunk", "head")
         }
 
+    def performed(self):
+        """What a bake of what was simulated so far writes -> Motion."""
+        if self._stretched[0] is not self.reading:
+            self._stretched = self.reading, leg_stretch.find(self.armature, self.reading)
+        legs = () if self.reshaping else self._stretched[1]
+        return performed_motion(self.recording, self._chains(), legs)
+
     @property
     def verdict(self):
         """Would an animator keep it -> controller.verdict.Verdict: of the keys, if they are baked,
@@ -580,8 +589,7 @@ class Shot(ArmatureShot):
             return None
         of, count, verdict = self._of_simulation
         if of is not recording or count != len(recording):
-            performed = performed_motion(recording, self._chains())
-            verdict = judge_motions(recording.motion, performed, recording.success)
+            verdict = judge_motions(recording.motion, self.performed(), recording.success)
             self._of_simulation = recording, len(recording), verdict
         return verdict
 

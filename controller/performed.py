@@ -22,12 +22,13 @@ _CARRIERS = {JOINT_OF[segment]: parent for segment, parent in PARENTS.items()} |
 _CONJUGATE = np.array([1.0, -1.0, -1.0, -1.0])
 
 
-def performed_motion(recording, chains=None):
+def performed_motion(recording, chains=None, legs=()):
     """The animation as far as it was simulated, moved by what the simulation changes as a bake
     moves it -> Motion of at least two samples.
 
     chains: {"trunk" or "head": (at least n, k, 3) where the k bones begin [m] over which a bake
     spreads the segment's turn}, in the animation; those of one bone may be left out.
+    legs: segments whose length changes in the animation, and no more in a bake.
     """
     motion, count = recording.motion, len(recording)
     deltas = recording.rotation_deltas()
@@ -43,10 +44,18 @@ def performed_motion(recording, chains=None):
         if chains and carrier in chains:
             heads = chains[carrier][:count]
             start, moved = heads[:, -1], moved + _bent(heads, slow, carrier)
-        turn = turns[:, SEGMENT_INDEX[carrier]]
-        after[:, landmark] = moved + _turned(turn, before[:, landmark] - start)
+        arm = before[:, landmark] - start
+        if carrier in legs:
+            arm = _unstretched(motion.rotations[:count, SEGMENT_INDEX[carrier]], arm)
+        after[:, landmark] = moved + _turned(turns[:, SEGMENT_INDEX[carrier]], arm)
     rotations = multiply(deltas, motion.rotations[:count])
     return replace(motion, rotations=rotations, positions=after)
+
+
+def _unstretched(rotations, arm):
+    """(n, 3) vectors that turn with (n, 4) rotations, as long as they mostly are."""
+    axes = matrix_from_quaternion(rotations)
+    return axes @ np.median(_turned(np.swapaxes(axes, 1, 2), arm), axis=0)
 
 
 def _bent(heads, slow, segment):

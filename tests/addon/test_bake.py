@@ -7,6 +7,7 @@ import pytest
 
 from poise.addon import bake, bake_target, compat, loose_bones, reference, source_values
 from poise.addon.bake import BakeOptions
+from poise.addon.shot import Shot, ShotOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
 from poise.controller.rotations import multiply, rotation_vector
 from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, TOES
@@ -830,3 +831,75 @@ def test_linked_and_overridden_armatures(rig, tmp_path):
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
     override = next(one for one in bpy.data.objects if one.override_library)
     assert compat.assigned(override)[0].name == result.action
+
+
+# Legs that stretch ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stretched(rig):
+    """The rig with a left leg that IK stretches to a target out of its reach."""
+    target = bpy.data.objects.new("target", None)
+    rig.scene.collection.objects.link(target)
+    for frame, height in ((1, 0.02), (15, -0.25), (30, 0.02)):
+        target.location = 0.1, 0, height
+        target.keyframe_insert("location", frame=frame)
+    bones = rig.armature.pose.bones
+    for name in ("thigh.L", "shin.L"):
+        bones[name].ik_stretch = 0.1
+    ik = bones["shin.L"].constraints.new("IK")
+    ik.target, ik.chain_count, ik.use_stretch = target, 2, True
+    return rig
+
+
+def leg(motion):
+    """(T, 2) lengths of the left thigh and shin [m]."""
+    joints = motion.positions[:, [LANDMARK_INDEX[f"{name}_l"] for name in ("hip", "knee", "ankle")]]
+    return np.linalg.norm(np.diff(joints, axis=1), axis=-1)
+
+
+def nothing_for(reading):
+    """The differences of a simulation that does as the animation does."""
+    count = len(reading.frames)
+    return np.tile([1.0, 0, 0, 0], (count, len(SEGMENTS), 1)), np.zeros((count, 3))
+
+
+def test_legs_that_stretch_are_baked_as_long_as_the_body_has_them(stretched):
+    """Feet would otherwise be as far from the simulated ones as legs are too long."""
+    reading = stretched.read()
+    before = leg(reading.motion)
+    assert np.ptp(before, axis=0).min() > 0.01
+    result = stretched.bake(reading, nothing_for(reading))
+    after = leg(stretched.seen(reading).motion)
+    assert np.allclose(after, np.median(before, axis=0), atol=1e-4) and result.error_mm < 0.05
+
+
+def test_a_clean_up_leaves_them_as_they_are(stretched):
+    reading = stretched.read()
+    bake.bake(stretched.scene, reading, *nothing_for(reading), kind="clean")
+    assert np.allclose(leg(stretched.seen(reading).motion), leg(reading.motion), atol=1e-4)
+
+
+def test_legs_that_keys_stretch_stay_so(rig):
+    """That is how they are to look."""
+    for frame, length in ((1, 1.0), (15, 1.2), (30, 1.0)):
+        rig.armature.pose.bones["thigh.L"].scale = 1, length, 1
+        rig.armature.pose.bones["thigh.L"].keyframe_insert("scale", frame=frame)
+    reading = rig.read()
+    rig.bake(reading, nothing_for(reading))
+    assert np.allclose(leg(rig.seen(reading).motion), leg(reading.motion), atol=1e-4)
+
+
+def test_what_is_judged_before_a_bake_has_such_legs_too(stretched):
+    shot = Shot(stretched.scene, ShotOptions(armature=stretched.armature.name))
+    for part in (shot.read(), shot.simulate()):
+        reference.run(part)
+    performed, reading = shot.performed(), shot.reading
+    assert np.ptp(leg(reading.motion)[: len(performed)], axis=0).min() > 0.01
+    shot.bake()
+    baked = stretched.read(
+        frames=(reading.frames[0], reading.frames[len(performed) - 1], 1),
+        metres_per_unit=reading.metres_per_unit,
+    )
+    apart = np.linalg.norm(baked.motion.positions - performed.positions, axis=-1)
+    assert np.nanmax(apart) < 1e-4

@@ -9,10 +9,10 @@ from mathutils import Euler
 from poise.addon import bake, bake_target, compat, keys, reference, rig
 from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shot import Shot, ShotOptions
-from poise.controller.performed import performed_motion
 from poise.controller.rotations import multiply, rotation_vector
 from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDES, TOES
 
+FK = bake.BakeOptions(legs="FK")
 CONJUGATE = np.array([1, -1, -1, -1])
 CLIPS = (
     "stand arm wave squat bow hips_twist single knee_raises kick side_kick dance jumping_jacks "
@@ -77,13 +77,15 @@ def rigify(blender):
     addon_utils.disable("rigify", default_set=True)
 
 
-def _animated_rigify(ik):
+def _generated_rigify():
     bpy.ops.object.armature_human_metarig_add()
     metarig = bpy.context.object
     bpy.ops.pose.rigify_generate()
-    armature = next(
-        one for one in bpy.data.objects if one.type == "ARMATURE" and one is not metarig
-    )
+    return next(one for one in bpy.data.objects if one.type == "ARMATURE" and one is not metarig)
+
+
+def _animated_rigify(ik):
+    armature = _generated_rigify()
     bones, random = armature.pose.bones, np.random.default_rng(1)
     limbs = (
         ("hand_ik", "foot_ik")
@@ -118,7 +120,8 @@ def test_a_generated_rigify_rig(rigify, no_differences, differences, ik):
     reading = reference.read(scene, armature)
     assert reading.rig_map.controls
     nothing = no_differences(len(reading.frames))
-    result = bake.bake(scene, reading, *nothing)
+    # As a clean-up, which leaves stretched legs as they are.
+    result = bake.bake(scene, reading, *nothing, FK, kind="clean")
     assert errors(armature, reading, nothing)[0] < 0.5 and result.error_mm < 0.5
     switched = armature.pose.bones["thigh_parent.L"]
     assert switched["IK_FK"] == 1
@@ -140,20 +143,60 @@ def test_differences_on_a_generated_rigify_rig(rigify, differences, ik):
     scene, armature = bpy.context.scene, rigify(ik)
     reading = reference.read(scene, armature, rig_map=rig.find(armature))
     deltas = differences(len(reading.frames))
-    bake.bake(scene, reading, *deltas)
+    bake.bake(scene, reading, *deltas, FK)
     _, turned, pelvis = errors(armature, reading, deltas)
     assert turned < 1e-4 and pelvis < 0.05
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("ik", [False, True])
+def test_legs_of_a_generated_rigify_rig_on_ik(rigify, ik):
+    """Whatever moved them before: its feet stand where the body's do, knees turn as its do."""
+    scene, armature = bpy.context.scene, _generated_rigify()
+    bones, moves = armature.pose.bones, "foot_ik.L" if ik else "thigh_fk.L"
+    for side in SIDES:
+        bones[f"thigh_parent.{side.upper()}"]["IK_FK"] = float(not ik)
+    bones[moves].rotation_mode = bones["torso"].rotation_mode = "XYZ"
+    for frame, height in ((1, -0.01), (20, -0.06), (40, -0.01)):
+        bones["torso"].location = 0, 0, height
+        bones["torso"].rotation_euler = 0, 0, 2 * height
+        bones["torso"].keyframe_insert("location", frame=frame)
+        bones["torso"].keyframe_insert("rotation_euler", frame=frame)
+        bones[moves].rotation_euler = 0, 0, 3 * height
+        bones[moves].keyframe_insert("rotation_euler", frame=frame)
+    shot = Shot(scene, ShotOptions(armature=armature.name))
+    for part in (shot.read(), shot.simulate()):
+        reference.run(part)
+    shot.bake()
+    assert shot.baked.error_mm < 0.5
+    for side in SIDES:
+        assert bones[f"thigh_parent.{side.upper()}"]["IK_FK"] == 0
+    performed = shot.performed()
+    frames = shot.reading.frames[0], shot.reading.frames[len(performed) - 1], 1
+    baked = reference.read(
+        scene,
+        armature,
+        frames=frames,
+        rig_map=shot.reading.rig_map,
+        metres_per_unit=shot.reading.metres_per_unit,
+    ).motion
+    feet = [
+        LANDMARK_INDEX[f"{name}_{side}"]
+        for name in ("hip", "ankle", "ball", "toe")
+        for side in SIDES
+    ]
+    apart = np.linalg.norm((baked.positions - performed.positions)[:, feet], axis=-1)
+    assert apart.max() < 5e-4
+    turns = rotation_vector(multiply(performed.rotations * CONJUGATE, baked.rotations))
+    assert np.linalg.norm(turns[:, FEET], axis=-1).max() < 1e-3
+    knees = [SEGMENTS.index(f"thigh_{side}") for side in SIDES]
+    assert np.abs(turns[:, knees, 2]).max() < 0.02, "knees point elsewhere"
+
+
+@pytest.mark.slow
 def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
     """A body that bends its knees; its toes are read from their IK and baked to their FK."""
-    bpy.ops.object.armature_human_metarig_add()
-    metarig = bpy.context.object
-    bpy.ops.pose.rigify_generate()
-    armature = next(
-        one for one in bpy.data.objects if one.type == "ARMATURE" and one is not metarig
-    )
+    armature = _generated_rigify()
     bpy.context.scene.render.fps = 30
     for frame, height in ((1, 0.0), (20, 0.0), (40, -0.06), (60, 0.0)):
         for name, channel, value in (
@@ -171,7 +214,7 @@ def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
         for _ in part:
             pass
     shot.bake()
-    wanted, reading = performed_motion(shot.recording), shot.reading
+    wanted, reading = shot.performed(), shot.reading
     after = reference.read(
         bpy.context.scene,
         armature,
@@ -191,11 +234,48 @@ def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
 
 
 @pytest.mark.slow
+def test_legs_that_stretch_on_a_generated_rigify_rig(rigify):
+    """The torso rises out of reach of planted feet: the bake's stand where the body's do."""
+    scene, armature = bpy.context.scene, _generated_rigify()
+    scene.render.fps = 30
+    torso = armature.pose.bones["torso"]
+    for frame, height in ((1, 0.0), (20, 0.05), (40, -0.05), (60, 0.0)):
+        torso.location = 0, 0, height
+        torso.keyframe_insert("location", frame=frame)
+    shot = Shot(scene, ShotOptions(armature=armature.name, keys=FK))
+    for part in (shot.read(), shot.simulate()):
+        reference.run(part)
+    shot.bake()
+    read = reference.read(
+        scene,
+        armature,
+        rig_map=shot.reading.rig_map,
+        frames=(1, 60, 1),
+        metres_per_unit=shot.reading.metres_per_unit,
+    )
+    source, baked = shot.motion.positions, read.motion.positions
+    for side in SIDES:
+        hip, knee, ankle, ball = (
+            LANDMARK_INDEX[f"{name}_{side}"] for name in ("hip", "knee", "ankle", "ball")
+        )
+        assert np.ptp(_apart(source, hip, knee)) > 0.01
+        assert np.ptp(_apart(baked, hip, knee)) < 1e-4
+        assert np.ptp(_apart(baked, knee, ankle)) < 1e-4
+        assert np.ptp(baked[:, ball, 2]) < 5e-4
+    assert shot.verdict.keeper
+
+
+def _apart(positions, one, other):
+    """(T,) distance between two landmarks [m]."""
+    return np.linalg.norm(positions[:, one] - positions[:, other], axis=-1)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("ik", [False, True])
 def test_a_clean_up_on_a_generated_rigify_rig(rigify, ik):
     """Toes included: they have a control."""
     scene, armature = bpy.context.scene, rigify(ik)
-    shot = CleanShot(scene, CleanShotOptions(armature=armature.name))
+    shot = CleanShot(scene, CleanShotOptions(armature=armature.name, keys=FK))
     reference.run(shot.read())
     cleaned = shot.solve()
     assert all(np.linalg.norm(leg.toe) > 0.9 for leg in cleaned.body.legs.values())

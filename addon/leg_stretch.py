@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Legs that constraints stretch, as Rigify's IK does: the simulated body's keep their length, and
+the feet of a bake stand where its do only if those of the bake keep it, too."""
+
+import numpy as np
+
+from ..controller.skeleton import SIDES
+from .pose import inverse, parent_space
+from .reference import carrier
+
+#: A length that changes by less than this share of it does not stretch.
+LEAST = 0.01
+#: Feet and toes inherit what stretches their shins.
+_LEG = ("thigh", "shin", "foot", "toe")
+
+
+def find(armature, reading):
+    """The segments of legs that constraints stretch. None of those that keys scale: that is how
+    they are to look."""
+    bones = armature.data.bones
+    found = []
+    for side in SIDES:
+        segments = [f"{part}_{side}" for part in _LEG if f"{part}_{side}" in reading.rig_map.bones]
+        carriers = [carrier(reading.rig_map, segment) for segment in segments]
+        above = {one.name for bone in carriers for one in bones[bone].parent_recursive}
+        keyed = (_of(reading.basis_matrices, reading, bone) for bone in {*carriers, *above})
+        if any(map(_varies, keyed)):
+            continue
+        if any(_varies(_own(bones[bone], reading)) for bone in carriers[:2]):
+            lengths = (_of(reading.bone_matrices, reading, bone) for bone in carriers)
+            found += [one for one, length in zip(segments, lengths, strict=True) if _varies(length)]
+    return found
+
+
+def _of(matrices, reading, bone):
+    """(N, 4, 4) of one bone."""
+    return matrices[:, reading.bone_index(bone)]
+
+
+def _own(bone, reading):
+    """(N, 4, 4) basis of a bone that would give it its poses if only its parent had a say."""
+    poses = _of(reading.bone_matrices, reading, bone.name)
+    if bone.parent is None:
+        return poses
+    into = inverse(reading.object_matrices)
+    parent = into @ _of(reading.bone_matrices, reading, bone.parent.name)
+    return parent_space(bone, parent).basis(into @ poses)
+
+
+def _varies(matrices):
+    """Whether (N, 4, 4) matrices of a bone change its length over time."""
+    return np.ptp(np.log(np.linalg.norm(matrices[:, :3, 1], axis=-1))) > LEAST
