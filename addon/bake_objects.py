@@ -15,12 +15,12 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.scenario import Throw
-from . import bake, bake_target, compat, objects, reference
+from . import bake, bake_target, compat, identity, objects, reference
 from .keys import Track
 from .pose import nearest_rotation, rotation_matrices, rotation_property, rotation_values
 
 COLLECTION = "Poise"
-#: Custom property of the spheres that a bake made: the armature that they were thrown at.
+#: Custom property of the spheres that a bake made: the identity of what they were thrown at.
 SPHERE = "poise_sphere"
 _SEGMENTS, _RINGS = 32, 16
 
@@ -253,15 +253,16 @@ class _Writer:
 # Spheres ----------------------------------------------------------------------------------------
 
 
-def spheres_of(scene, armature_name):
+def spheres_of(scene, armature):
     """The sphere objects that bakes of an armature made, in the order of their names."""
-    found = (thing for thing in scene.objects if thing.get(SPHERE) == armature_name)
+    spheres = (thing for thing in scene.objects if SPHERE in thing)
+    found = (thing for thing in spheres if identity.owner(thing[SPHERE]) == armature)
     return sorted(found, key=lambda thing: thing.name)
 
 
 def _bake_spheres(scene, reading, spheres, scale):
     """Make as many sphere objects as were thrown, those of an earlier bake anew; their names."""
-    for old in spheres_of(scene, reading.armature):
+    for old in spheres_of(scene, scene.objects[reading.armature]):
         _remove(old)
     return [
         _bake_sphere(scene, reading, throw, frames * scale, positions, turns)
@@ -298,7 +299,7 @@ def _bake_sphere(scene, reading, throw, frames, positions, turns):
     finally:
         build.free()
     sphere = bpy.data.objects.new(throw.name, mesh)
-    sphere[SPHERE] = reading.armature
+    sphere[SPHERE] = identity.of(scene.objects[reading.armature])
     _collection(scene).objects.link(sphere)
     sphere.rotation_mode = "QUATERNION"
     hidden = {"hide_viewport": True, "hide_render": True}
@@ -327,8 +328,8 @@ def _collection(scene):
 # Compare ----------------------------------------------------------------------------------------
 
 
-def show(scene, armature_name, which):
+def show(scene, armature, which):
     """Show the "source" or the "baked" animation of all things and spheres of an armature."""
-    for thing in (*objects.marked(scene, "THING"), *spheres_of(scene, armature_name)):
+    for thing in (*objects.marked(scene, "THING"), *spheres_of(scene, armature)):
         if bake_target.current(thing) is not None:
             bake.show(scene, thing, which)

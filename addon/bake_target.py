@@ -15,7 +15,7 @@ import numpy as np
 
 from ..controller.exceptions import BakeError
 from ..controller.skeleton import SEGMENTS, SIDES
-from . import compat, keys
+from . import compat, identity, keys
 from .pose import rotation_property
 from .reference import bone_of, carriers
 
@@ -110,7 +110,7 @@ def current(armature):
 def has_bakes(armature):
     """Whether anything of an armature is baked."""
     marks = (mark for action in bpy.data.actions for mark in _marks(action).values())
-    return any(mark["armature"] == armature.name for mark in marks)
+    return any(_is_of(mark, armature) for mark in marks)
 
 
 def remove(action, slot):
@@ -132,7 +132,7 @@ def _next_number():
 
 def _bakes(armature, source, slot):
     """(action, mark) of each bake of (source, slot) of an armature in this file, the oldest
-    first."""
+    first. Copies of a bake, which have its number, stand before it."""
     found = [
         (action, mark)
         for action in bpy.data.actions
@@ -140,9 +140,32 @@ def _bakes(armature, source, slot):
         for mark in _marks(action).values()
         if mark.get("source") == source
         and mark["source_slot"] == _slot_key(slot)
-        and mark["armature"] == armature.name
+        and _is_of(mark, armature)
     ]
-    return sorted(found, key=lambda bake: bake[1]["number"])
+    return sorted(found, key=lambda b: (b[1]["number"], b[0].name == b[1].get("named")))
+
+
+def _is_of(mark, armature):
+    """Whether a mark is of an armature: of the one that it knows, or of the only one that plays
+    what was baked if that is not in this file."""
+    owner = identity.owner(mark["armature"])
+    return armature == owner if owner is not None else _players(mark) == [armature]
+
+
+def _players(mark):
+    """The objects of this file that play what was baked, or are shown a bake of it."""
+    return [
+        thing
+        for thing in bpy.data.objects
+        if thing.library is None and _played(thing) == (mark.get("source"), mark["source_slot"])
+    ]
+
+
+def _played(thing):
+    """(action, key of its slot) that animates an object, or is shown a bake of."""
+    action, slot = compat.assigned(thing)
+    mark = mark_of(action, slot)
+    return (mark.get("source"), mark["source_slot"]) if mark else (action, _slot_key(slot))
 
 
 def restore_values(armature, mark):
@@ -408,7 +431,7 @@ class Target:
         mark = {
             "slot": _slot_key(self.slot),
             "kind": self._kind,
-            "armature": self._armature.name,
+            "armature": identity.of(self._armature),
             "source_slot": _slot_key(self._source_slot),
             "number": _next_number(),
             "whole": self._chosen is None,

@@ -167,7 +167,7 @@ class POISE_OT_show(bpy.types.Operator):
         try:
             chosen = _bake_of(armature, self.bake)
             bake.show(context.scene, armature, self.which, chosen)
-            bake_objects.show(context.scene, armature.name, self.which)
+            bake_objects.show(context.scene, armature, self.which)
         except PoiseError as error:
             session.complain(context.scene.name, armature.name, str(error))
             self.report({"ERROR"}, tr(str(error)))

@@ -179,10 +179,10 @@ def test_source_and_bake_can_be_switched(box, biped, biped_map):
     bake(biped, biped_map)
     baked = world(box, 20)
     assert not np.allclose(source, baked, atol=0.1)
-    bake_objects.show(bpy.context.scene, biped.name, "source")
+    bake_objects.show(bpy.context.scene, biped, "source")
     assert np.allclose(world(box, 20), source, atol=1e-6)
     assert compat.assigned(box)[0] is None
-    bake_objects.show(bpy.context.scene, biped.name, "baked")
+    bake_objects.show(bpy.context.scene, biped, "baked")
     assert np.allclose(world(box, 20), baked, atol=1e-6)
 
 
@@ -247,7 +247,7 @@ def test_thrown_spheres_become_objects_that_come_and_go(biped, biped_map):
         recording = Recorded(reading, things)
         planned = bake_objects.plan(scene, reading, recording)
         assert bake_objects.bake_things(scene, reading, planned) == ["Sphere 1", "Sphere 2"]
-    spheres = bake_objects.spheres_of(scene, biped.name)
+    spheres = bake_objects.spheres_of(scene, biped)
     assert [s.name for s in bpy.data.collections["Poise"].objects] == ["Sphere 1", "Sphere 2"]
     assert mine.name in scene.objects
     assert len([a for a in bpy.data.actions if bake_target.MARK in a]) == 2
@@ -261,9 +261,9 @@ def test_thrown_spheres_become_objects_that_come_and_go(biped, biped_map):
     assert not first.hide_render and not first.hide_viewport
     place = world(first, int(reading.frames[shown + 5]))[:3, 3]
     assert np.allclose(place, recording.thing_positions[shown + 5, 0], atol=1e-5)
-    bake_objects.show(scene, biped.name, "source")
+    bake_objects.show(scene, biped, "source")
     scene.frame_set(int(reading.frames[shown + 5]))
     assert first.hide_render and first.hide_viewport
-    bake_objects.show(scene, biped.name, "baked")
+    bake_objects.show(scene, biped, "baked")
     scene.frame_set(int(reading.frames[shown + 5]))
     assert not first.hide_render
