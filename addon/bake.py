@@ -483,14 +483,15 @@ def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
 
     thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
     interpolation = "LINEAR" if thinning else options.interpolation
-    error, seen = yield from error_after(tracks, _all, interpolation)
+    full = functools.partial(keys.distinct, interpolation=interpolation)
+    error, seen = yield from error_after(tracks, full, interpolation)
     for _ in range(SWEEPS):
         if error <= EXACT:
             break
         better = yield from keyed.corrected(scene, seen)
-        better_error, seen = yield from error_after(better, _all, interpolation)
+        better_error, seen = yield from error_after(better, full, interpolation)
         if better_error > error:
-            error, _ = yield from error_after(tracks, _all, interpolation)
+            error, _ = yield from error_after(tracks, full, interpolation)
             break
         tracks, error, gain = better, better_error, better_error / error
         if gain > 0.95:
@@ -530,11 +531,6 @@ def _simplify(tracks, error_after, wanted, options):
         if not good < allowed < bad:
             allowed = (good + min(bad, 2 * good)) / 2
     return error if good and error <= tolerance else (yield from error_with(good))
-
-
-def _all(track):
-    """Indices of all samples of a track."""
-    return np.arange(len(track.frames))
 
 
 def _kept(track, clip, target, options):

@@ -15,7 +15,7 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.scenario import Throw
-from . import bake, bake_target, compat, identity, objects, reference
+from . import bake, bake_target, compat, identity, keys, objects, reference
 from .keys import Track
 from .pose import nearest_rotation, rotation_matrices, rotation_property, rotation_values
 
@@ -184,7 +184,7 @@ class _Writer:
         self.frames = self._all_frames(thing, source, slot)
         self._switches = [self._track(path, *self._release()) for path in mutes]
         self._target = stack.enter_context(bake_target.Target(thing, source, slot))
-        self._target.write(self._switches, self._kept(self._switches), "LINEAR")
+        _write(self._target, self._switches)
         self._worlds, self._bases = [], []
         self._locations, self._rotations, self._scales = [], [], []
 
@@ -208,10 +208,6 @@ class _Writer:
 
     def _track(self, path, frames, values, kind="CONSTANT"):
         return Track(path, "Object Transforms", frames * self._scale, values, kind)
-
-    @staticmethod
-    def _kept(tracks):
-        return [np.arange(len(track.frames)) for track in tracks]
 
     def see(self, frame):
         """Take down the object at the frame that is shown, if it is one of its own."""
@@ -243,11 +239,16 @@ class _Writer:
             self._track("location", self.frames, locations, "LOCATION"),
             self._track(self._rotation, self.frames, rotations, self._mode),
         ]
-        self._target.write(tracks, self._kept(tracks), "LINEAR")
+        _write(self._target, tracks)
 
     def finish(self):
         """Make it valid."""
         self._target.finish(self._state.values)
+
+
+def _write(target, tracks):
+    """Write the keys without which something would be lost."""
+    target.write(tracks, [keys.distinct(track, "LINEAR") for track in tracks], "LINEAR")
 
 
 # Spheres ----------------------------------------------------------------------------------------
@@ -310,7 +311,7 @@ def _bake_sphere(scene, reading, throw, frames, positions, turns):
         *(Track(path, "Visibility", *switch, "CONSTANT") for path in hidden),
     ]
     with bake_target.Target(sphere, None, None) as target:
-        target.write(tracks, [np.arange(len(track.frames)) for track in tracks], "LINEAR")
+        _write(target, tracks)
         target.finish(hidden)
     return sphere.name
 

@@ -9,7 +9,7 @@ from .clean_up import CleanShot, CleanShotOptions
 from .command_arguments import positive, reading_options
 from .command_files import (
     chosen_scene,
-    is_compressed,
+    compresses,
     only_writer,
     open_shot,
     output_target,
@@ -64,7 +64,7 @@ def _clean_to(options, source, output, plan_path, report_path):
     report = {"file": str(output), **shot.report(), "warnings": warnings}
     report["import"] = import_note(shot.scene)
     with written(output) as temporary:
-        save(temporary, source is not None and is_compressed(source))
+        save(temporary, compresses(options, source))
         if plan_path:
             shot.plan.save(plan_path)
         if report_path:

@@ -87,9 +87,11 @@ def _show_source(shot):
         )
 
 
-def is_compressed(path):
-    """Whether a .blend file is, or is to be: what is made of a file of another format."""
-    return not _starts_with(path, b"BLENDER")
+def compresses(options, source):
+    """Whether what is written is compressed, which makes keys a fifth as large or less: all but a
+    shot that is written back and was not."""
+    in_place = options.in_place and source is not None
+    return not (in_place and _starts_with(source, b"BLENDER"))
 
 
 def _starts_with(path, signature):

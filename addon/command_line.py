@@ -43,8 +43,8 @@ from .command_arguments import (
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
 from .command_files import (
     chosen_scene,
+    compresses,
     demand_other,
-    is_compressed,
     only_writer,
     open_shot,
     output_target,
@@ -118,14 +118,14 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
         if tuned is None:
             return FAILED
     command_rectify.perform(options, shot, checkpoint)
-    shot.bake_target() if options.target_only else shot.bake()
+    follow("baking", shot.baking_target() if options.target_only else shot.baking())
     follow("measuring", shot.measure())
 
     report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
     report["import"] = import_note(shot.scene)
     report["clean"] = cleaned.report() if cleaned else None
     with written(output) as temporary:
-        save(temporary, source is not None and is_compressed(source))
+        save(temporary, compresses(options, source))
         if strip:
             write_text(strip, batch_strip.strip(shot.recording))
         if plan_path:

@@ -6,7 +6,9 @@ command goes on from there, however the one before ended.
 """
 
 import contextlib
+import math
 import time
+from itertools import chain, islice
 from pathlib import Path
 
 from ..controller.exceptions import PoiseError, SettingsError
@@ -16,6 +18,7 @@ from .command_arguments import seconds
 from .command_progress import LiveLine, follow, say
 from .command_workers import executor_of, interrupts, worker_arguments
 from .locks import claimed
+from .tuning import LONG, clock
 
 #: Look for finished simulations this often [s].
 _TURN = 0.005
@@ -103,16 +106,23 @@ def conclude(shot, checkpoint):
 
 
 def _simulate(shot):
-    """Simulate with progress and real-time factor."""
+    """Simulate with progress and real-time factor; tell after a second of it how long the rest
+    takes, if that is long."""
     motion = shot.reading.motion
     last = len(motion) - 1
     started = time.perf_counter()
+    samples = shot.simulate()
+    *_, reached = 0, *islice(samples, 1 + math.ceil(motion.rate))
+    left = (time.perf_counter() - started) * (last / max(reached, 1) - 1)
+    if left > LONG and reached >= motion.rate:
+        unit = "h" if left >= 3600 else "min"
+        say(f"Simulating {motion.duration:.0f} s will take about {clock(left)} {unit}.")
 
     def factor(share):
         spent = time.perf_counter() - started
         return f", {share * motion.duration / spent:.1f} times real time" if spent else ""
 
-    follow("simulating", (sample / last for sample in shot.simulate()), factor)
+    follow("simulating", (sample / last for sample in chain([reached], samples)), factor)
 
 
 def _rectify(options, shot, checkpoint):

@@ -108,6 +108,16 @@ def _points(track, chosen, interpolation):
     ]
 
 
+def distinct(track, interpolation):
+    """Indices of samples whose keys lose nothing: without those between two that are the same."""
+    values = track.values.astype(np.float32)
+    kept = np.ones(len(values), bool)
+    if interpolation != "BEZIER":  # whose slopes would bend what is still
+        same = (values[1:] == values[:-1]).all(1)
+        kept[1:-1] = ~(same[1:] & same[:-1])
+    return np.flatnonzero(kept)
+
+
 def simplified(track, tolerance, interpolation):
     """Indices of samples whose keys reproduce a track: no joint moves by more than `tolerance`.
 

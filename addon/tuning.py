@@ -204,6 +204,10 @@ def outcome_words(outcome):
     return words
 
 
+#: What takes longer than this [s] is told beforehand.
+LONG = 10.0
+
+
 def clock(seconds):
     """Seconds as minutes, and hours if need be."""
     minutes, seconds = divmod(int(seconds), 60)

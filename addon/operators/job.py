@@ -5,6 +5,7 @@ No operator in here: a job runs the same with and without a window.
 """
 
 import contextlib
+import math
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -14,6 +15,7 @@ import bpy
 from ...controller.exceptions import RigError
 from .. import bake, bake_target, compat, session
 from ..shot import Shot
+from ..tuning import LONG, clock
 
 #: Look again after this long [s] at what others do.
 PAUSE = 0.005
@@ -49,11 +51,12 @@ class Job:
         self.shot, self.settings = shot, None
         self.scene_name, self.armature_name = shot.scene.name, shot.armature.name
         self.doing, self.progress = stages[0][0], 0.0
+        self._since = math.inf
         self._work = self._stages(stages)
 
     def _stages(self, stages):
         for self.doing, generator in stages:
-            self.progress = 0.0
+            self.progress, self._since = 0.0, time.perf_counter()
             with contextlib.closing(generator):
                 for self.progress in generator:
                     yield
@@ -67,6 +70,15 @@ class Job:
     def note(self):
         """What else there is to say, for below the progress bar."""
         return ""
+
+    @property
+    def time_left(self):
+        """How much longer the stage at work takes [s], at its pace so far; None in its first
+        second, and if it is not long."""
+        spent = time.perf_counter() - self._since
+        if spent < 1 or not self.progress or spent / self.progress < LONG:
+            return None
+        return spent / self.progress - spent
 
     def start(self):
         """Become the job at work. Raises PoiseError if there is another one."""
@@ -179,9 +191,12 @@ class SimulateJob(Job):
 
     @property
     def note(self):
-        """How fast it is, for below the progress bar."""
-        factor = self.real_time_factor
-        return f"{factor:.1f} × real time" if factor else ""
+        """How fast it is, and how long it will take, for below the progress bar."""
+        factor, left = self.real_time_factor, self.time_left
+        if not factor:
+            return ""
+        speed = f"{factor:.1f} × real time"
+        return speed if left is None else f"{factor:.1f} × real time, {clock(left)} left"
 
     @property
     def real_time_factor(self):

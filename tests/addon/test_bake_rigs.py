@@ -292,12 +292,30 @@ def test_a_clean_up_on_a_generated_rigify_rig(rigify, ik):
     assert np.nanmax(np.linalg.norm(read - wanted, axis=-1)) < 5e-4
 
 
+def test_what_is_still_needs_no_keys_within(blender):
+    frames = np.arange(1.0, 21)
+    moving = np.sin(frames[:, None] * (0.3, 0.5, 0.7))
+    moving[5:12] = moving[5]
+    moving[17:] = moving[17]
+    track = keys.Track("location", "Object Transforms", frames, moving, "LOCATION")
+    few = keys.distinct(track, "LINEAR")
+    assert few.tolist() == [0, 1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 16, 17, 19]
+    curves = []
+    for kept in (np.arange(20), few):
+        holder = compat.channels(*compat.new_action("still"), ensure=True)
+        assert keys.write(holder, [track], [kept], "LINEAR") == (3, 3 * len(kept))
+        curves.append(list(holder.fcurves))
+    for all_keys, few_keys in zip(*curves, strict=True):
+        for frame in np.arange(0, 22, 0.25):
+            assert all_keys.evaluate(frame) == few_keys.evaluate(frame)
+    assert len(keys.distinct(track, "BEZIER")) == 20, "their handles would bend what is still"
+    assert keys.distinct(keys.Track("x", "x", frames[:1], moving[:1], "SCALE"), "LINEAR") == [0]
+
+
 @pytest.mark.slow
 def test_writing_is_fast(blender):
     """150 curves of 600 keys: 15 ms is the aim, on a machine with nothing else to do."""
     import time
-
-    from poise.addon import compat
 
     frames = np.arange(600.0)
     values = np.random.default_rng(0).normal(size=(600, 3))

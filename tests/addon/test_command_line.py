@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The command line: what it writes, what it reports, what it leaves alone, how it ends."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line, compat, source_values
+from poise.addon import command_line, command_rectify, compat, source_values
 from poise.addon.locks import claimed
 from poise.addon.shot import find_armature, warnings_of
 from poise.controller.exceptions import RigError
@@ -103,7 +105,7 @@ def test_bake_writes_beside_the_shot_and_changes_nothing_else(shot):
     after = listing(shot.parent)
     assert set(after) == {"shot.blend", "shot_poise.blend"}
     assert after["shot.blend"] == before["shot.blend"]
-    assert not after["shot_poise.blend"].startswith(b"BLENDER"), "compressed as the shot is"
+    assert not after["shot_poise.blend"].startswith(b"BLENDER"), "compressed"
 
 
 def test_result_holds_both_actions_and_shows_the_baked_one(shot):
@@ -189,6 +191,29 @@ def test_in_place_replaces_the_shot_alone(shot):
     assert poise("bake", shot, FRAMES, "--in-place") == 0
     assert set(listing(shot.parent)) == {"shot.blend"}
     assert shot.read_bytes() != before
+
+
+def test_what_is_written_is_compressed_but_a_shot_that_was_not(shot):
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot), compress=False)
+    assert shot.read_bytes().startswith(b"BLENDER")
+    for verb, ending in (("bake", "poise"), ("clean", "clean")):
+        assert poise(verb, shot, FRAMES) == 0
+        written = shot.with_name(f"shot_{ending}.blend").read_bytes()
+        assert not written.startswith(b"BLENDER")
+        assert poise(verb, shot, FRAMES, "--in-place") == 0
+        assert shot.read_bytes().startswith(b"BLENDER")
+        assert shot.stat().st_size > 2 * len(written)
+
+
+def test_what_takes_long_is_told_beforehand(shot, capsys, monkeypatch):
+    """By the speed of the first second: here each look at the clock is so much later."""
+    for step, told in ((0.1, []), (15, ["0:14 min"]), (7200, ["1:58:00 h"])):
+        ticking = SimpleNamespace(perf_counter=itertools.count(0, step).__next__)
+        monkeypatch.setattr(command_rectify, "time", ticking)
+        assert poise("simulate", shot, "--frames=1:120") == 0
+        said = capsys.readouterr().err.splitlines()
+        told = [f"Simulating 2 s will take about {time}." for time in told]
+        assert [line for line in said if line.startswith("Simulating")] == told
 
 
 def test_output_goes_where_it_is_told(shot):

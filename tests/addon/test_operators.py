@@ -22,6 +22,7 @@ from poise.addon import (
     properties,
     session,
 )
+from poise.addon.operators import job as job_module
 from poise.addon.operators.job import SimulateJob
 from poise.controller.exceptions import PoiseError
 
@@ -225,6 +226,19 @@ def test_simulation_changes_nothing_and_gives_a_result(armature):
     assert recording.success
     assert job.real_time_factor > 0
     assert result(armature).summary["success"]
+
+
+def test_a_long_simulation_tells_how_long_it_will_take(armature, monkeypatch):
+    job = new_job(armature)
+    step_until(job, lambda: job.recording is not None and len(job.recording) == 63)
+    assert job.progress == 0.5
+    began = job._since
+    for spent, told in ((0.5, ""), (4, ""), (75, ", 1:15 left")):
+        now = SimpleNamespace(perf_counter=lambda spent=spent: began + spent)
+        monkeypatch.setattr(job_module, "time", now)
+        assert job.note == f"{job.real_time_factor:.1f} × real time{told}"
+    monkeypatch.undo()
+    job.cancel()
 
 
 @pytest.mark.parametrize("stage", ["reading", "simulating"])
