@@ -62,7 +62,7 @@ slow: $(ready)
 # PYTHONS: where to try the wheels
 PYTHONS ?= $(bin)/python
 extension: $(ready)
-	@echo "make extension: downloading wheels once (about 480 MB), then half a minute."
+	@echo "make extension: downloading wheels once (about 480 MB), then a minute."
 	$(bin)/python packaging/extension.py
 
 prove-extension: extension

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the extension: one zip for each platform, with all that Poise imports on it.
+"""Build the extension: two zips for each platform, with all that Poise imports on it.
 
     python packaging/extension.py [--platform linux-x64 …] [--wheel FILE …] [--blender COMMAND]
                                   [--output FOLDER]
 
-Downloads the wheels of wheels.lock once, into build/wheels, trims them, and lets Blender's own
-builder make and validate the zips: that of a Blender, or else that of this Python's bpy module.
-Further wheels, such as one of PyBullet that was built for another Python, are trimmed and packed
-likewise. Prints a table of sizes. Exit status: 0 if all is well and no zip is larger than 12 MB,
-else 1.
+Downloads the wheels of wheels.lock once, into build/wheels, and lets Blender's own builder make and
+validate the zips: that of a Blender, or else that of this Python's bpy module. In one zip the
+wheels are trimmed; in the other, whose name ends with -site, they are as they were published, as
+Blender's site for extensions asks. Further wheels, such as one of PyBullet that was built for
+another Python, are trimmed and packed likewise. Prints a table of sizes. Exit status: 0 if all is
+well and no trimmed zip is larger than 12 MB, else 1.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from wheels import PLATFORMS, Name, WheelError, download, locked, trim, write_zi
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ("__init__.py", "LICENSE", "addon", "controller", "presets")
 LARGEST = 12e6  # [bytes]
+SITE = "-site"
 MANIFEST = "blender_manifest.toml"
 
 
@@ -43,36 +45,58 @@ def main(arguments=None):
         print(f"packaging: {error}", file=sys.stderr)
         return 1
     print(_table(zips))
-    large = [path.name for path in zips.values() if path.stat().st_size > LARGEST]
+    trimmed = [path for path in zips if not path.stem.endswith(SITE)]
+    large = [path.name for path in trimmed if path.stat().st_size > LARGEST]
     if large:
         print(f"packaging: over {LARGEST / 1e6:.0f} MB: {', '.join(large)}", file=sys.stderr)
     return 1 if large else 0
 
 
 def build(platforms, output, builder, more=()):
-    """Make the zips in a folder, which is emptied first; returns {platform: path}.
+    """Make the zips in a folder, which is emptied first; returns their paths.
 
-    builder: the command of Blender's tool for extensions. more: further wheels.
+    builder: the command of Blender's tool for extensions. more: further wheels, which come from no
+    index and so not into the zips for the site.
     """
     shutil.rmtree(output, ignore_errors=True)
-    source = output / "source"
-    (source / "wheels").mkdir(parents=True)
     downloads = ROOT / "build" / "wheels"
     downloads.mkdir(parents=True, exist_ok=True)
+    published = [download(name, downloads) for name in _needed(platforms)]
+    site = _build(platforms, output, builder, published, _as_published)
+    site = [path.rename(path.with_stem(path.stem + SITE)) for path in site]
+    return [*_build(platforms, output, builder, [*published, *more], trim), *site]
+
+
+def _needed(platforms):
+    """The names in the lock file that serve any of the platforms."""
+    return [name for name in locked() if any(Name.of(name).serves(one) for one in platforms)]
+
+
+def _build(platforms, output, builder, wheels, put):
+    """Make a zip for each platform; returns their paths. put(wheel, platform, folder): puts what
+    is packed of a wheel into a folder."""
+    source = output / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    (source / "wheels").mkdir(parents=True)
     for platform in platforms:
-        names = [name for name in locked() if Name.of(name).serves(platform)]
-        own = [wheel for wheel in more if Name.of(wheel).serves(platform)]
-        for wheel in [download(name, downloads) for name in names] + own:
-            trim(wheel, platform, source / "wheels")
+        for wheel in wheels:
+            if Name.of(wheel).serves(platform):
+                put(wheel, platform, source / "wheels")
     _stage(source, platforms)
     command = ["build", "--split-platforms", "--source-dir", source, "--output-dir", output]
     _run([*builder, *command])
-    zips = {}
+    zips = []
     for platform in platforms:
-        (zips[platform],) = output.glob(f"*-{platform.replace('-', '_')}.zip")
-        _normalize(zips[platform])
-        _run([*builder, "validate", zips[platform]])
+        (path,) = output.glob(f"*-{platform.replace('-', '_')}.zip")
+        _normalize(path)
+        _run([*builder, "validate", path])
+        zips.append(path)
     return zips
+
+
+def _as_published(wheel, _platform, folder):
+    """Copy a whole wheel into a folder."""
+    shutil.copyfile(wheel, folder / wheel.name)
 
 
 def _builder(blender):
@@ -128,15 +152,16 @@ def _normalize(path):
 
 def _table(zips):
     """Sizes [MB] of the zips and of what is in them."""
-    lines = [f"{'':24}{'zip':>7}  of it", f"{'':24}{'MB':>7}"]
-    for platform, path in zips.items():
+    width = max(len(path.name) for path in zips)
+    lines = [f"{'':{width}}{'zip':>8}  of it", f"{'':{width}}{'MB':>8}"]
+    for path in zips:
         with zipfile.ZipFile(path) as archive:
             sizes = {entry.filename: entry.compress_size for entry in archive.infolist()}
         wheels = {Name.of(name): size for name, size in sizes.items() if name.endswith(".whl")}
         parts = [f"{n.package} {n.python} {s / 1e6:.2f}" for n, s in sorted(wheels.items())]
         parts.append(f"Poise {(sum(sizes.values()) - sum(wheels.values())) / 1e6:.2f}")
         size = path.stat().st_size / 1e6
-        lines.append(f"{platform:24}{size:7.2f}  {', '.join(parts)}")
+        lines.append(f"{path.name:{width}}{size:8.2f}  {', '.join(parts)}")
     return "\n".join(lines)
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Prove what is claimed of the extension's zips: `python packaging/prove.py PYTHON…`.
 
-That building again gives the same bytes, and that the wheels in the zip for this platform install
-with pip into each Python named and work there, with nothing else but NumPy: a ball falls as it
-should, and a search finds a minimum. Exit status 0, or 1 and what is not so.
+That building again gives the same bytes, that the zips for Blender's site hold wheels as they were
+published, and that those in the trimmed zip for this platform install with pip into each Python
+named and work there, with nothing else but NumPy: a ball falls as it should, and a search finds a
+minimum. Exit status 0, or 1 and what is not so.
 """
 
+import hashlib
 import subprocess
 import sys
 import tempfile
@@ -13,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 import extension
-from wheels import Name
+from wheels import Name, locked
 
 PLATFORM = "linux-x64"
 
@@ -42,13 +44,17 @@ def main(pythons):
     """Prove it for some Pythons; returns the exit status."""
     output = extension.ROOT / "build" / "extension"
     problems = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
         if extension.main(["--output", folder]) != 0:
             return 1
         for path in sorted(Path(folder).glob("*.zip")):
             differences = _differences(path, output / path.name)
             print(f"{path.name}: {differences or 'the same bytes again'}")
             problems += [path.name] if differences else []
+    for path in sorted(output.glob(f"*{extension.SITE}.zip")):
+        altered = _altered(path)
+        print(f"{path.name}: wheels {'ALTERED: ' + altered if altered else 'as published'}")
+        problems += [path.name] if altered else []
     (path,) = output.glob(f"*-{PLATFORM.replace('-', '_')}.zip")
     for python in pythons:
         status = _install(python, path)
@@ -67,6 +73,17 @@ def _differences(one, other):
             listings.append({(entry.filename, entry.CRC) for entry in archive.infolist()})
     entries = sorted({name for name, _ in listings[0] ^ listings[1]})
     return f"DIFFERS in {', '.join(entries) or 'how it is packed'}"
+
+
+def _altered(path):
+    """The wheels in a zip that are not those of the lock file, or "there are none"."""
+    with zipfile.ZipFile(path) as archive:
+        entries = [name for name in archive.namelist() if name.endswith(".whl")]
+        digests = {Path(name).name: hashlib.sha256(archive.read(name)) for name in entries}
+    if not digests:
+        return "there are none"
+    known = locked()
+    return ", ".join(name for name in digests if digests[name].hexdigest() != known.get(name))
 
 
 def _install(python, path):

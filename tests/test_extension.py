@@ -232,9 +232,11 @@ def test_zips_are_made_by_blenders_builder(extension, wheels, tmp_path, monkeypa
         extension.build(platforms, tmp_path / name, extension._builder(None))
         for name in ("one", "two")
     ]
-    for platform in platforms:
-        assert builds[0][platform].read_bytes() == builds[1][platform].read_bytes()
-    contents = contents_of(builds[0]["linux-x64"])
+    for one, two in zip(*builds, strict=True):
+        assert one.name == two.name and one.read_bytes() == two.read_bytes()
+    trimmed, site = (path for path in builds[0] if "linux" in path.name)
+    assert site.name == trimmed.name.replace(".zip", "-site.zip")
+    contents = contents_of(trimmed)
     manifest = tomllib.loads(contents["blender_manifest.toml"].decode())
     generated = manifest["build"]["generated"]
     assert generated["platforms"] == ["linux-x64"]
@@ -245,6 +247,34 @@ def test_zips_are_made_by_blenders_builder(extension, wheels, tmp_path, monkeypa
     shipped = {str(path.relative_to(ROOT)) for path in (ROOT / "presets").rglob("*.json")}
     assert shipped <= set(contents)
     assert not [name for name in contents if "__pycache__" in name]
+    same = contents_of(site)
+    assert list(same) == list(contents), "and so the same code"
+    for name, content in same.items():
+        if name.endswith(".whl"):
+            published = made[Path(name).name].read_bytes()
+            assert content == published != contents[name]
+        elif name != "blender_manifest.toml":  # which names the wheels of all platforms
+            assert content == contents[name]
+    (mac,) = [path for path in builds[0] if path.name.endswith("-macos_arm64-site.zip")]
+    mac = contents_of(mac)
+    assert mac[f"wheels/{UNIVERSAL}"] == made[UNIVERSAL].read_bytes()
+    manifest = tomllib.loads(mac["blender_manifest.toml"].decode())
+    assert manifest["build"]["generated"]["wheels"] == [f"./wheels/{UNIVERSAL}"]
+
+
+def test_what_is_not_as_published_is_found(extension, wheels, tmp_path, monkeypatch):
+    import prove
+
+    monkeypatch.setattr(prove, "locked", lambda: {LINUX: hashlib.sha256(b"published").hexdigest()})
+    for name, content, found in (
+        (LINUX, b"published", ""),
+        (LINUX, b"trimmed", LINUX),
+        (UNIVERSAL, b"published", UNIVERSAL),
+    ):
+        wheels.write_zip(tmp_path / "site.zip", {f"wheels/{name}": content})
+        assert prove._altered(tmp_path / "site.zip") == found
+    wheels.write_zip(tmp_path / "site.zip", {"__init__.py": b""})
+    assert prove._altered(tmp_path / "site.zip") == "there are none"
 
 
 # --- Where they do not fit -----------------------------------------------------------------------

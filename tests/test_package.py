@@ -4,6 +4,7 @@
 import ast
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,13 @@ def test_manifest_keeps_the_rules_of_the_site():
     assert MANIFEST["id"] == "poise"
     assert MANIFEST["blender_version_min"] == "4.2.0"
     assert MANIFEST["license"] == ["SPDX:GPL-3.0-or-later"]
+    needed = {"schema_version", "id", "version", "name", "tagline", "maintainer", "type", "license"}
+    meant = {"blender_version_min", "copyright", "tags", "permissions", "build"}
+    assert set(MANIFEST) == needed | meant, "no leftovers of a template"
+    assert set(MANIFEST["permissions"]) == {"files"}
+    assert set(MANIFEST["build"]) == {"paths_exclude_pattern"}
+    assert all(re.fullmatch(r"\d{4} \S.*", text) for text in MANIFEST["copyright"])
+    assert "blender" not in (MANIFEST["name"] + MANIFEST["tagline"]).lower()
     for text in (MANIFEST["tagline"], *MANIFEST["permissions"].values()):
         assert len(text) <= 64
         assert text[-1].isalnum()
