@@ -228,6 +228,29 @@ def test_vrm_names_with_the_side_behind(skeleton):
     assert (found.name, found.bones) == ("VRM humanoid", slots)
 
 
+@pytest.mark.parametrize(
+    ("form", "sides", "shin"),
+    [
+        ("{part}.{side}", "LR", "calf"),
+        ("{side}_{part}", "LR", "shin"),
+        ("{side}_{part}", "lr", "calf"),
+        ("{side}.{part}", ("left", "right"), "shin"),
+        ("{side} {part}", ("Left", "Right"), "Shin"),
+    ],
+)
+@pytest.mark.parametrize("left_out", ["", "hand", "hand toe clavicle"])
+def test_hand_made_rigs_have_the_side_behind_or_first(skeleton, form, sides, shin, left_out):
+    slots = {"pelvis": ("hips",), "trunk": ("spine", "chest"), "head": ("neck", "head")}
+    for side, word in zip("lr", sides, strict=True):
+        for part in SIDED:
+            if part not in left_out.split():
+                name = form.format(part=shin if part == "shin" else part, side=word)
+                slots[f"{part}_{side}"] = (name,)
+    found = rig.find(skeleton(slots))
+    assert found.bones == slots and not found.detected
+    assert not found.controls
+
+
 def test_legs_that_hang_from_the_spine_make_it_pelvis(skeleton, blender):
     armature = skeleton(chains("3ds Max Biped"))
     _reparent(blender, armature, {f"Bip001_{s}_Thigh": "Bip001_Spine" for s in "LR"})
