@@ -131,7 +131,9 @@ class CleanShot(ArmatureShot):
         options, started = self.options, time.perf_counter()
         self.reading = yield from self._reading()
         check_extent(self.reading.motion)
-        if options.contacts is None and not options.automatic:
+        if options.contacts is not None:
+            contacts.check_rate(options.contacts, self.reading)
+        elif not options.automatic:
             self.kept = contacts.plan_for(self.reading)
         self.plan = options.contacts or self.kept
         self._seconds["reading"] = time.perf_counter() - started

@@ -281,6 +281,18 @@ def plan_for(reading):
     return None if found is None else found.for_reading(reading)
 
 
+def check_rate(plan, reading):
+    """Raise PlanError if a plan is for another frame rate than what was read, whose frames are at
+    other seconds."""
+    own = reading.rate * float(reading.frames[1] - reading.frames[0])
+    if not any(math.isclose(plan.fps, rate, rel_tol=1e-3) for rate in (own, reading.rate)):
+        raise PlanError(
+            f"The contact plan is for {plan.fps:g} frames a second, and the animation has "
+            f"{own:g}: give it that rate (--fps), or, if the plan's seconds are right, change its "
+            f"'fps' to {own:g}."
+        )
+
+
 def outdated(shot):
     """Whether contacts have changed since a Shot or CleanShot was read."""
     if shot.options.contacts is not None or shot.reading.looped is not None:

@@ -343,8 +343,11 @@ class Shot(ArmatureShot):
         """The ContactPlan of what was read; None if contacts are to be found."""
         given = self.options.contacts
         if self.options.walk is None:
-            self.kept = None if given else contacts.plan_for(self.reading)
-            return given or self.kept
+            if given is not None:
+                contacts.check_rate(given, self.reading)
+                return given
+            self.kept = contacts.plan_for(self.reading)
+            return self.kept
         if given is not None:
             raise SettingsError(
                 "An endless walk finds its own contacts, round after round: leave out the contact "

@@ -232,9 +232,15 @@ def test_command_refuses_and_writes_nothing(shot, capsys):
             '{"version":1,"fps":60,"feet":{"left":{"heel":[[1,0.5]]},"right":{}}}',
             "not after its start",
         ),
+        (
+            '{"version":1,"fps":24,"feet":{"left":{},"right":{"ball":[[0,1]]}}}',
+            "is for 24 frames a second, and the animation has 60: give it that rate (--fps), or, "
+            "if the plan's seconds are right, change its 'fps' to 60.",
+        ),
     ):
         plan.write_text(content)
         assert command(shot, "--contacts", plan) == 1
+        assert command_line.main(["simulate", str(shot), "--contacts", str(plan)]) == 1
         assert sentence in capsys.readouterr().err
     plan.unlink()
     assert command(shot, "--smoothness", "99") == 1
