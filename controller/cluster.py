@@ -11,6 +11,7 @@ Not with --no-nanny: the nanny replaces workers that die, and gives them one BLA
 
 import asyncio
 import concurrent.futures
+import logging
 import pickle
 import weakref
 from functools import partial
@@ -39,6 +40,7 @@ def connect(address):
         ) from error
     _check_address(address)
     _check_scheduler(address)
+    logging.getLogger("tornado.application").addFilter(_untold)
     client = Client(address, timeout=_PATIENCE, set_as_default=False)
     try:
         _check_workers(client, address)
@@ -46,6 +48,15 @@ def connect(address):
         client.close()
         raise
     return _Cluster(client)
+
+
+def _untold(record):
+    """Whether a record of Dask's event loop is not of what the futures tell: that the connection is
+    lost. For messages of that moment, and for results of cancelled tasks, it writes tracebacks."""
+    from distributed.comm import CommClosedError
+
+    error = record.exc_info and record.exc_info[1]
+    return not isinstance(error, (CommClosedError, concurrent.futures.InvalidStateError))
 
 
 def _check_address(address):

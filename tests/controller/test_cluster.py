@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A Dask cluster as an executor: a real scheduler and real workers, on this machine."""
 
+import asyncio
+import concurrent.futures
+import logging
 import os
 import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -184,6 +188,40 @@ def test_queued_tasks_can_be_cancelled(address, monkeypatch, tmp_path):
     for future in futures:
         with pytest.raises(CancelledError):
             future.result(0)
+
+
+@pytest.fixture
+def logged():
+    """What Dask's event loop logs, as texts."""
+    texts, logger = [], logging.getLogger("tornado.application")
+    handler = logging.Handler()
+    handler.emit = lambda record: texts.append(handler.format(record))
+    logger.addHandler(handler)
+    yield texts
+    logger.removeHandler(handler)
+
+
+@pytest.mark.parametrize("error", ["CommClosedError", "InvalidStateError", "ZeroDivisionError"])
+def test_a_lost_connection_is_told_by_futures_alone(executor, logged, monkeypatch, error):
+    comm = pytest.importorskip("distributed.comm")
+    errors = {kind.__name__: kind for kind in (comm.CommClosedError, ZeroDivisionError)}
+    errors["InvalidStateError"] = concurrent.futures.InvalidStateError
+    ran = threading.Event()
+
+    def send(*_messages):
+        ran.set()
+        raise errors[error]("as a test wants it")
+
+    with monkeypatch.context() as context:
+        context.setattr(executor._client.scheduler_comm, "send", send)
+        future = executor.submit(abs, -1)
+        assert ran.wait(PATIENCE)
+        executor._client.sync(asyncio.sleep, 0)
+    future.cancel()
+    if error == "ZeroDivisionError":
+        assert "as a test wants it" in "".join(logged)
+    else:
+        assert not logged
 
 
 @pytest.mark.slow
