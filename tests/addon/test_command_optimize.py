@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`poise optimize`: what it writes and tells, how it ends, and how it goes on after an end.
 
-The searches are of a walk that is looped, which falls after some seconds: trials take little time.
+The searches are of a walk that is looped, at a low rate, which soon falls: trials take little time.
 """
 
 import json
@@ -13,18 +13,21 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import bpy
 import pytest
 
 from poise.addon import command_line, presets
 from poise.addon.locks import claimed
-from poise.controller import optimization
+from poise.controller import optimization, polling
 from poise.controller.exceptions import ExecutorError, GainsError
 from poise.controller.gains import Gains
 from poise.controller.measures import MAXIMA
 
-SHORT = ("--frames=1:60", "--population=4", "--generations=2", "--confirmations=2")
+pytestmark = pytest.mark.once
+
+SHORT = ("--frames=1:60", "--rate=120", "--population=4", "--generations=2", "--confirmations=2")
 PATIENCE = 300  # [s] at most, for what takes a moment
 
 
@@ -100,7 +103,8 @@ def test_gains_and_report_of_a_search_without_success(shot, capsys):
 
 
 def test_success_is_told_and_confirmed(shot, capsys):
-    assert optimize(shot, "--target=0.01", "--budget=1h", "--output", shot.parent / "g.json") == 0
+    options = ("--target=0.01", "--budget=1h", "--rate=300", "--output", shot.parent / "g.json")
+    assert optimize(shot, *options) == 0
     assert set(listing(shot.parent)) == {"shot.blend", "g.json"}
     told = capsys.readouterr().err
     assert "s left\n" in told
@@ -257,8 +261,14 @@ def test_an_error_keeps_the_checkpoint(shot, monkeypatch, capsys):
     assert "poise: The scheduler is gone: start it." in told and "the same command" in told
 
 
-def test_the_budget_ends_it(shot, capsys):
-    assert optimize(shot, "--generations=1000", "--budget=2") == 3
+def test_the_budget_ends_it(shot, monkeypatch, capsys):
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 3600)
+
+    def an_hour_passes():
+        monkeypatch.setattr(polling, "time", later)
+
+    options = ("--generations=1000", "--budget=1h")
+    assert interrupted(shot, monkeypatch, an_hour_passes, 0, *options) == 3
     assert "Not confirmed within the budget" in capsys.readouterr().err
     assert set(listing(shot.parent)) == {"shot.blend", "shot_gains.json"}
 
@@ -320,9 +330,8 @@ def start(shot):
         process.communicate()
 
 
-def read_until(process, word):
-    """What a process tells, until a word was in it."""
-    told = ""
+def read_until(process, word, told=""):
+    """What a process tells, until a word was in it. told: what it has told before."""
     while word not in told:
         assert select.select([process.stderr], [], [], PATIENCE)[0], told
         part = os.read(process.stderr.fileno(), 65536)
@@ -412,8 +421,11 @@ def test_killed_and_resumed_it_finds_the_same(shot, start):
     checkpoint, lock = (folder / f"killed.json.{ending}" for ending in ("checkpoint", "lock"))
     for turn in range(3):
         process = start(generations, *outputs["killed"], workers=f"--workers={1 + turn % 2}")
-        told = read_until(process, f"generation {5 * turn + 2}:")
-        assert ("Going on after generation" in told) == (turn > 0)
+        reached, told = -1, ""
+        if turn:
+            told = read_until(process, ", which '")
+            reached = int(re.search(r"Going on after generation (\d+)", told)[1])
+        read_until(process, f"generation {reached + 3}:", told)
         workers = children(process.pid)
         process.kill()
         process.wait(PATIENCE)

@@ -452,7 +452,7 @@ def test_results_do_not_depend_on_the_executor(make_motion, arms_swing):
     motion = make_motion(seconds=0.5, sway=arms_swing)
     problem = Problem(motion, settings=Settings(duration=0.5, noise=5.0))
     start = Gains.default(problem.character, "foot_forces").as_dict()
-    candidates = [start | {"stiffness": _scaled(start["stiffness"], seed)} for seed in range(16)]
+    candidates = [start | {"stiffness": _scaled(start["stiffness"], seed)} for seed in range(8)]
     payload = problem.to_bytes()
 
     def generation(executor):
@@ -461,8 +461,8 @@ def test_results_do_not_depend_on_the_executor(make_motion, arms_swing):
             return [{k: v for k, v in result(f).items() if k != "cpu"} for f in futures]
 
     expected = generation(SerialExecutor())
-    assert len({trial["reward"] for trial in expected}) == 16
-    for workers in (1, 2, 3):
+    assert len({trial["reward"] for trial in expected}) == 8
+    for workers in (1, 3):
         assert generation(WorkerPool(workers)) == expected
 
 
