@@ -15,7 +15,9 @@ import pytest
 from poise.addon import command_line, command_optimize
 from poise.controller import cluster, optimization
 
-SHORT = ("--frames=1:60", "--population=4", "--generations=2", "--confirmations=1")
+pytestmark = pytest.mark.once
+
+SHORT = ("--frames=1:60", "--rate=120", "--population=4", "--generations=2", "--confirmations=1")
 
 
 def save(folder):

@@ -19,6 +19,8 @@ from poise.addon import command_batch, command_line
 from poise.controller import cluster
 from poise.controller.exceptions import ExecutorError
 
+pytestmark = pytest.mark.once
+
 PATIENCE = 180  # [s] at most, for what takes a moment, or a while on a busy machine
 
 #: A package that the workers take for Poise's command: it says which shot it bakes for whom, and

@@ -14,6 +14,8 @@ import pytest
 from poise.addon import command_line
 from poise.controller.trial import Problem
 
+pytestmark = pytest.mark.once
+
 SHORT = ("--sequences=2", "--phases=1", "--directions=4", "--workers=0")
 #: What the stand-in for the body withstands, in steps of 20 N or 0.25 kg.
 STEPS = 3
