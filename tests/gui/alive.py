@@ -15,6 +15,8 @@ import time
 import bpy
 
 SIZE = 640, 420
+#: Length of a trial [s].
+DURATION = 5.0
 #: Most that one turn of the window's main loop may take, as a share of the job it is part of.
 LONGEST_SHARE = 0.2
 #: Rounds of simulating, and how many of them each mean of the memory is over.
@@ -27,6 +29,8 @@ def scenario(driver):
     """Simulate, bake and search in a small window; then simulate and discard again and again."""
     yield from driver.open("arm")
     yield from _shrink(driver)
+    driver.module("operators.optimize").DURATION = DURATION
+    driver.hurry(False)
     driver.gaps.clear()
     found = {}
     for what, station in (
@@ -49,6 +53,7 @@ def scenario(driver):
         share = gap / whole
         driver.check(f"no freeze: {what}", share < LONGEST_SHARE, f"{share:.2f} of the whole")
     yield from driver.shot("alive")
+    driver.hurry()
     yield from _rounds(driver)
 
 

@@ -46,6 +46,7 @@ def _stop(driver):
 
 def _check(driver):
     longest, before = driver.time_steps(), driver.state()
+    driver.hurry(False)
     yield from driver.click(CHECK)
     yield lambda: driver.result.check is not None
     found = driver.result.check

@@ -3,7 +3,7 @@
 
 Runs inside Blender: `blender --python driver.py -- SCENARIO OUTPUT`. A scenario is a Python file
 beside this one with a generator function `scenario(driver)`. It yields whenever Blender is to go on
-working: seconds to wait, or a function to wait for.
+working: seconds to wait, two turns of the main loop at least, or a function to wait for.
 
     def scenario(driver):
         yield from driver.open("hips_twist")
@@ -34,6 +34,11 @@ import bpy
 EXTENSION = "bl_ext.user_default.poise"
 TICK = 0.002  # [s]
 PATIENCE = 120  # [s] to wait for a condition
+#: What the mouse or a key does is sent after one turn of the main loop and has come after another.
+TURNS = 2
+#: A job works so long in each turn [s]: without a graphics card drawing takes as long. Where a
+#: scenario measures time, or whether the window is alive, it works as for a user.
+WORK = 0.1
 #: Modules with panels that a scenario can open or close.
 _PANELS = ("panels", "tuning_panel", "rectify_panel", "overlay_panel")
 
@@ -50,8 +55,9 @@ class Driver:
         self.gaps = {}
         self._last_turn = None
         self._waits_for = None
-        self._until = 0.0
+        self._until, self._turns = 0.0, 0
         self._found = 0
+        self._budget = self.module("operators.modal").BUDGET
 
     # --- Running ---------------------------------------------------------------------------------
 
@@ -68,7 +74,7 @@ class Driver:
         try:
             if not self._waited(now):
                 return TICK
-            self._waits_for = next(scenario)
+            self._waits_for, self._turns = next(scenario), 0
             self._until = now + (
                 PATIENCE if callable(self._waits_for) else (self._waits_for or 0.0)
             )
@@ -89,13 +95,14 @@ class Driver:
 
     def _waited(self, now):
         """Whether what the scenario waits for has come."""
+        self._turns += 1
         if callable(self._waits_for):
             if self._waits_for():
                 return True
             if now > self._until:
                 raise TimeoutError(f"waited {PATIENCE} s in vain")
             return False
-        return now >= self._until
+        return now >= self._until and (self._turns >= TURNS or not self._waits_for)
 
     def _write(self):
         text = json.dumps({"checks": self.checks, "said": self.said}, indent=1)
@@ -171,6 +178,10 @@ class Driver:
             elif name in opened:
                 cls.bl_options = set()
         extension.register()
+
+    def hurry(self, hurry=True):
+        """Whether jobs work for longer in each turn of the main loop than they do for a user."""
+        self.module("operators.modal").BUDGET = WORK if hurry else self._budget
 
     def time_steps(self):
         """From now on, note the longest step of a job in each of its stages: {stage: seconds},
@@ -332,10 +343,10 @@ class Driver:
         """Press keys, such as "Escape" or "ctrl+z", with the mouse over the 3D view."""
         view = self.view
         self.point_at(view.x + view.width / 4, view.y + view.height / 4)
-        yield 0.2
+        yield 0.1
         for key in keys:
             _xdotool("key", key)
-            yield 0.2
+            yield 0.1
 
     def click(self, command, across=0.4):
         """Click the button in the sidebar that runs a Python command, such as
@@ -361,12 +372,11 @@ class Driver:
         """Sweep the mouse over what is visible of the sidebar; returns whether it is there."""
         region = self.sidebar
         manager = bpy.context.window_manager
-        rows = range(30, region.height - 10, 11)
+        rows = range(30, region.height - 10, 14)
         # From the last find on: what is pressed next is often near.
         for below in sorted(rows, key=lambda row: abs(row - self._found)):
             self.point_at(region.x + across * region.width, region.y + region.height - below)
-            # At work, it takes a little longer until the button notices.
-            yield 0.1 if self.session.job() is None else 0.25
+            yield 0.05
             manager.clipboard = ""
             with bpy.context.temp_override(window=self.window, area=self.area, region=region):
                 if bpy.ops.ui.copy_python_command_button.poll():
@@ -403,6 +413,7 @@ def _prepare():
     preferences.view.show_tooltips = False
     preferences.use_preferences_save = False
     preferences.filepaths.use_auto_save_temporary_files = False
+    preferences.system.viewport_aa = "OFF"  # without a graphics card it takes a quarter of the time
     if EXTENSION not in preferences.addons:
         raise RuntimeError(f"{EXTENSION} is not enabled in this profile")
 
@@ -416,6 +427,7 @@ def main():
     spec.loader.exec_module(module)
     _prepare()
     driver = Driver(name, output)
+    driver.hurry()
     driver.run(module.scenario(driver))
 
 

@@ -15,7 +15,7 @@ MASS, SEED = 0.25, 2
 #: The timeline is made higher by so much [pixels].
 HIGHER = 90
 #: So many redraws are timed at once, so many times in turn.
-REDRAWS, OWN_REDRAWS, ROUNDS = 6, 60, 5
+REDRAWS, OWN_REDRAWS, ROUNDS = 6, 30, 3
 
 
 def scenario(driver):

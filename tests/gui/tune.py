@@ -35,7 +35,7 @@ def scenario(driver):
 def _open(driver, clip):
     yield from driver.open(clip)
     settings = bpy.context.scene.poise.tuning
-    settings.target, settings.population, settings.workers = TOO_HIGH, 6, 1
+    settings.target, settings.population, settings.workers = TOO_HIGH, 4, 1
     settings.generations = 1000  # it ends when it is told to
     bpy.ops.ed.undo_push(message="Settings")
     yield 0.5
@@ -46,16 +46,16 @@ def _search(driver):
     longest_steps = driver.time_steps()
     drawing = yield from driver.redraw_gap(driver.sidebar)
     driver.longest_gap = 0.0
-    yield 5.0
+    yield 2.0
     idle = driver.longest_gap
     yield from driver.click(OPTIMIZE)
-    yield lambda: driver.generations() > 6
+    yield lambda: driver.generations() > 3
     gaps = {"idle": idle, "idle, drawing the sidebar": drawing, **driver.gaps}
     # Without a graphics card drawing takes longer than all else together.
     optimize = driver.module("operators.optimize")
     redraw_sidebars, optimize.redraw_sidebars = optimize.redraw_sidebars, lambda: None
     driver.longest_gap = driver.longest_work = 0.0
-    yield lambda: driver.generations() > 12
+    yield lambda: driver.generations() > 6
     optimize.redraw_sidebars = redraw_sidebars
     gaps["searching, drawing nothing"] = driver.longest_gap
     gaps["the same (CPU)"] = work = driver.longest_work
@@ -94,7 +94,7 @@ def _keep(driver):
     driver.check("one undo takes them back", gains.source == "DEFAULT", gains.source)
     driver.check("and nothing else", driver.state() == before, driver.state())
     tuning = bpy.context.scene.poise.tuning
-    driver.check("not the settings", tuning.population == 6, tuning.population)
+    driver.check("not the settings", tuning.population == 4, tuning.population)
     yield from driver.shot("tune_5_undone")
 
 
