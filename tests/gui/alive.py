@@ -16,7 +16,7 @@ import bpy
 
 SIZE = 640, 420
 #: Length of a trial [s].
-DURATION = 5.0
+DURATION = 3.0
 #: Most that one turn of the window's main loop may take, as a share of the job it is part of.
 LONGEST_SHARE = 0.2
 #: Rounds of simulating, and how many of them each mean of the memory is over.
