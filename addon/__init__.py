@@ -19,6 +19,7 @@ def register():
         properties,
         pushes,
         session,
+        takes,
         translations,
         weights,
     )
@@ -30,6 +31,7 @@ def register():
     objects.register()
     weights.register()
     pushes.register()
+    takes.register()
     session.register()
     overlay_marks.register()
     overlay_bar.register()
@@ -53,6 +55,7 @@ def unregister():
         properties,
         pushes,
         session,
+        takes,
         translations,
         tuning_plot,
         weights,
@@ -65,6 +68,7 @@ def unregister():
     overlay_bar.unregister()
     overlay_marks.unregister()
     session.unregister()
+    takes.unregister()
     tuning_plot.unregister()
     pushes.unregister()
     weights.unregister()
@@ -101,6 +105,8 @@ def _classes():
         rectify_panel,
         robustness,
         robustness_panel,
+        takes,
+        takes_panel,
         tuning,
         tuning_panel,
         walks,
@@ -122,9 +128,11 @@ def _classes():
         *overlay_settings.CLASSES,
         *pushes.CLASSES,
         *walks.CLASSES,
+        *takes.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
         *quick_panel.CLASSES,
+        *takes_panel.CLASSES,
         *panels.CLASSES,
         *clip_check_panel.CLASSES,
         *clean_up_panel.CLASSES,

@@ -54,6 +54,7 @@ class BakeOptions:
     blend_in, blend_out: frames over which the bake starts and ends on the original pose.
     action: name of an existing action to add a slot to (Blender 4.4 and later); None for a new
         action.
+    take: name of the take that is baked, which has a bake of its own; empty for none.
     """
 
     key_every: int = 1
@@ -65,6 +66,7 @@ class BakeOptions:
     blend_in: float = 0
     blend_out: float = 0
     action: str | None = None
+    take: str = ""
 
     def check(self):
         """Raise SettingsError for a value that an option cannot have."""
@@ -94,8 +96,8 @@ class BakeOptions:
 class BakeResult:
     """What was written: action and slot by name, (first, last) simulated frame, numbers of curves
     and keys, and the largest distance of a joint from where it should be [mm], read back through
-    Blender at every sampled frame. left: name of an earlier bake that has been renamed or changed
-    by hand since, and is left as it is; None if there is none."""
+    Blender at every sampled frame. number: among all bakes. left: name of an earlier bake that has
+    been renamed or changed by hand since, and is left as it is; None if there is none."""
 
     action: str
     slot: str | None
@@ -103,6 +105,7 @@ class BakeResult:
     curves: int
     keys: int
     error_mm: float
+    number: int
     left: str | None = None
 
 
@@ -166,7 +169,8 @@ def baking(
         loop = None
         if reading.looped is not None:
             loop = functools.partial(walks.loop_curves, reading=reading)
-        with bake_target.Target(armature, source, slot, options.action, kind, loop) as target:
+        chosen, take = options.action, options.take
+        with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
             error = yield from _write(scene, armature, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})
@@ -185,6 +189,7 @@ def baking(
         curves=counts[0],
         keys=counts[1],
         error_mm=error,
+        number=target.number,
         left=target.left,
     )
 

@@ -127,16 +127,16 @@ def _source(thing):
     return assigned if mark is None else bake_target.source_of(mark)
 
 
-def bake_things(scene, reading, planned):
+def bake_things(scene, reading, planned, take=""):
     """Write a Plan to new actions, and assign those -> names of all objects that have keys now.
 
-    The actions that the objects had are not changed. Raises BakeError; everything is then as
-    before.
+    take: name of the take that is baked, empty for none. The actions that the objects had are not
+    changed. Raises BakeError; everything is then as before.
     """
     frame, subframe = scene.frame_current, scene.frame_subframe
     scale = scene.render.frame_map_old / scene.render.frame_map_new
     try:
-        _bake_flights(scene, planned.flights, scale)
+        _bake_flights(scene, planned.flights, scale, take)
         spheres = _bake_spheres(scene, reading, planned.spheres, scale)
     finally:
         scene.frame_set(frame, subframe=subframe)
@@ -146,10 +146,10 @@ def bake_things(scene, reading, planned):
 # Objects ----------------------------------------------------------------------------------------
 
 
-def _bake_flights(scene, flights, scale):
+def _bake_flights(scene, flights, scale, take):
     """Write all flights, or none."""
     with contextlib.ExitStack() as stack:
-        writers = [_Writer(scene, flight, scale, stack) for flight in flights]
+        writers = [_Writer(scene, flight, scale, take, stack) for flight in flights]
         frames = sorted({frame for writer in writers for frame in writer.frames})
         for frame in frames:
             whole = math.floor(frame)
@@ -165,7 +165,7 @@ def _bake_flights(scene, flights, scale):
 class _Writer:
     """The bake of one object: opened, shown every frame, written, finished."""
 
-    def __init__(self, scene, flight, scale, stack):
+    def __init__(self, scene, flight, scale, take, stack):
         self.flight, self._scale = flight, scale
         self._thing = thing = scene.objects[flight.name]
         self._layer = reference.view_layer(scene, thing)
@@ -183,7 +183,7 @@ class _Writer:
         }
         self.frames = self._all_frames(thing, source, slot)
         self._switches = [self._track(path, *self._release()) for path in mutes]
-        self._target = stack.enter_context(bake_target.Target(thing, source, slot))
+        self._target = stack.enter_context(bake_target.Target(thing, source, slot, take=take))
         _write(self._target, self._switches)
         self._worlds, self._bases = [], []
         self._locations, self._rotations, self._scales = [], [], []
@@ -329,8 +329,13 @@ def _collection(scene):
 # Compare ----------------------------------------------------------------------------------------
 
 
-def show(scene, armature, which):
-    """Show the "source" or the "baked" animation of all things and spheres of an armature."""
+def show(scene, armature, which, take=""):
+    """Show the "source" or the "baked" animation of all things and spheres of an armature.
+
+    take: whose bake is shown of what has one for each take.
+    """
     for thing in (*objects.marked(scene, "THING"), *spheres_of(scene, armature)):
         if bake_target.current(thing) is not None:
-            bake.show(scene, thing, which)
+            bakes = bake_target.bakes_of(thing)
+            of_take = [b for b in bakes if bake_target.take_of(bake_target.mark_of(*b)) == take]
+            bake.show(scene, thing, which, next(reversed(of_take), None))

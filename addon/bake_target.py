@@ -83,6 +83,11 @@ def mark_of(action, slot):
     return next((m for m in _marks(action).values() if m["slot"] == _slot_key(slot)), None)
 
 
+def take_of(mark):
+    """Name of the take that was baked; empty if it was none."""
+    return mark.get("take", "")
+
+
 def source_of(mark):
     """The (action, slot) that was baked; (None, None) if that was NLA strips."""
     source = mark.get("source")
@@ -289,11 +294,14 @@ class State:
 class Target:
     """A context in which the new (action, slot) is assigned; left by an error, it is removed."""
 
-    def __init__(self, armature, source, slot, chosen=None, kind=KINDS[0], prepare=None):
+    def __init__(self, armature, source, slot, chosen=None, kind=KINDS[0], prepare=None, take=""):
         """chosen: name of an existing action to add a slot to; None for an action of its own.
         kind: what is baked, of KINDS. prepare: called with the channels that hold the copied
-        curves, to change them."""
-        self._kind, self._prepare = kind, prepare
+        curves, to change them. take: name of the take that is baked, empty for none."""
+        self._kind, self._prepare, self._take = kind, prepare, take
+        self._ending = f"{_ENDINGS[kind]} {take}".rstrip()
+        #: Its number among all bakes, once it is finished.
+        self.number = None
         self._armature, self._source, self._source_slot = armature, source, slot
         self.action = self.slot = self._old = self._old_mark = None
         #: Name of an earlier bake that somebody has made their own, and that is left as it is.
@@ -350,13 +358,13 @@ class Target:
         if MARK in self.action:
             del self.action[MARK]
         name = source.name if source else armature.name
-        self.action.name = f"{name} {_ENDINGS[self._kind]}"
+        self.action.name = f"{name} {self._ending}"
         self.action.use_fake_user = True
 
     def _make_slot(self):
         """Add a slot to the chosen action; one that was baked before goes when this is done."""
         self.action = self._chosen
-        self.slot = compat.new_slot(self.action, f"{self._armature.name} {_ENDINGS[self._kind]}")
+        self.slot = compat.new_slot(self.action, f"{self._armature.name} {self._ending}")
         _, self._old_mark = self._replaced()
         if self._old_mark is None:
             return
@@ -373,6 +381,7 @@ class Target:
             (action, mark)
             for action, mark in _bakes(self._armature, self._source, self._source_slot)
             if mark.get("kind", KINDS[0]) == self._kind
+            and take_of(mark) == self._take
             and (mark["whole"] if self._chosen is None else action == self._chosen)
         ]
         action, mark = fit[-1] if fit else (None, None)
@@ -428,12 +437,14 @@ class Target:
             else:
                 self._replace_slot()
         others = [mark for mark in _marks(self.action).values() if self._is_other(mark)]
+        self.number = _next_number()
         mark = {
             "slot": _slot_key(self.slot),
             "kind": self._kind,
+            "take": self._take,
             "armature": identity.of(self._armature),
             "source_slot": _slot_key(self._source_slot),
-            "number": _next_number(),
+            "number": self.number,
             "whole": self._chosen is None,
             "written": json.dumps(_keys_of(self.action, self.slot, self._written)),
             "named": self.action.name,

@@ -14,7 +14,7 @@ from gpu_extras.batch import batch_for_shader
 
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
-from . import compat, preferences, session
+from . import bake_target, compat, preferences, session, takes
 
 #: Colour (red, green, blue, opacity) of the outline, as on the screen.
 OUTLINE = (0.03, 0.10, 0.18, 0.85)
@@ -61,13 +61,29 @@ def ghosts(scene):
     return found
 
 
+def compared(scene):
+    """The takes that are to be drawn beside `ghosts`: a list of (shot, index of the sample, how
+    many ghosts of the armature stand nearer to it)."""
+    drawn = [shot for shot, _ in ghosts(scene)]
+    found = []
+    for row, take in takes.rows(scene):
+        shot = take.shot
+        if row.show and shot not in drawn and take.armature in scene.objects:
+            nearer = sum(one.reading.armature == take.armature for one in drawn)
+            found.append((shot, sample_at(shot, scene.frame_current_final), nearer))
+            drawn.append(shot)
+    return found
+
+
 def is_baked(scene, shot):
     """Whether the armature itself stands where the ghost would: it shows the bake of its shot."""
     armature = scene.objects.get(shot.reading.armature)
     if armature is None or shot.baked is None:
         return False
-    action, _ = compat.assigned(armature)
-    return action is not None and action.name == shot.baked.action
+    action, slot = compat.assigned(armature)
+    mark = bake_target.mark_of(action, slot)
+    shown = mark and (action.name, mark["number"])
+    return shown == (shot.baked.action, shot.baked.number)
 
 
 def sample_at(shot, frame):
@@ -86,9 +102,11 @@ def aside(motion, distance):
     return distance * np.array([*left, 0.0])
 
 
-def displacement(settings, motion):
-    """(3,) displacement [m] of what is drawn, by a scene's settings."""
-    return aside(motion, settings.ghost_distance if settings.ghost == "BESIDE" else 0.0)
+def displacement(settings, motion, nearer=0):
+    """(3,) displacement [m] of what is drawn, by a scene's settings. nearer: how many ghosts stand
+    between it and the original."""
+    distance = settings.ghost_distance if settings.ghost == "BESIDE" else 0.0
+    return aside(motion, (nearer + 1) * distance)
 
 
 def colours_of_ghosts():
@@ -96,6 +114,13 @@ def colours_of_ghosts():
     of a body that has fallen), by the preferences."""
     chosen = preferences.of()
     return tuple(chosen.body), tuple(chosen.contact), tuple(chosen.fallen)
+
+
+def colours_of(shot):
+    """The same for the ghost of a shot: the body of a take has its own colour."""
+    body, contact, fallen = colours_of_ghosts()
+    row = takes.row_of(shot)
+    return (body if row is None else (*row.colour, body[3])), contact, fallen
 
 
 def posed(shot, sample, offset, palette):
@@ -249,15 +274,16 @@ def _draw():
     settings = scene.poise
     if settings.ghost == "HIDDEN" or not context.space_data.overlay.show_overlays:
         return
-    for shot, sample in ghosts(scene):
+    found = [(shot, sample, 0) for shot, sample in ghosts(scene)]
+    for shot, sample, nearer in found + compared(scene):
         if settings.ghost == "OVER" and is_baked(scene, shot):
             continue
-        offset = tuple(displacement(settings, shot.reading.motion))
-        found = _batch(shot, shot.recording, sample, offset, colours_of_ghosts())
-        draw_mesh(context.region, context.region_data, found)
+        offset = tuple(displacement(settings, shot.reading.motion, nearer))
+        drawn = _batch(shot, shot.recording, sample, offset, colours_of(shot))
+        draw_mesh(context.region, context.region_data, drawn)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _batch(shot, _recording, sample, offset, palette):
     """What `draw_mesh` needs for a ghost; a sample never changes again."""
     return batch(*posed(shot, sample, offset, palette), triangles(len(shot.character.shapes)))

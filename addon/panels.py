@@ -12,7 +12,7 @@ import bpy
 import numpy as np
 
 from ..controller.exceptions import GainsError, MotionError, RigError
-from . import bake_target, compat, contacts, outdated, reference, rig, session
+from . import bake_target, compat, contacts, outdated, reference, rig, session, takes, takes_panel
 from .operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -281,7 +281,7 @@ class POISE_PT_result(_Panel, bpy.types.Panel):
         if armature is None or not super().poll(context):
             return False
         result = session.result_of(context.scene, armature)
-        return bool(result.error or result.recording)
+        return bool(result.error or result.recording or takes.rows(context.scene, armature))
 
     def content(self, layout, context, armature, _reason):
         """Success or fall, measures, the ghost."""
@@ -289,11 +289,13 @@ class POISE_PT_result(_Panel, bpy.types.Panel):
         if result.error:
             _sentence(layout, context, result.error, "ERROR")
         if result.recording is None:
+            takes_panel.draw_takes(layout, context, armature)
             return
         _draw_outcome(layout, context, result)
         for warning in warnings_of(context.scene):
             _sentence(layout, context, warning, "INFO")
         _draw_outdated(layout, context, armature, result)
+        takes_panel.draw_takes(layout, context, armature)
         _draw_ghost(layout, context.scene.poise)
 
 

@@ -465,8 +465,8 @@ def shot_options(context, armature):
     )
 
 
-def bake_options(settings):
-    """The settings of the scene as BakeOptions."""
+def bake_options(settings, take=""):
+    """The settings of the scene as BakeOptions. take: name of the take to bake, empty for none."""
     keys = settings.keys
     return bake.BakeOptions(
         key_every=settings.key_every if keys == "NTH" else 1,
@@ -478,4 +478,5 @@ def bake_options(settings):
         blend_in=settings.blend_in,
         blend_out=settings.blend_out,
         action=settings.action.name if settings.action and compat.HAS_SLOTS else None,
+        take=take,
     )

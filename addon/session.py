@@ -47,7 +47,19 @@ class Result:
         return self.recording.summary()
 
 
+@dataclass(frozen=True)
+class Take:
+    """A simulation that is kept beside the result. scene, armature: names. shot, settings: as
+    Result has them."""
+
+    scene: str
+    armature: str
+    shot: object
+    settings: object
+
+
 _results = {}
+_takes = {}
 _job = None
 
 
@@ -105,6 +117,19 @@ def complain(scene_name, armature_name, message):
     _results.setdefault((scene_name, armature_name), Result()).error = message
 
 
+def keep_take(key, take):
+    """Remember a Take, or forget it: None. key: what names it."""
+    if take is None:
+        _takes.pop(key, None)
+    else:
+        _takes[key] = take
+
+
+def take(key):
+    """The Take of a key; None if there is none."""
+    return _takes.get(key)
+
+
 def discard(scene, armature):
     """Forget the result of an armature."""
     _results.pop((scene.name, armature.name), None)
@@ -149,6 +174,7 @@ def clear():
     """Stop what runs and forget everything."""
     stop()
     _results.clear()
+    _takes.clear()
 
 
 @bpy.app.handlers.persistent

@@ -493,7 +493,9 @@ class Shot(ArmatureShot):
             )
         planned = bake_objects.plan(self.scene, self.reading, recording)
         yield from self._writing(recording, "simulation")
-        self.baked_objects = bake_objects.bake_things(self.scene, self.reading, planned)
+        self.baked_objects = bake_objects.bake_things(
+            self.scene, self.reading, planned, self.options.keys.take
+        )
         return self.baked
 
     def bake_target(self):

@@ -41,6 +41,7 @@ from .rectify import (
 from .rig import POISE_OT_save_map
 from .robustness import POISE_OT_find_limit, POISE_OT_show_limit
 from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
+from .takes import POISE_OT_keep_take, POISE_OT_remove_take
 from .verdict import POISE_OT_show_clean_flaw, POISE_OT_show_flaw
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "POISE_OT_inspect",
     "POISE_OT_keep_best",
     "POISE_OT_keep_rectified",
+    "POISE_OT_keep_take",
     "POISE_OT_make_collider",
     "POISE_OT_make_thing",
     "POISE_OT_move_push",
@@ -80,6 +82,7 @@ __all__ = [
     "POISE_OT_push_here",
     "POISE_OT_rectify",
     "POISE_OT_remove_push",
+    "POISE_OT_remove_take",
     "POISE_OT_save_map",
     "POISE_OT_show",
     "POISE_OT_show_check",
@@ -125,6 +128,8 @@ CLASSES = (
     POISE_OT_show,
     POISE_OT_delete_bake,
     POISE_OT_discard,
+    POISE_OT_keep_take,
+    POISE_OT_remove_take,
     POISE_OT_make_thing,
     POISE_OT_make_collider,
     POISE_OT_unmark,

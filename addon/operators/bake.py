@@ -6,7 +6,7 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
-from .. import bake, bake_objects, bake_target, session
+from .. import bake, bake_objects, bake_target, compat, session, takes
 from ..properties import bake_options, chosen_armature, redraw
 from ..translations import tr
 from .job import BakeJob
@@ -64,7 +64,8 @@ class _BakeOperator(JobOperator):
     def make_job(self, context, armature):
         """The job of this operator."""
         shot = session.result_of(context.scene, armature).shot
-        shot.options = replace(shot.options, keys=bake_options(context.scene.poise))
+        take = takes.name_of(shot)
+        shot.options = replace(shot.options, keys=bake_options(context.scene.poise, take))
         return BakeJob(shot, self.writing(shot))
 
     @property
@@ -95,7 +96,8 @@ class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
     bl_label = "Bake Physics to Action"
     bl_description = (
         "Write the simulated motion to a new action of the armature, in place of an earlier bake "
-        "unless you have renamed it or changed its keys. The source action is kept"
+        "unless you have renamed it or changed its keys. Each take has a bake of its own. The "
+        "source action is kept"
     )
 
     poll_result = staticmethod(poll_simulated)
@@ -167,7 +169,9 @@ class POISE_OT_show(bpy.types.Operator):
         try:
             chosen = _bake_of(armature, self.bake)
             bake.show(context.scene, armature, self.which, chosen)
-            bake_objects.show(context.scene, armature, self.which)
+            mark = bake_target.mark_of(*compat.assigned(armature))
+            take = bake_target.take_of(mark) if mark else ""
+            bake_objects.show(context.scene, armature, self.which, take)
         except PoiseError as error:
             session.complain(context.scene.name, armature.name, str(error))
             self.report({"ERROR"}, tr(str(error)))
@@ -222,7 +226,7 @@ class POISE_OT_discard(bpy.types.Operator):
 
     bl_idname = "poise.discard"
     bl_label = "Discard Simulation"
-    bl_description = "Forget the simulation and its ghost. What is baked stays"
+    bl_description = "Forget the simulation and its ghost. Takes and what is baked stay"
     bl_options = {"REGISTER"}
 
     @classmethod
