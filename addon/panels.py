@@ -21,6 +21,7 @@ from .operators import (
     POISE_OT_discard_rectified,
     POISE_OT_inspect,
     POISE_OT_keep_rectified,
+    POISE_OT_keep_take,
     POISE_OT_save_map,
     POISE_OT_show,
     POISE_OT_show_flaw,
@@ -286,16 +287,19 @@ class POISE_PT_result(_Panel, bpy.types.Panel):
     def content(self, layout, context, armature, _reason):
         """Success or fall, measures, the ghost."""
         result = session.result_of(context.scene, armature)
+        kept = takes.rows(context.scene, armature)
+        if kept:  # above all else, so that the rows stay where they are when one is chosen
+            takes_panel.draw_takes(layout, context, len(kept))
         if result.error:
             _sentence(layout, context, result.error, "ERROR")
         if result.recording is None:
-            takes_panel.draw_takes(layout, context, armature)
             return
         _draw_outcome(layout, context, result)
         for warning in warnings_of(context.scene):
             _sentence(layout, context, warning, "INFO")
         _draw_outdated(layout, context, armature, result)
-        takes_panel.draw_takes(layout, context, armature)
+        if not kept:
+            layout.operator(POISE_OT_keep_take.bl_idname, text="Keep Take", icon="ADD")
         _draw_ghost(layout, context.scene.poise)
 
 

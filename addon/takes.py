@@ -40,19 +40,16 @@ _SHARED = ("bone_matrices", "basis_matrices")
 
 def _named(row, _context):
     """Give a row a name that no other take of its armature has: their bakes are told by it."""
-    take = session.take(row.key)
+    take = session.take(row.name)
     if take is None:  # it is being made
         return
-    named = row.name.strip() or tr("Take")
-    others = {
-        other.name
-        for other, one in _rows()
-        if one.armature == take.armature and other.key != row.key
-    }
+    named = row.label.strip() or tr("Take")
+    mates = (other for other, one in _rows() if one.armature == take.armature)
+    others = {other.label for other in mates if other.name != row.name}
     free = (f"{named} {number}" if number > 1 else named for number in count(1))
     name = next(name for name in free if name not in others)
-    if name != row.name:
-        row.name = name
+    if name != row.label:
+        row.label = name
 
 
 def _recoloured(_row, _context):
@@ -60,10 +57,9 @@ def _recoloured(_row, _context):
 
 
 class POISE_PG_take(bpy.types.PropertyGroup):
-    """A row of the list. key: names its session.Take."""
+    """A row of the list; its own name is the key of its session.Take."""
 
-    key: StringProperty(options={"HIDDEN"})
-    name: StringProperty(
+    label: StringProperty(
         name="Name",
         description="Name of the take; its bake is called after it",
         update=_named,
@@ -88,14 +84,14 @@ def _chosen(self):
     """Which row is the result of the chosen armature; -1 if none is."""
     armature, _ = chosen_armature(bpy.context)
     shot = armature and session.result_of(bpy.context.scene, armature).shot
-    found = ((i, session.take(row.key)) for i, row in enumerate(self.items))
+    found = ((i, session.take(row.name)) for i, row in enumerate(self.items))
     return next((i for i, take in found if take is not None and take.shot is shot), -1)
 
 
 def _choose(self, index):
     """Make a row the result. One that is not kept yet is kept first, so that nothing is lost."""
     scene, (armature, _) = bpy.context.scene, chosen_armature(bpy.context)
-    take = session.take(self.items[index].key)
+    take = session.take(self.items[index].name)
     if take is None or (take.scene, take.armature) != (scene.name, armature.name):
         return
     result = session.result_of(scene, armature)
@@ -150,7 +146,7 @@ def _items():
 
 def _rows():
     """(row, session.Take) of all takes, the oldest first."""
-    pairs = ((row, session.take(row.key)) for row in _items())
+    pairs = ((row, session.take(row.name)) for row in _items())
     return [(row, take) for row, take in pairs if take is not None]
 
 
@@ -171,14 +167,14 @@ def row_of(shot):
 def name_of(shot):
     """The name of a shot as a take; empty if it is none."""
     row = row_of(shot)
-    return "" if row is None else row.name
+    return "" if row is None else row.label
 
 
 def keep(scene, armature):
     """Put the result of an armature into the list -> its row."""
     items = _items()
     for i in reversed(range(len(items))):
-        if session.take(items[i].key) is None:
+        if session.take(items[i].name) is None:
             items.remove(i)
     before, result = rows(scene, armature), session.result_of(scene, armature)
     name = _default_name(before, result.settings)
@@ -187,9 +183,9 @@ def keep(scene, armature):
     for _, take in before:
         _share(result.shot, take.shot)
     row, key = items.add(), uuid4().hex
-    row.key, row.colour = key, free[0] if free else COLOURS[len(before) % len(COLOURS)]
+    row.name, row.colour = key, free[0] if free else COLOURS[len(before) % len(COLOURS)]
     session.keep_take(key, session.Take(scene.name, armature.name, result.shot, result.settings))
-    row.name = name
+    row.label = name
     return row
 
 
@@ -198,8 +194,8 @@ def remove(scene, armature):
     after it; the last one stays the result."""
     kept, shot = rows(scene, armature), session.result_of(scene, armature).shot
     place = next(i for i, (_, take) in enumerate(kept) if take.shot is shot)
-    key = kept[place][0].key
-    _items().remove([row.key for row in _items()].index(key))
+    key = kept[place][0].name
+    _items().remove(_items().find(key))
     session.keep_take(key, None)
     left = [take for i, (_, take) in enumerate(kept) if i != place]
     if left:
@@ -208,7 +204,7 @@ def remove(scene, armature):
 
 def _default_name(before, settings):
     """A number, and what was set otherwise than in the take before."""
-    names = [row.name for row, _ in before]
+    names = [row.label for row, _ in before]
     free = (tr(f"Take {number}") for number in count(1))
     name = next(n for n in free if not any(one == n or one.startswith(f"{n}:") for one in names))
     last = before[-1][1].settings if before else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The takes of an armature in the sidebar: a list below its result."""
+"""The takes of an armature in the sidebar: a list over its result."""
 
 import bpy
 
@@ -15,7 +15,7 @@ class POISE_UL_takes(bpy.types.UIList):
         """How it ended, name, colour, and whether its ghost is compared."""
         layout.use_property_split = False
         line = layout.row(align=True)
-        line.prop(row, "name", text="", emboss=False, icon=mark(session.take(row.key).shot))
+        line.prop(row, "label", text="", emboss=False, icon=mark(session.take(row.name).shot))
         colour = line.row()
         colour.ui_units_x = 0.8
         colour.prop(row, "colour", text="")
@@ -25,8 +25,8 @@ class POISE_UL_takes(bpy.types.UIList):
     def filter_items(self, context, data, _property):
         """Those of other armatures are hidden."""
         armature, _ = chosen_armature(context)
-        shown = {row.key for row, _ in takes.rows(context.scene, armature)} if armature else ()
-        return [self.bitflag_filter_item * (row.key in shown) for row in data.items], []
+        shown = {row.name for row, _ in takes.rows(context.scene, armature)} if armature else ()
+        return [self.bitflag_filter_item * (row.name in shown) for row in data.items], []
 
     def draw_filter(self, _context, _layout):
         """Nothing: they are few."""
@@ -39,15 +39,11 @@ def mark(shot):
     return "CHECKMARK" if shot.verdict.keeper else "INFO"
 
 
-def draw_takes(layout, context, armature):
-    """The list with its buttons; one button while it is empty."""
-    kept = takes.rows(context.scene, armature)
-    if not kept:
-        layout.operator(POISE_OT_keep_take.bl_idname, text="Keep Take", icon="ADD")
-        return
+def draw_takes(layout, context, count):
+    """The list with its buttons. count: of the rows in it that are shown."""
     found = context.window_manager.poise_takes
     row = layout.row()
-    size = max(2, min(len(kept), 6))
+    size = max(2, min(count, 6))
     row.template_list(POISE_UL_takes.__name__, "", found, "items", found, "index", rows=size)
     buttons = row.column(align=True)
     buttons.operator(POISE_OT_keep_take.bl_idname, text="", icon="ADD")

@@ -38,7 +38,7 @@ class POISE_OT_keep_take(bpy.types.Operator):
     def execute(self, context):
         """Keep it."""
         armature, _ = chosen_armature(context)
-        name = takes.keep(context.scene, armature).name
+        name = takes.keep(context.scene, armature).label
         self.report({"INFO"}, tr(f"Kept as '{name}'"))
         redraw()
         return {"FINISHED"}

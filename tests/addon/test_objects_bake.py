@@ -58,14 +58,14 @@ def world(thing, frame):
     return np.array(thing.evaluated_get(bpy.context.evaluated_depsgraph_get()).matrix_world, float)
 
 
-def bake(armature, biped_map):
+def bake(armature, biped_map, take=""):
     """Collect, pretend to simulate, bake: (reading, recording)."""
     scene = bpy.context.scene
     reading = reference.read(scene, armature, rig_map=biped_map)
     found = reference.run(objects.collecting(scene, reading))
     recording = Recorded(reading, found["things"])
     planned = bake_objects.plan(scene, reading, recording)
-    bake_objects.bake_things(scene, reading, planned)
+    bake_objects.bake_things(scene, reading, planned, take)
     return reading, recording
 
 
@@ -184,6 +184,18 @@ def test_source_and_bake_can_be_switched(box, biped, biped_map):
     assert compat.assigned(box)[0] is None
     bake_objects.show(bpy.context.scene, biped, "baked")
     assert np.allclose(world(box, 20), baked, atol=1e-6)
+
+
+def test_things_have_a_bake_for_each_take(box, biped, biped_map):
+    for take in ("soft", "", "hard"):
+        bake(biped, biped_map, take)
+    actions = {action.name for action in bpy.data.actions if "Crate" in action.name}
+    assert actions == {"Crate Poise", "Crate Poise soft", "Crate Poise hard"}
+    for take in ("soft", "hard", "soft", ""):
+        bake_objects.show(bpy.context.scene, biped.name, "baked", take)
+        assert compat.assigned(box)[0].name == f"Crate Poise {take}".rstrip()
+    bake_objects.show(bpy.context.scene, biped.name, "baked", "gone")
+    assert compat.assigned(box)[0].name == "Crate Poise", "the one that is shown"
 
 
 def test_a_second_bake_replaces_the_first(box, biped, biped_map):

@@ -13,7 +13,6 @@ from poise.addon import (
     compat,
     overlay,
     panels,
-    properties,
     session,
     takes,
     takes_panel,
@@ -53,7 +52,7 @@ def listed():
 
 def names():
     """What is in the list of the scene."""
-    return [row.name for row, _ in takes.rows(bpy.context.scene)]
+    return [row.label for row, _ in takes.rows(bpy.context.scene)]
 
 
 def result(armature):
@@ -109,10 +108,10 @@ def test_names_are_unique(armature):
     keep()
     keep("HEAVY")
     first, second = listed().items
-    second.name = "Take 1"
+    second.label = "Take 1"
     assert names() == ["Take 1", "Take 1 2"]
-    second.name = "  soft  "
-    first.name = ""
+    second.label = "  soft  "
+    first.label = ""
     assert names() == ["Take", "soft"]
 
 
@@ -136,7 +135,7 @@ def test_the_chosen_take_is_the_result_and_nothing_is_lost(armature):
     listed().index = 0
     assert result(armature).shot is first
     assert names() == ["Take 1", "Take 2: Style"], "what was not kept is, now"
-    assert takes.row_of(second).name == "Take 2: Style"
+    assert takes.row_of(second).label == "Take 2: Style"
     listed().index = 1
     assert result(armature).shot is second and len(names()) == 2
     assert result(armature).settings["Style"] == ("heavy",)
@@ -193,7 +192,7 @@ def test_undo_neither_loses_nor_doubles_a_take(armature):
     bpy.context.scene.frame_set(25)
     bpy.ops.ed.undo_push(message="Frame")
     keep("HEAVY")
-    listed().items[0].name = "first"
+    listed().items[0].label = "first"
     bpy.ops.poise.bake("EXEC_DEFAULT", True)
     bpy.ops.ed.undo()
     bpy.ops.ed.undo()
@@ -225,12 +224,12 @@ def test_another_file_has_none(armature, tmp_path):
 
 def test_rows_of_another_session_are_nothing(armature):
     stale = listed().items.add()
-    stale.key, stale.name = "gone", "Take 1"
+    stale.name, stale.label = "gone", "Take 1"
     assert names() == [] and listed().index == -1
     listed().index = 0
     assert result(armature).shot is None
     assert keep() == "Take 1"
-    assert [row.key for row in listed().items] != ["gone"] and len(listed().items) == 1
+    assert listed().items[0].name != "gone" and len(listed().items) == 1
 
 
 def test_without_the_add_on_there_are_none(armature):
@@ -290,7 +289,7 @@ def test_takes_are_baked_one_after_the_other(armature):
     bpy.ops.poise.bake()
     bpy.ops.poise.keep_take()
     keep("RELAXED")
-    listed().items[1].name = "Loose"
+    listed().items[1].label = "Loose"
     poses = []
     for index, named in ((1, "stand Poise Loose"), (0, "stand Poise Take 1")):
         listed().index = index
@@ -359,10 +358,13 @@ def test_takes_have_slots_of_their_own_in_a_chosen_action(armature):
 
 
 class Rows:
-    """A stand-in for UILayout: takes down operators, lists, and (property, icon) of rows."""
+    """A stand-in for UILayout: takes down labels, operators, lists, and (property, icon)."""
 
     def __init__(self, found=None):
         self.found = [] if found is None else found
+
+    def label(self, text="", **_options):
+        self.found.append(text)
 
     def operator(self, name, **_options):
         self.found.append(name)
@@ -379,23 +381,35 @@ class Rows:
     def row(self, **_options):
         return Rows(self.found)
 
-    column = row
+    column = box = row
 
 
-def test_the_list_is_there_once_it_is_needed(armature):
+def test_the_list_is_over_the_verdict_once_it_is_needed(armature):
+    scene, region = bpy.context.scene, SimpleNamespace(width=260)
+    preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
+    scene.poise.mode = "FULL"
+
     def drawn():
-        layout = Rows()
-        takes_panel.draw_takes(layout, bpy.context, armature)
-        return layout.found
+        layout, panel = Rows(), panels.POISE_PT_result
+        context = SimpleNamespace(
+            scene=scene,
+            preferences=preferences,
+            region=region,
+            window_manager=bpy.context.window_manager,
+            active_object=armature,
+        )
+        assert panel.poll(context)
+        panel.content(None, layout, context, armature, "")
+        return [one for one in layout.found if isinstance(one, str)]
 
-    bpy.context.scene.poise.mode = "FULL"
     simulate()
-    assert drawn() == ["poise.keep_take"]
+    keeper, *_, button = drawn()
+    assert keeper.startswith("Keeper") and button == "poise.keep_take"
     bpy.ops.poise.keep_take()
-    assert drawn() == ["POISE_UL_takes", "poise.keep_take", "poise.remove_take"]
+    rows = ["POISE_UL_takes", "poise.keep_take", "poise.remove_take"]
+    assert drawn() == [*rows, keeper]
     bpy.ops.poise.discard()
-    assert properties.chosen_armature(bpy.context)[0] is armature
-    assert panels.POISE_PT_result.poll(bpy.context), "takes can still be chosen"
+    assert drawn() == rows, "takes can still be chosen"
 
 
 def test_a_row_tells_how_it_ended(import_clip):
@@ -412,6 +426,6 @@ def test_a_row_tells_how_it_ended(import_clip):
         takes_panel.POISE_UL_takes.draw_item(None, None, layouts[-1], None, row, 0, None, "")
     listed().items[1].show = False
     takes_panel.POISE_UL_takes.draw_item(None, None, layouts[-1], None, listed().items[1], 0, 0, "")
-    assert layouts[0].found == [("name", "CANCEL"), ("colour", "NONE"), ("show", "HIDE_OFF")]
-    assert layouts[1].found[0] == ("name", "CHECKMARK") and result(stood).recording.success
+    assert layouts[0].found == [("label", "CANCEL"), ("colour", "NONE"), ("show", "HIDE_OFF")]
+    assert layouts[1].found[0] == ("label", "CHECKMARK") and result(stood).recording.success
     assert layouts[1].found[-1] == ("show", "HIDE_ON")

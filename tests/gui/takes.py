@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Takes in the window: keep two, compare their ghosts, choose by a click, rename, bake both, undo,
+remove."""
+
+import subprocess
+
+import bpy
+
+SIMULATE, BAKE = "bpy.ops.poise.simulate()", "bpy.ops.poise.bake()"
+KEEP, REMOVE = "bpy.ops.poise.keep_take()", "bpy.ops.poise.remove_take()"
+#: Frame at which the push shows, and its strength [N].
+FRAME, PUSH = 60, 180.0
+#: Where in the width of the sidebar the buttons of the list are.
+ACROSS = 0.83
+
+
+def scenario(driver):
+    """All stations, in the order in which a user meets them."""
+    driver.rearrange(closed=("character", "measures", "gains"))
+    yield from driver.open("hips_twist")
+    scene = bpy.context.scene
+    scene.poise.method, scene.poise.frames, scene.poise.last_frame = "BALANCE", "CUSTOM", 120
+    scene.poise.first_frame = 1
+    yield from _simulate(driver)
+    yield from driver.click(KEEP)
+    yield 0.5
+    bpy.ops.poise.add_push()
+    push = scene.poise.pushes.items[0]
+    push.frame, push.strength = FRAME - 18, PUSH
+    scene.frame_set(FRAME)
+    yield from _simulate(driver)
+    yield 1.0
+    yield from driver.shot("takes_1_new_over_kept")
+    yield from driver.click(KEEP, across=ACROSS)
+    yield 0.5
+    driver.check("there are two", _names() == ["Take 1", "Take 2: Pushes"], _names())
+    scene.poise.style = "RELAXED"
+    yield from _simulate(driver)
+    scene.poise.ghost, scene.poise.ghost_distance = "BESIDE", 0.7
+    driver.look_at((1.6, 0.0, 0.9), 5.0, (1.45, 0.0, 0.15))
+    yield 1.0
+    yield from driver.shot("takes_2_side_by_side")
+    yield from _choose(driver)
+    yield from _rename(driver)
+    yield from _bake(driver)
+
+
+def _names():
+    return [row.label for row in _list().items]
+
+
+def _list():
+    return bpy.context.window_manager.poise_takes
+
+
+def _simulate(driver):
+    yield from driver.click(SIMULATE)
+    yield lambda: driver.session.job() is None and driver.result.recording
+
+
+def _choose(driver):
+    """A click on the first row."""
+    yield from driver.find(KEEP, across=ACROSS)
+    to_the_row = -int((ACROSS - 0.3) * driver.sidebar.width)
+    _xdotool("mousemove_relative", "--", to_the_row, 0)
+    yield 0.3
+    _xdotool("click", 1)
+    yield 0.5
+    driver.check("a click chooses", _list().index == 0, _list().index)
+    driver.check("nothing is lost", _names()[2:] == ["Take 3: Style"], _names())
+    yield 0.5
+    yield from driver.shot("takes_3_chosen")
+
+
+def _rename(driver):
+    """A double click on its name."""
+    _xdotool("click", "--repeat", 2, "--delay", 60, 1)
+    yield 0.5
+    for keys in (["key", "ctrl+a"], ["type", "--delay", "60", "Still"], ["key", "Return"]):
+        _xdotool(*keys)
+        yield 0.5
+    driver.check("a double click renames", _names()[0] == "Still", _names())
+
+
+def _bake(driver):
+    """Both, one after the other; undo takes a bake back, and no take."""
+    yield from driver.click(BAKE)
+    yield lambda: driver.session.job() is None and driver.result.shot.measures
+    shown = driver.state()["assigned"]
+    driver.check("it is called after the take", shown.endswith("Poise Still"), shown)
+    _list().index = 1
+    yield from driver.click(BAKE)
+    yield lambda: driver.session.job() is None and driver.result.shot.measures
+    yield 1.0
+    both = driver.state()
+    driver.check("the other one, too", both["assigned"].endswith("Pushes"), both["assigned"])
+    driver.check("there are both", sum(" Poise " in name for name in both["actions"]) == 2, both)
+    yield from driver.shot("takes_4_baked")
+    kept = _names()
+    yield from driver.press("ctrl+z")
+    yield 0.5
+    driver.check("undo takes a bake back", driver.state()["assigned"] == shown)
+    driver.check("and no take", _names() == kept and _list().index == 1, _names())
+    yield from driver.click(REMOVE, across=ACROSS)
+    yield 0.5
+    yield from driver.shot("takes_5_asked")
+    _xdotool("key", "Return")
+    yield 0.5
+    driver.check("it is removed", _names() == [kept[0], kept[2]], _names())
+
+
+def _xdotool(*arguments):
+    subprocess.run(["xdotool", *map(str, arguments)], check=True)
