@@ -62,7 +62,7 @@ def _choose(driver):
     """A click on the first row."""
     yield from driver.find(KEEP, across=ACROSS)
     to_the_row = -int((ACROSS - 0.3) * driver.sidebar.width)
-    _xdotool("mousemove_relative", "--", to_the_row, 0)
+    _xdotool("mousemove_relative", "--", to_the_row, 6)
     yield 0.3
     _xdotool("click", 1)
     yield 0.5
