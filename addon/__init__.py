@@ -16,6 +16,7 @@ def register():
         objects,
         overlay_bar,
         overlay_marks,
+        overlay_paths,
         properties,
         pushes,
         session,
@@ -34,6 +35,7 @@ def register():
     takes.register()
     session.register()
     overlay_marks.register()
+    overlay_paths.register()
     overlay_bar.register()
     contact_bar.register()
     translations.register()
@@ -52,6 +54,7 @@ def unregister():
         objects,
         overlay_bar,
         overlay_marks,
+        overlay_paths,
         properties,
         pushes,
         session,
@@ -66,6 +69,7 @@ def unregister():
     translations.unregister()
     contact_bar.unregister()
     overlay_bar.unregister()
+    overlay_paths.unregister()
     overlay_marks.unregister()
     session.unregister()
     takes.unregister()

@@ -45,20 +45,27 @@ def unregister():
 
 def ghosts(scene):
     """What is to be drawn in a scene: a list of (shot, index of the sample)."""
+    shown = [(shot, None) for shot in finished(scene)]
+    if running := _running(scene):
+        shown.insert(0, running)
+    frame = scene.frame_current_final
+    return [(shot, sample_at(shot, frame) if at is None else at) for shot, at in shown]
+
+
+def finished(scene):
+    """The shots of a scene that have a result, and no other in the making."""
+    running = session.job().armature_name if _running(scene) else None
+    return [
+        result.shot
+        for result in session.results_in(scene)
+        if result.recording is not None and result.shot.reading.armature != running
+    ]
+
+
+def _running(scene):
+    """(shot, index of the sample or None) of the job that is at work in a scene, see Job.ghost."""
     job = session.job()
-    found = []
-    running = None
-    shown = job.ghost() if job is not None and job.scene_name == scene.name else None
-    if shown is not None:
-        running = job.armature_name
-        shot, sample = shown
-        found.append(
-            (shot, sample_at(shot, scene.frame_current_final) if sample is None else sample)
-        )
-    for result in session.results_in(scene):
-        if result.recording is not None and result.shot.reading.armature != running:
-            found.append((result.shot, sample_at(result.shot, scene.frame_current_final)))
-    return found
+    return job.ghost() if job is not None and job.scene_name == scene.name else None
 
 
 def compared(scene):

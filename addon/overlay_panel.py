@@ -4,7 +4,7 @@
 import bpy
 
 from . import session
-from .overlay_settings import MARKS, STANCES
+from .overlay_settings import MARKS, PATHS, STANCES
 from .panels import _Panel
 from .properties import chosen_armature
 
@@ -27,7 +27,10 @@ class POISE_PT_overlays(_Panel, bpy.types.Panel):
         settings = context.scene.poise.overlays
         layout.use_property_split = False
         column = layout.column(align=True)
-        for name in MARKS:
+        for name in (*MARKS, *PATHS):
+            if name == "footprints":  # in the colours of the feet
+                column.prop(settings, name)
+                continue
             split = column.split(factor=0.8)
             split.prop(settings, name)
             split.prop(settings, f"{name}_colour", text="")
@@ -36,7 +39,7 @@ class POISE_PT_overlays(_Panel, bpy.types.Panel):
         sub.prop(settings, "newtons_per_metre")
         layout.prop(settings, "stance")
         legend = layout.grid_flow(columns=2, row_major=True, even_columns=True, align=True)
-        legend.active = settings.stance
+        legend.active = settings.stance or settings.footprints
         for name in STANCES:
             split = legend.split(factor=0.35)
             split.prop(settings, f"{name}_colour", text="")

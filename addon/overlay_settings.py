@@ -6,6 +6,8 @@ from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty
 
 #: Overlays in the 3D views, in the order of the panel.
 MARKS = ("pushes", "things", "forces", "cop", "com", "support")
+#: Those of the whole result, likewise.
+PATHS = ("trail", "arcs", "footprints")
 #: Stance states in the order of the bar's legend.
 STANCES = ("dual", "left", "right", "flight")
 
@@ -64,6 +66,26 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
         "The area between those parts of the soles that stand in the simulation",
         False,
     )
+    trail: _switch(
+        "Trail",
+        "The path of the centre of mass through the whole result, brighter up to the current frame "
+        "than after it, with a dot at each frame (from far away at each fifth). Fainter, that of "
+        "the animation",
+        False,
+    )
+    arcs: _switch(
+        "Flight Arcs",
+        "For each time in the air, the arc on which gravity takes the centre of mass from take-off "
+        "to landing, with thin lines to where it really is. Fainter, those of the animation: the "
+        "farther it is from its arc, the more its jump floats or is rushed",
+        True,
+    )
+    footprints: _switch(
+        "Footprints",
+        "Where each foot is set down, in the colours of the feet below: filled for the result, "
+        "outlines for the animation. Where only the toes or the heel ever stand, that part alone",
+        False,
+    )
     stance: _switch(
         "Stance Bar",
         "Which feet stand, below the keys of Timeline, Dope Sheet and Graph Editor: in the "
@@ -95,6 +117,8 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
     cop_colour: _colour("Centre of Pressure", (0.95, 0.25, 0.75))
     com_colour: _colour("Centre of Mass", (0.95, 0.95, 0.95))
     support_colour: _colour("Support Polygon", (0.15, 0.80, 0.55))
+    trail_colour: _colour("Trail", (0.95, 0.95, 0.95))
+    arcs_colour: _colour("Flight Arcs", (0.45, 0.85, 0.05))
     dual_colour: _colour("Both Feet", (0.10, 0.58, 0.42))
     left_colour: _colour("Left Foot", (0.92, 0.58, 0.05))
     right_colour: _colour("Right Foot", (0.35, 0.66, 0.92))

@@ -51,8 +51,14 @@ def find_contacts(character, corners, rate, root, over=None):
 
 def leaves_floor(contacts, rate):
     """Whether (F, 2) contacts leave a body without any for longer than a moment."""
-    flights = runs(~contacts.any(1))
-    return max((stop - start for start, stop in flights), default=0) > _FLIGHT * rate
+    return bool(flights(contacts.any(1), rate))
+
+
+def flights(stands, rate):
+    """(start, stop) of each stretch of (F,) samples at `rate` [Hz] in which a body does not stand
+    for longer than a moment."""
+    air = runs(~stands).tolist()
+    return [(start, stop) for start, stop in air if stop - start > _FLIGHT * rate]
 
 
 def adult_size(character):

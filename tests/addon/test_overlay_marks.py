@@ -420,8 +420,8 @@ class _Layout:
 def test_the_panel_has_a_switch_and_a_colour_for_each():
     layout = _Layout()
     overlay_panel.POISE_PT_overlays.content(None, layout, bpy.context, None, "")
-    wanted = {*overlay_settings.MARKS, "stance", "newtons_per_metre"}
-    for name in (*overlay_settings.MARKS, *overlay_settings.STANCES):
+    wanted = {*overlay_settings.MARKS, *overlay_settings.PATHS, "stance", "newtons_per_metre"}
+    for name in (*overlay_settings.MARKS, "trail", "arcs", *overlay_settings.STANCES):
         wanted.add(f"{name}_colour")
     assert set(layout.names) == wanted
     assert len(layout.names) == len(wanted)

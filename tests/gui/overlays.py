@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The overlays in the window: on the recording, while scrubbing, and how long drawing takes."""
 
+import math
 import time
 
 import bpy
@@ -8,6 +9,8 @@ import gpu
 
 SIMULATE = "bpy.ops.poise.simulate()"
 SWITCHES = ("pushes", "things", "forces", "cop", "com", "support", "stance")
+#: The overlays of the whole result.
+PATHS = ("trail", "arcs", "footprints")
 #: The disturbances: a clip that stands on one leg stands few. Pushes with strength [N], direction
 #: [rad], duration [s] and start [frames]; mass of spheres [kg] and seed of their directions.
 STRENGTH, AZIMUTH, DURATION, STARTS = 155.0, -2.356, 0.05, (61, 121, 181, 241)
@@ -28,6 +31,7 @@ def scenario(driver):
     yield from driver.shot("overlays_1_empty")
     yield from _simulate(driver)
     yield from _look(driver)
+    yield from _paths(driver)
     yield from driver.open("arm")
     _disturb()
     yield from _arrange(driver)
@@ -114,6 +118,32 @@ def _look(driver):
     yield 1.5
     yield from driver.shot("overlays_3_beside")
     scene.poise.ghost = "OVER"
+
+
+def _paths(driver):
+    """A run: what it leaves behind is made once, whatever frame is shown."""
+    yield from driver.open("run")
+    yield from _arrange(driver)
+    scene, made = bpy.context.scene, driver.module("overlay_paths")._batch
+    scene.poise.method = "BALANCE"
+    for name in PATHS:
+        setattr(scene.poise.overlays, name, True)
+    yield from _simulate(driver)
+    com = driver.result.recording.com
+    ahead = com[-1] - com[0]
+    side = (1.3, 0.0, math.atan2(ahead[1], ahead[0]) + 0.25)
+    driver.look_at((*com.mean(0)[:2], 0.6), 3.6, side)
+    for frame in (20, 48, 70):
+        scene.frame_set(frame)
+        yield 1.0
+        yield from driver.shot(f"overlays_4_paths_{frame}")
+    cache = made.cache_info()
+    driver.check("the paths are made once", cache.misses == 1 and cache.hits > 1, cache)
+    driver.look_at((*com.mean(0)[:2], 0.6), 30.0, side)
+    yield 1.0
+    yield from driver.shot("overlays_4_paths_far")
+    for name in PATHS:
+        setattr(scene.poise.overlays, name, False)
 
 
 def _time(driver):
