@@ -368,6 +368,13 @@ class Driver:
             yield 0.5
         raise LookupError(f"there is no button for {command} in the sidebar")
 
+    def scroll(self, notches):
+        """Turn the mouse wheel so far over the sidebar, downward."""
+        region = self.sidebar
+        self.point_at(region.x + region.width // 2, region.y + region.height // 2)
+        _xdotool("click", "--repeat", notches, 5)
+        yield 0.5
+
     def _find_in_sight(self, command, across):
         """Sweep the mouse over what is visible of the sidebar; returns whether it is there."""
         region = self.sidebar

@@ -124,37 +124,43 @@ def _paths(driver):
     """A run: what it leaves behind is made once, whatever frame is shown."""
     yield from driver.open("run")
     yield from _arrange(driver)
+    yield from _raise_timeline(driver)
     scene, made = bpy.context.scene, driver.module("overlay_paths")._batch
-    scene.poise.method = "BALANCE"
+    scene.poise.method, scene.poise.overlays.newtons_per_metre = "BALANCE", 1500
     for name in PATHS:
         setattr(scene.poise.overlays, name, True)
+    before = made.cache_info()
     yield from _simulate(driver)
     com = driver.result.recording.com
-    ahead = com[-1] - com[0]
+    ahead = (com[-1] - com[0])[:2]
+    centre = (*(com[:, :2].mean(0) + 0.15 * ahead), 0.6)
     side = (1.3, 0.0, math.atan2(ahead[1], ahead[0]) + 0.25)
-    driver.look_at((*com.mean(0)[:2], 0.6), 3.6, side)
-    for frame in (20, 48, 70):
+    driver.look_at(centre, 4.2, side)
+    yield from driver.scroll(25)
+    for frame in (20, 48, 60):
         scene.frame_set(frame)
         yield 1.0
         yield from driver.shot(f"overlays_4_paths_{frame}")
     cache = made.cache_info()
-    driver.check("the paths are made once", cache.misses == 1 and cache.hits > 1, cache)
-    driver.look_at((*com.mean(0)[:2], 0.6), 30.0, side)
+    once = cache.misses == before.misses + 1 and cache.hits > before.hits + 1
+    driver.check("the paths are made once", once, (before, cache))
+    driver.look_at(centre, 30.0, side)
     yield 1.0
     yield from driver.shot("overlays_4_paths_far")
-    for name in PATHS:
-        setattr(scene.poise.overlays, name, False)
 
 
 def _time(driver):
     """What drawing takes, while frames go by and while they do not."""
     scene = bpy.context.scene
-    stages = {"empty": ("HIDDEN", ()), "with the ghost and all overlays": ("OVER", SWITCHES)}
+    stages = {
+        "empty": ("HIDDEN", ()),
+        "with the ghost and all overlays": ("OVER", SWITCHES + PATHS),
+    }
     figures = {}
     for _ in range(ROUNDS):
         for stage, (ghost, marks) in stages.items():
             scene.poise.ghost = ghost
-            for name in SWITCHES:
+            for name in SWITCHES + PATHS:
                 setattr(scene.poise.overlays, name, name in marks)
             yield 0.3
             for moving in (False, True):
@@ -187,8 +193,14 @@ def _draw_view(driver):
 
 def _own(driver):
     """What of it is Poise's own: a list of (what, mean time [ms]), pixels included."""
-    ghost, marks = driver.module("overlay"), driver.module("overlay_marks")
-    parts = {"nothing": (), "ghost": (ghost._draw,), "ghost and marks": (ghost._draw, marks._draw)}
+    names = ("overlay", "overlay_marks", "overlay_paths")
+    ghost, marks, paths = (driver.module(name) for name in names)
+    parts = {
+        "nothing": (),
+        "ghost": (ghost._draw,),
+        "ghost and marks": (ghost._draw, marks._draw),
+        "ghost, marks and paths": (ghost._draw, marks._draw, paths._draw),
+    }
     sample_at, found = ghost.sample_at, []
 
     def measure():
