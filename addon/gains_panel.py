@@ -211,7 +211,10 @@ class POISE_MT_gains(bpy.types.Menu):
     """All presets."""
 
     bl_label = "Gains Presets"
-    bl_description = "Choose gains to control the body with"
+    bl_description = (
+        "Choose gains: how firmly the joints follow the animation, and how hard the body keeps its "
+        "balance"
+    )
 
     def draw(self, context):
         """Defaults, presets, files."""

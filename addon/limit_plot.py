@@ -211,15 +211,14 @@ def _write_title(result, outcome, palette):
     line(f"{outcome.clip}: how hard a {word} it withstands", SIZE - 58, 40, palette.text)
     phases = len(outcome.single)
     line(
-        f"{_WORDS[settings.kind]}, the worst of {phases} phase{'s' if phases > 1 else ''} of the "
+        f"{_WORDS[settings.kind]}, the worst of {phases} moment{'s' if phases > 1 else ''} of the "
         f"clip; body {outcome.mass:.0f} kg, {outcome.height:.2f} m",
         SIZE - 98,
         22,
         palette.mean,
     )
-    name = {"pushes": "push_limit", "spheres": "object_limit"}[settings.kind]
     line(
-        f"{name} {outcome.limit:g} {unit} ({outcome.speed(outcome.limit):.2f} m/s): "
+        f"withstands {outcome.limit:g} {unit} ({outcome.speed(outcome.limit):.2f} m/s): "
         f"{settings.sequences} random sequences of 20 s, one every second",
         SIZE - 130,
         22,

@@ -34,18 +34,18 @@ from .translations import tr
 #: Errors of a simulation as they are shown: key of the report, label, format with the unit.
 ERROR_ROWS = (
     ("pose_error", "Pose", "{:.3f} m"),
-    ("stance_error", "Stance", "{:.0%}"),
+    ("stance_error", "Wrong feet", "{:.0%}"),
     ("slide_error", "Foot slide", "{:.3f} m/s"),
     ("torque_error", "Torque", "{:.0f} N m"),
 )
 #: Other figures of a simulation, likewise.
 OTHER_ROWS = (
-    ("tracking_error", "Joints off, world", "{:.0f} mm"),
-    ("tracking_error_local", "Joints off, local", "{:.0f} mm"),
+    ("tracking_error", "Off the animation", "{:.0f} mm"),
+    ("tracking_error_local", "Off its pose", "{:.0f} mm"),
     ("residual", "Help from outside", "{:.0f} N"),
     ("few_corners", "On edges of feet", "{:.0%}"),
     ("recovery_steps", "Recovery steps", "{:d}"),
-    ("reward", "Reward (at most 2)", "{:.2f}"),
+    ("reward", "Score (0 to 2)", "{:.2f}"),
     ("real_time_factor", "Speed", "{:.1f} × real time"),
 )
 #: Measures of a bake: before and after.
@@ -53,7 +53,7 @@ BAKE_ROWS = (
     ("foot_slide", "Foot slide", "{:.3f} m/s"),
     ("foot_penetration", "Below floor", "{:.0f} mm"),
     ("jitter", "Jitter", "{:.0f} m/s³"),
-    ("zmp_inside", "ZMP inside", "{:.0%}"),
+    ("zmp_inside", "Weight over feet", "{:.0%}"),
     ("pulls_on_ground", "Pulled down", "{:.0%}"),
 )
 

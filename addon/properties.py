@@ -203,7 +203,8 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     last_frame: IntProperty(name="Last Frame", description="Last frame to simulate", default=250)
     gains: PointerProperty(
         name="Gains",
-        description="Which gains to control the body with",
+        description="Which gains: how firmly the joints follow the animation, and how hard the "
+        "body keeps its balance",
         type=gains.POISE_PG_gains,
     )
     balance: EnumProperty(
@@ -213,14 +214,13 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             (
                 "FOOT_FORCES",
                 "Foot Forces",
-                "Distribute the force that balance needs over the feet, within what a foot can "
-                "push without tipping",
+                "Press with the feet as balance needs it, no more than they can without tipping",
             ),
             (
                 "VIRTUAL_FORCES",
                 "Virtual Forces",
-                "A virtual force on the centre of mass and torques on the trunk, through the "
-                "stance legs",
+                "Pull the weight over the feet and hold the trunk upright, as by strings, through "
+                "the legs that stand",
             ),
         ),
     )
@@ -242,7 +242,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     )
     noise: FloatProperty(
         name="Motor Noise (N m)",
-        description="Random torque on every joint, as muscles have it [N m]",
+        description="Random torques on all joints, as muscles twitch [N m]",
         min=0.0,
         max=1000.0,
         soft_max=20.0,

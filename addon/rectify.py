@@ -66,9 +66,9 @@ class POISE_PG_rectification(bpy.types.PropertyGroup):
         name="Search",
         description="How corrections are searched",
         items=(
-            ("CMA", "CMA-ES", "Learns which changes help: the best for most clips"),
+            ("CMA", "Learning", "Learns which changes help (CMA-ES): the best for most clips"),
             ("SIMPLEX", "Simplex", "Downhill simplex, as Sok, Kim and Lee had it: slower"),
-            ("SAMPLING", "Sampling", "Random samples, the best of which go on: quick and rough"),
+            ("SAMPLING", "Random", "Random changes, the best of which go on: quick and rough"),
         ),
     )
     play: BoolProperty(

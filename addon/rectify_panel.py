@@ -90,10 +90,10 @@ def _draw_search(layout, context, job):
     left = search.time_left()
     _fact(column, "Elapsed", clock(search.wall))
     _fact(column, "Time left", "–" if left is None else f"about {clock(left)}")
-    _fact(column, "Nodes", str(len(search.nodes)))
+    _fact(column, "Pieces kept", str(len(search.nodes)))
     _fact(column, "Went back", f"{search.backtracks} ×")
     if search.nodes:
-        _fact(column, "Cost", f"{search.nodes[-1].cost:.2f} (30 is a fall)")
+        _fact(column, "Error", f"{search.nodes[-1].cost:.2f} (30 is a fall)")
     if job.resumed_at is not None:
         _sentence(layout, context, f"Resumed at {job.resumed_at:.2f} s", "FILE_REFRESH")
     if job.warning:
@@ -111,7 +111,7 @@ def _draw_result(layout, context, armature, shot):
     column = box.column(align=True)
     _fact(column, "CPU time", clock(outcome.cpu))
     _fact(column, "Elapsed", clock(outcome.wall))
-    _fact(column, "Tried", f"{outcome.evaluations} windows")
+    _fact(column, "Tried", f"{outcome.evaluations} variants")
     _fact(column, "Went back", f"{outcome.backtracks} ×")
     column = layout.column(align=True)
     row = column.row(align=True)
@@ -123,7 +123,7 @@ def _draw_result(layout, context, armature, shot):
         text="Resume Push" if kept else "Push Here",
         icon="FORCE_WIND",
     )
-    layout.operator(POISE_OT_bake_target.bl_idname, text="Kinematic Correction Only", icon="ACTION")
+    layout.operator(POISE_OT_bake_target.bl_idname, text="Changes without Physics", icon="ACTION")
 
 
 CLASSES = (POISE_PT_rectify, POISE_PT_rectify_advanced)

@@ -90,7 +90,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         soft_max=32,
     )
     phases: IntProperty(
-        name="Phases",
+        name="Moments",
         description="Moments of the clip at which single ones come, for the plot, which shows the "
         "worst of them; 0 for no plot",
         default=_DEFAULTS.phases,
@@ -155,7 +155,7 @@ def outcome_words(outcome):
         words += "; begin with less for a finer answer"
     missing = outcome.settings.phases - len(outcome.single)
     if missing:
-        words += f"; {_ENDED[outcome.ended]} {missing} phases of single ones were measured"
+        words += f"; {_ENDED[outcome.ended]} {missing} moments of single ones were measured"
     return words
 
 

@@ -130,7 +130,7 @@ def _draw_plot(layout, context, outcome):
     reach = f"{step:g} to {count * step:g} {outcome.unit}"
     phases = len(outcome.single)
     plural = "s" if phases > 1 else ""
-    centred().label(text=tr(f"{count} rings: {reach}; worst of {phases} phase{plural}"))
+    centred().label(text=tr(f"{count} rings: {reach}; worst of {phases} moment{plural}"))
     layout.operator(POISE_OT_show_limit.bl_idname, text="Show Plot of Limit", icon="IMAGE_DATA")
 
 

@@ -15,9 +15,10 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
     """How gains are searched in this scene."""
 
     target: FloatProperty(
-        name="Target Reward",
-        description="The search is over when this reward is reached on noise that it has not "
-        "seen. 1 is to stay upright to the end of 20 s, 2 to follow without any error",
+        name="Target Score",
+        description="The search is over when this score is reached in new tries, with other "
+        "noise. 1 is to stay upright to the end of 20 s, 2 to follow without any error. Papers "
+        "call it the reward",
         default=_DEFAULTS.target,
         min=0.1,
         max=2.0,
@@ -46,7 +47,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
     )
     generations: IntProperty(
         name="Generations",
-        description="The search is over after so many generations",
+        description="The search is over after so many rounds of candidates",
         default=_DEFAULTS.generations,
         min=1,
         max=100000,
@@ -76,7 +77,8 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
     )
     population: IntProperty(
         name="Population",
-        description="Candidates of a generation; more search wider, but take longer",
+        description="Candidates of each generation, that is round; more search wider, but take "
+        "longer",
         default=_DEFAULTS.population,
         min=4,
         max=4096,
@@ -117,8 +119,9 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         precision=3,
     )
     stance_error: FloatProperty(
-        name="Stance (share)",
-        description="A trial ends where the feet stand wrong for this share of 2 s [share]",
+        name="Wrong Feet (share)",
+        description="A trial ends where other feet stand than in the animation for this share of "
+        "2 s [share]",
         default=MAXIMA["stance_error"],
         min=0.01,
         max=1.0,
@@ -187,7 +190,8 @@ def outcome_words(outcome):
     """What a search came to, in a sentence without an end."""
     unseen, target = outcome.unseen, outcome.settings.target
     reached = sum(reward >= target for reward in unseen)
-    figures = f"{sum(unseen) / max(1, len(unseen)):.2f} on {reached} of {len(unseen)} unseen seeds"
+    mean = sum(unseen) / max(1, len(unseen))
+    figures = f"score {mean:.2f}, reached in {reached} of {len(unseen)} new tries"
     if outcome.confirmed_at is not None:
         return f"Confirmed: {figures}, generation {outcome.confirmed_at}"
     last = outcome.history[-1].index
@@ -198,7 +202,7 @@ def outcome_words(outcome):
         "stopped": f"when stopped after generation {last}",
     }[outcome.ended]
     best = max(generation.best for generation in outcome.history)
-    words = f"Not confirmed {why}: {figures if unseen else f'{best:.2f} at best'}"
+    words = f"Not confirmed {why}: {figures if unseen else f'score {best:.2f} at best'}"
     if outcome.fell_at is not None:
         words += f"; it falls at {outcome.fell_at:.1f} s ({FELL_WORDS[outcome.fell_measure]})"
     return words

@@ -173,7 +173,7 @@ def _draw_curves(layout, context, history, target):
     row = column.row()
     row.alignment = "CENTER"
     row.scale_y = 0.8
-    row.label(text=tr(f"Reward over {tuning_plot.last_shown(history)} generations"))
+    row.label(text=tr(f"Score over {tuning_plot.last_shown(history)} generations"))
     row = column.row(align=True)
     row.alignment = "CENTER"
     for name, text in (("best", "Best"), ("mean", "Mean"), ("target", "Target")):

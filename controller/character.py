@@ -33,6 +33,7 @@ from .skeleton import (
     SEGMENTS,
     SIDES,
     TOES,
+    joint_name,
 )
 from .stance import NAMES as STANCE_NAMES
 from .stance import find_contacts, is_in_place, stance_of
@@ -184,6 +185,11 @@ class Character:
         if mass is not None and not 1 <= mass <= 1000:
             raise SettingsError(f"A mass of {mass:g} kg is out of range: give 1 to 1000 kg.")
         return _measure(cls, motion, mass, floor or 0.0, terrain)
+
+    def joint_words(self, dof):
+        """The joint of a degree of freedom, by its index, in words: "left elbow"."""
+        joint = next(joint for joint in reversed(self.joints) if joint.first <= dof)
+        return joint_name(SEGMENTS[joint.segment])
 
     def stance_summary(self, motion):
         """Share of the motion's samples in each stance state, by its name."""

@@ -21,16 +21,16 @@ from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .motion import FEW_UPSIDE_DOWN
 from .planting import physical
 from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
-from .skeleton import FEET, SEGMENTS, SIDE_WORDS, SIDES
+from .skeleton import FEET, SEGMENTS, SIDE_WORDS, SIDES, joint_name
 from .stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
 from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
 
 #: What is measured over time: label and unit.
 MEASURES = {
     "joint_speed": ("Fastest joint", "rad/s"),
-    "com_acceleration": ("COM acceleration", "m/s²"),
-    "zmp_outside": ("ZMP outside feet", "m"),
-    "friction": ("Friction needed", ""),
+    "com_acceleration": ("Weight acceleration", "m/s²"),
+    "zmp_outside": ("Weight beyond feet", "m"),
+    "friction": ("Grip needed", ""),
     "foot_slide": ("Foot slide", "m/s"),
     "clearance": ("Feet above floor", "m"),
 }
@@ -300,16 +300,16 @@ class _Words:
             speeds[max(0, pop.first - edge) : pop.last + edge + 1] = 0
         for start, stop in runs(speeds.max(1) > MAX_JOINT_SPEED):
             value = float(speeds[start:stop].max())
-            axis = character.dof_names[int(np.argmax(speeds[start:stop].max(0)))]
+            dof = int(np.argmax(speeds[start:stop].max(0)))
             yield self._finding(
                 "axis",
                 (start, stop - 1),
-                axis,
+                character.dof_names[dof],
                 value,
                 MAX_JOINT_SPEED,
                 "rad/s",
                 "mend",
-                f"the axis {axis} spins",
+                f"the {character.joint_words(dof)} spins",
             )
 
     def upside_down(self, motion):
@@ -382,7 +382,12 @@ class _Words:
     def forces(self):
         """What the floor would have to give."""
         for kind, name, subject, does in (
-            ("acceleration", "com_acceleration", "body", "the centre of mass accelerates hard"),
+            (
+                "acceleration",
+                "com_acceleration",
+                "body",
+                "the body starts, stops or lands too hard",
+            ),
             ("zmp", "zmp_outside", "body", "the weight is thrown beyond the feet"),
             ("friction", "friction", "feet", "the feet need more grip than a floor has"),
         ):
@@ -474,52 +479,37 @@ def _segment_name(segment):
     return f"{SIDE_WORDS[side]} {base.replace('_', ' ')}"
 
 
-def joint_name(segment):
-    """The joint at which a segment hangs, in words: "left elbow" of forearm_l."""
-    base, _, side = segment.rpartition("_")
-    names = {
-        "trunk": "spine",
-        "head": "neck",
-        "upper_arm": "shoulder",
-        "forearm": "elbow",
-        "thigh": "hip",
-        "shin": "knee",
-        "foot": "ankle",
-        "toe": "toes",
-    }
-    if segment in names:
-        return names[segment]
-    return f"{SIDE_WORDS[side]} {names[base]}"
-
-
 # --- Choice --------------------------------------------------------------------------------------
 
 
 def _choose(findings, sound, meets, change, outside):
     """("balance", "tune" or "rectify", why)."""
     if not meets.in_place:
-        return "rectify", f"it travels {_travel(sound):.1f} m"
+        return (
+            "rectify",
+            f"it leaves its place by {_travel(sound):.1f} m, and balance alone may drift off",
+        )
     air, slides = float(_flies(meets).mean()), float(_slides(meets).mean())
     if air > _FLIGHT_SHARE or any(f.kind == "flight" for f in findings):
         return "rectify", f"it is in the air {air:.0%} of the time"
     if slides > _FLIGHT_SHARE:
         return "rectify", f"no foot stands still {slides:.0%} of the time"
     for value, limits, words in (
-        (change, _CHANGES, "its feet change too often for gains as they are"),
-        (outside, _OUTSIDE_SHARES, f"the weight is outside the feet {outside:.0%} of the time"),
+        (change, _CHANGES, "it steps too fast from foot to foot for balance alone"),
+        (outside, _OUTSIDE_SHARES, f"its weight is beyond its feet {outside:.0%} of the time"),
     ):
         if value > limits[1]:
             return "rectify", words
     for kind, words in (
-        ("acceleration", "its weight accelerates hard"),
+        ("acceleration", "it starts, stops or lands too hard"),
         ("friction", "its feet need more grip than a floor has"),
     ):
         if any(f.kind == kind for f in findings):
             return "rectify", words
     if change > _CHANGES[0]:
-        return "tune", "its feet change often"
+        return "tune", "it steps fast from foot to foot"
     if outside > _OUTSIDE_SHARES[0]:
-        return "tune", f"the weight is outside the feet {outside:.1%} of the time"
+        return "tune", f"its weight is beyond its feet {outside:.1%} of the time"
     return "balance", "it stays in place, on its feet, with its weight above them"
 
 
@@ -552,4 +542,4 @@ def _verdict(findings, recommend, why):
     return f"{recommend.capitalize()}: {why}"
 
 
-__all__ = ["LIMITS", "MEASURES", "ClipCheck", "Finding", "check", "frames_words", "joint_name"]
+__all__ = ["LIMITS", "MEASURES", "ClipCheck", "Finding", "check", "frames_words"]

@@ -17,7 +17,7 @@ def tuning_words(gains):
     )
     figures = ""
     if None not in (count, mean, least):
-        figures = f": reward {mean:.2f} on {count:.0f} unseen seeds, {least:.2f} at least"
+        figures = f": score {mean:.2f} in {count:.0f} new tries, {least:.2f} at least"
     first = f"Tuned on '{clip}'{_body_words(tuned)}{figures}."
     if not number_of(tuned, "optimiser", "generations"):
         first = f"Not tuned, tried on '{clip}'{_body_words(tuned)}{figures}."
@@ -41,7 +41,10 @@ def _limit_words(tuned):
         return ""
     if not force:
         return "There it withstands no random pushes."
-    return f"There it withstands random pushes of {force:.0f} N ({speed:.2f} m/s)."
+    return (
+        f"There it withstands random pushes of {force:.0f} N, each of which changes its speed by "
+        f"{speed:.2f} m/s."
+    )
 
 
 def _reuse_words(tuned):

@@ -16,8 +16,8 @@ from .trajectory import butterworth
 _SWAY = 0.5  # [Hz]
 
 _WORDS = {
-    "pose_error": "the pose is {value:.2f} m away from the reference (at most {limit:g})",
-    "stance_error": "the feet stand differently from the reference in {value:.0%} of 2 s "
+    "pose_error": "its pose is {value:.2f} m away from the animation's (at most {limit:g})",
+    "stance_error": "its feet stand otherwise than in the animation for {value:.0%} of 2 s "
     "(at most {limit:.0%})",
     "slide_error": "the feet slide at {value:.2f} m/s (at most {limit:g})",
     "torque_error": "the joints need {value:.0f} N m together (at most {limit:g})",

@@ -212,8 +212,8 @@ def _check(character, motion, trajectory, lowest):
     if fastest.max() > MAX_JOINT_SPEED:
         sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
         raise MotionError(
-            f"'{motion.name}' turns {character.dof_names[dof]} at {fastest.max():.0f} rad/s at "
-            f"frame {motion.frame(sample):g}: mend the rotation pop there, or clean it with "
+            f"'{motion.name}' turns the {character.joint_words(dof)} at {fastest.max():.0f} rad/s "
+            f"at frame {motion.frame(sample):g}: mend the rotation pop there, or clean it with "
             "'despike'."
         )
 

@@ -451,7 +451,7 @@ class LimitSearch(Polled):
         self._raising = False
         grid, gains = settings.step / _PARTS, self.gains.as_dict()
         for phase, (share, seed) in enumerate(zip(shares, settings.phase_seeds(), strict=True)):
-            self.doing = f"directions, phase {phase + 1} of {len(shares)}"
+            self.doing = f"directions, moment {phase + 1} of {len(shares)}"
             results = yield [
                 (withstand, self._payload, gains, seed, kind, grid, angle, share)
                 for angle in angles

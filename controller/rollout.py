@@ -176,7 +176,9 @@ class Stage:
             self._simulation.advance(sample)
             samples.append(self._simulation.observe(sample))
         if not np.isfinite(samples[-1][0]).all():
-            raise SimulationError("The simulation blew up: lower the gains or raise the rate.")
+            raise SimulationError(
+                "The simulation blew up: take softer gains (a lower frequency) or a higher rate."
+            )
         self._saved.append(self._simulation.settle(last))
         self._committed = committed.copy()
         return samples

@@ -312,8 +312,8 @@ class Simulation:
             return True
         raise SimulationError(
             f"The simulation of '{self.motion.name}' blew up at frame "
-            f"{self.motion.frame(sample):g}, at the {SEGMENTS[int(np.argmax(fast))]}: lower the "
-            "gains or raise the rate."
+            f"{self.motion.frame(sample):g}, at the {SEGMENTS[int(np.argmax(fast))]}: take "
+            "softer gains (a lower frequency) or a higher rate."
         )
 
     def observe(self, sample):

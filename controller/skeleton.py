@@ -97,3 +97,21 @@ LANDMARK_INDEX = {name: i for i, name in enumerate(LANDMARKS)}
 #: Numbers of the segments that meet the floor, left before right.
 FEET = [SEGMENT_INDEX[f"foot_{s}"] for s in SIDES]
 TOES = [SEGMENT_INDEX[f"toe_{s}"] for s in SIDES]
+
+
+def joint_name(segment):
+    """The joint at which a segment hangs, in words: "left elbow" of forearm_l."""
+    base, _, side = segment.rpartition("_")
+    names = {
+        "trunk": "spine",
+        "head": "neck",
+        "upper_arm": "shoulder",
+        "forearm": "elbow",
+        "thigh": "hip",
+        "shin": "knee",
+        "foot": "ankle",
+        "toe": "toes",
+    }
+    if segment in names:
+        return names[segment]
+    return f"{SIDE_WORDS[side]} {names[base]}"

@@ -11,10 +11,9 @@ from string import Formatter
 
 import bpy
 
-from ...controller import clip_check, regions, robustness
+from ...controller import clip_check, regions, robustness, skeleton
 from ...controller.cleaning import CLEANING
 from ...controller.contact_plan import POINTS
-from ...controller.skeleton import SEGMENTS, SIDE_WORDS
 from .. import _classes, gains, morphology, overlay_bar, panels, rig
 from . import PLACE
 
@@ -261,12 +260,12 @@ def _tables():
         "controller/robustness.py": robustness.STEPS,
         "controller/regions.py": [name.title() for name in regions.REGIONS],
         "controller/contact_plan.py": POINTS,
-        "controller/skeleton.py": SIDE_WORDS.values(),
-        "controller/cleaning.py": [name.capitalize() for name in CLEANING],
-        "controller/clip_check.py": [
-            *(label for label, _ in clip_check.MEASURES.values()),
-            *map(clip_check.joint_name, SEGMENTS[1:]),
+        "controller/skeleton.py": [
+            *skeleton.SIDE_WORDS.values(),
+            *map(skeleton.joint_name, skeleton.SEGMENTS[1:]),
         ],
+        "controller/cleaning.py": [name.capitalize() for name in CLEANING],
+        "controller/clip_check.py": [label for label, _ in clip_check.MEASURES.values()],
     }
     for place, texts in named.items():
         for text in texts:

@@ -187,7 +187,7 @@ def test_auto_tries_balance_first_on_what_travels(shot, monkeypatch, capsys):
     monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
     path = shot.with_name("report.json")
     assert poise("simulate", shot, *RECTIFY[1:], "--method=auto", "--report", path) == 0
-    assert "it travels" in capsys.readouterr().err
+    assert "it leaves its place" in capsys.readouterr().err
     report = json.loads(path.read_text())
     assert report["method"]["method"] == "balance" and report["rectification"] is None
     assert report["verdict"]["keeper"] and report["verdict"]["score"] == 1

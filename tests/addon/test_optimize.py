@@ -205,7 +205,7 @@ def test_success_ends_it(quick, armature):
     assert outcome.ended == "confirmed"
     words = tuning.outcome_words(outcome)
     mean = np.mean(outcome.unseen)
-    assert words == f"Confirmed: {mean:.2f} on 8 of 8 unseen seeds, generation 0"
+    assert words == f"Confirmed: score {mean:.2f}, reached in 8 of 8 new tries, generation 0"
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_words_of_a_failure(ended, words):
         unseen=[],
         fell_at=None,
     )
-    assert tuning.outcome_words(outcome) == f"Not confirmed {words}: 1.20 at best"
+    assert tuning.outcome_words(outcome) == f"Not confirmed {words}: score 1.20 at best"
     outcome.unseen, outcome.fell_at, outcome.fell_measure = [1.9, 1.7], 3.21, "slide_error"
-    expected = f"Not confirmed {words}: 1.80 on 1 of 2 unseen seeds; it falls at 3.2 s"
+    expected = f"Not confirmed {words}: score 1.80, reached in 1 of 2 new tries; it falls at 3.2 s"
     assert tuning.outcome_words(outcome) == f"{expected} (the feet slide)"
 
 

@@ -317,7 +317,7 @@ def test_tuned_gains_are_kept(settings, gains):
     scene_gains.keep(bpy.context.scene, replace(gains, tuned=tuned))
     assert scene_gains.label(bpy.context.scene.poise) == "Tuned on arm"
     assert tuning_words(used()) == (
-        "Tuned on 'arm' for 1.75 m, 71 kg: reward 1.95 on 8 unseen seeds, 1.94 at least."
+        "Tuned on 'arm' for 1.75 m, 71 kg: score 1.95 in 8 new tries, 1.94 at least."
     )
     bpy.ops.poise.gains_add(name="Arms")
     assert presets.find("Arms").gains.tuned == tuned
@@ -495,7 +495,7 @@ def test_the_panels_show_all_sliders(settings):
 def test_the_panels_of_a_measured_body(settings, measured):
     bpy.ops.poise.gains_choose(name="Standing")
     text = drawn().replace("\n", " ")
-    assert "tried on 'arm' for 1.73 m, 64 kg: reward" in text
+    assert "tried on 'arm' for 1.73 m, 64 kg: score" in text
     assert "until this one is measured" not in text
 
 

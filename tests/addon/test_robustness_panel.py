@@ -255,7 +255,7 @@ def test_panels_before_during_and_after(armature, drawn):
     assert "80 N\n0.2" in text and "0 of 2" in text
     assert "Push limit 60 N" in text.replace("\n", " ")
     assert "Front" in text and "picture of 9 lines" in text and "Show Plot of Limit" in text
-    assert "5 rings: 25 to 125 N; worst of 1 phase" in text
+    assert "5 rings: 25 to 125 N; worst of 1 moment" in text
 
 
 def test_show_plot_makes_an_image(armature):

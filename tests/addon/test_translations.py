@@ -125,10 +125,11 @@ def test_files_of_other_editors_are_read(tmp_path):
             "weitere.",
         ),
         (
-            "Rectify: it travels 2.0 m. But physics weights below 1 cannot be rectified: balance "
-            "alone.",
-            "Berichtigen: es legt 2.0 m zurück. Aber Physikgewichte unter 1 lassen sich nicht "
-            "berichtigen: nur Balance.",
+            "Rectify: it leaves its place by 2.0 m, and balance alone may drift off. But physics "
+            "weights below 1 cannot be rectified: balance alone.",
+            "Berichtigen: es entfernt sich 2.0 m von seinem Platz, und Balance allein treibt "
+            "vielleicht ab. Aber Physikgewichte unter 1 lassen sich nicht berichtigen: nur "
+            "Balance.",
         ),
         (
             "Poise is measuring the body: wait, or press Esc to stop it",

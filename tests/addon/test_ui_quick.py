@@ -260,4 +260,4 @@ def test_gains_found_by_a_search_are_told(settings, armature, drawn):
     session.keep_outcome(bpy.context.scene.name, armature.name, outcome)
     assert "Confirmed" not in drawn(armature), "other gains are in use"
     gains.keep(bpy.context.scene, found)
-    assert "Confirmed: 1.90 on 1 of 1 unseen seeds, generation 2" in drawn(armature)
+    assert "Confirmed: score 1.90, reached in 1 of 1 new tries, generation 2" in drawn(armature)

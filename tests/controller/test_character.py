@@ -45,6 +45,17 @@ def test_left_and_right_are_alike(adult):
             assert np.allclose(adult.inertias[left], adult.inertias[right])
 
 
+def test_joints_are_told_in_words(adult):
+    told = {name: adult.joint_words(dof) for dof, name in enumerate(adult.dof_names)}
+    assert told["spine_pitch"] == told["spine_twist"] == "spine"
+    assert told["neck_roll"] == "neck"
+    assert told["elbow_l_pitch"] == "left elbow"
+    assert told["toe_r_pitch"] == "right toes"
+    for name, words in told.items():
+        assert name.split("_")[0] in words
+        assert ("_l_" in name) == ("left" in words) and ("_r_" in name) == ("right" in words)
+
+
 def test_coordinates_reproduce_the_motion(swinging):
     character = Character.from_motion(swinging)
     joints, _ = character.pose(character.trajectory(swinging))

@@ -93,9 +93,9 @@ def test_the_reason_tells_what_was_measured(preset):
     )
     _, why = suggest(FEATURES, [found])
     assert why.endswith(
-        " Tuned on 'stand' under pushes of 100 N for 1.80 m, 71 kg: reward 1.93 on 8 unseen "
-        "seeds, 1.92 at least. There it withstands random pushes of 120 N (0.34 m/s). It also "
-        "carries 2 of 3 other clips, not 'single'."
+        " Tuned on 'stand' under pushes of 100 N for 1.80 m, 71 kg: score 1.93 in 8 new "
+        "tries, 1.92 at least. There it withstands random pushes of 120 N, each of which changes "
+        "its speed by 0.34 m/s. It also carries 2 of 3 other clips, not 'single'."
     )
 
 

@@ -42,8 +42,8 @@ def test_pushes_are_told_with_what_they_do_to_the_body(words):
         push_limit={"force": 120.0, "speed": 0.39},
     )
     assert told == (
-        "Tuned on 'arm' under pushes of 87 N. There it withstands random pushes of 120 N "
-        "(0.39 m/s)."
+        "Tuned on 'arm' under pushes of 87 N. There it withstands random pushes of 120 N"
+        ", each of which changes its speed by 0.39 m/s."
     )
 
 
