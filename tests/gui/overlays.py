@@ -40,8 +40,9 @@ def scenario(driver):
 
 
 def _disturb():
-    """Pushes and spheres."""
+    """Pushes and spheres, for balance alone: what comes out need not be kept."""
     settings = bpy.context.scene.poise
+    settings.method = "BALANCE"
     for frame in STARTS:
         push = settings.pushes.items.add()
         push.frame, push.duration = frame, DURATION
