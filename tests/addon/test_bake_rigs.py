@@ -168,7 +168,6 @@ def test_legs_of_a_generated_rigify_rig_on_ik(rigify, ik):
     for part in (shot.read(), shot.simulate()):
         reference.run(part)
     shot.bake()
-    assert shot.baked.error_mm < 0.5
     for side in SIDES:
         assert bones[f"thigh_parent.{side.upper()}"]["IK_FK"] == 0
     performed = shot.performed()
