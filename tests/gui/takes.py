@@ -53,8 +53,9 @@ def _list():
 
 
 def _simulate(driver):
+    before = driver.result.shot
     yield from driver.click(SIMULATE)
-    yield lambda: driver.session.job() is None and driver.result.recording
+    yield lambda: driver.session.job() is None and driver.result.shot is not before
 
 
 def _choose(driver):
