@@ -12,6 +12,9 @@ EDGE_SHARE = 0.95  # of the sole's half width that the centre of pressure may us
 DUAL_EDGE_SHARE = 0.8  # of it, where weight can be shifted to the other foot instead
 #: Of it, where the heel is up: a foot on its ball tips over more easily.
 RAISED_EDGE_SHARE = 0.4
+#: Of it, while the other foot takes a recovery step: a foot that is pressed onto one corner of its
+#: sole pivots about it.
+STEP_EDGE_SHARE = 0.48
 _FLOOR_ROUNDS = 2
 _NEAR_ENOUGH = 1e-8  # [m^2]
 FRICTION_SHARE = 0.8  # tangential to normal force

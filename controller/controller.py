@@ -9,7 +9,7 @@ from math import atan2, hypot, sqrt
 import numpy as np
 
 from . import tracking
-from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, RAISED_EDGE_SHARE, press
+from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, RAISED_EDGE_SHARE, STEP_EDGE_SHARE, press
 from .foot_hold import FootHold
 from .legs import AXES, Legs
 from .momentum import GRAVITY
@@ -318,6 +318,8 @@ class Controller:
             return np.zeros(2 * AXES)
         left_load, right_load = self.reference.load[step].tolist()
         share = DUAL_EDGE_SHARE if left_load and right_load else EDGE_SHARE
+        if self._swing is not None:
+            share = STEP_EDGE_SHARE
         astray = None if self.reference.travels else self._astray(step)
         regions = [
             self._region(step, foot, sole, share, astray)
