@@ -148,7 +148,7 @@ def baking(
         # A bake that is shown has switched constraints off: the source needs them.
         state.show_source(source, slot)
         yield 0.0
-        clip = _extended(scene, armature, reading, source, slot, len(rotation_deltas))
+        clip = yield from _extended(scene, armature, reading, source, slot, len(rotation_deltas))
         yield 0.0
         proportions = None
         if reshaping is not None:
@@ -286,7 +286,8 @@ class Clip:
 
 
 def _extended(scene, armature, reading, source, slot, count):
-    """The Clip of a reading of which `count` samples were simulated."""
+    """The Clip of a reading of which `count` samples were simulated; yields the progress of
+    reading those around them."""
     frames = reading.frames[:count]
     try:
         first, last = reference.animated_range(armature, source, slot)
@@ -297,10 +298,10 @@ def _extended(scene, armature, reading, source, slot, count):
     after = np.arange(math.floor(frames[-1]) + 1, math.ceil(last) + 1)
     if count < len(reading.frames):
         after = after[:0]  # it fell: back to the animation would be a jump
-    outside = [
-        reference.run(reference.sampling(scene, armature, part)) if len(part) else None
-        for part in (before, after)
-    ]
+    outside = []
+    for part in (before, after):
+        sampled = yield from reference.sampling(scene, armature, part) if len(part) else ()
+        outside.append(sampled)
     to_armature = inverse(reading.object_matrices[:count])[:, None]
     own = (
         to_armature @ reading.bone_matrices[:count],

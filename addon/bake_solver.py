@@ -332,9 +332,9 @@ class ControlSolver(_Solver):
         seen: bone -> (T, 4, 4) poses.
         """
         if self._responses is None:
-            self._responses = _Responses(
-                scene, self.armature, self._pairs, self._wanted.bones, self._knees
-            )
+            responses = _Responses(self.armature, self._pairs, self._wanted.bones, self._knees)
+            yield from responses.probe(scene)
+            self._responses = responses
             self._wanted.spread(self._shares())
         self._stretch(seen)
         turned = {}
@@ -425,21 +425,25 @@ class _Responses:
     stretch: (control, carrying bone) -> share of a stretch along its length that the bone makes.
     """
 
-    def __init__(self, scene, armature, pairs, bones, knees):
+    def __init__(self, armature, pairs, bones, knees):
         """knees: controls that turn a bent limb about the line between its ends."""
         self._armature, self._pairs, self._bones = armature, pairs, bones
-        self._knees = knees
-        self._layer = reference.view_layer(scene, armature)
+        self._knees, self._still = knees, None
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
-        scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
-        self._still = self._seen()
-        for control in pairs:
-            self._turn(control)
-            self._lengthen(control)
 
-    def _seen(self):
+    def probe(self, scene):
+        """Find them, at the current frame; yields progress from 0 to 1."""
+        layer = reference.view_layer(scene, self._armature)
+        scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+        self._still = self._seen(layer)
+        for i, control in enumerate(self._pairs):
+            yield from self._turn(control, layer, i / len(self._pairs))
+            self._lengthen(control, layer)
+            yield i / len(self._pairs)
+
+    def _seen(self, layer):
         """(rotations and lengths of bones, rotations of what controls inherit) at present."""
-        evaluated = self._armature.evaluated_get(self._layer.depsgraph).pose.bones
+        evaluated = self._armature.evaluated_get(layer.depsgraph).pose.bones
         names = dict.fromkeys((*self._pairs, *self._bones))
         poses = {name: np.array(evaluated[name].matrix, float)[:3, :3] for name in names}
         spaces = {
@@ -453,25 +457,29 @@ class _Responses:
         )
         return rotations, lengths, spaces
 
-    def _after(self, control, change):
-        """What is seen after a change to a control's basis, which is then taken back."""
+    def _after(self, control, layer, change):
+        """What is seen after a change to a control's basis, which is then taken back: the next
+        evaluation sees that."""
         owner = self._armature.pose.bones[control]
-        before = owner.matrix_basis.copy()
-        owner.matrix_basis = before @ change
-        self._layer.update()
-        seen = self._seen()
-        owner.matrix_basis = before
-        self._layer.update()
-        return seen
+        names = "location", rotation_property(owner.rotation_mode), "scale"
+        before = {name: tuple(getattr(owner, name)) for name in names}
+        owner.matrix_basis = owner.matrix_basis @ change
+        try:
+            layer.update()
+            return self._seen(layer)
+        finally:
+            for name, values in before.items():
+                setattr(owner, name, values)
 
-    def _turn(self, control):
-        """Turn a control about its own three axes, one after the other."""
+    def _turn(self, control, layer, progress):
+        """Turn a control about its own three axes, one after the other; yields its progress."""
         still, _, still_spaces = self._still
         own = still[control]
         response = np.zeros((3, 3))
         follow, share = dict.fromkeys(self._bones, 0.0), dict.fromkeys(self._pairs, 0.0)
         for axis in (1,) if control in self._knees else range(3):
-            seen, _, spaces = self._after(control, Matrix.Rotation(PROBE, 4, "XYZ"[axis]))
+            seen, _, spaces = self._after(control, layer, Matrix.Rotation(PROBE, 4, "XYZ"[axis]))
+            yield progress
             turns = {name: own.T @ _vector(seen[name] @ still[name].T) / PROBE for name in follow}
             response[:, axis] = turns[self._pairs[control]]
             for name, turn in turns.items():
@@ -484,9 +492,9 @@ class _Responses:
             (control, name): np.clip(part / PROBE / 3, 0, 1) for name, part in share.items()
         }
 
-    def _lengthen(self, control):
+    def _lengthen(self, control, layer):
         """Stretch a control along its length."""
-        _, lengths, _ = self._after(control, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
+        _, lengths, _ = self._after(control, layer, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
         for name in self._bones:
             self.stretch[control, name] = np.log(lengths[name] / self._still[1][name]) / PROBE
 
