@@ -2,6 +2,7 @@
 """What all operators share that run a job in the window."""
 
 import contextlib
+import time
 
 from ...controller.exceptions import PoiseError
 from .. import session, source_values
@@ -15,6 +16,9 @@ from ..translations import tr
 #: a frame of the window goes to drawing and to the user.
 BUDGET = 0.016
 PERIOD = 0.02
+#: Draw what changes at most so often [Hz], and in no more than this share of the time: without a
+#: graphics card a drawing takes longer than the work of a turn.
+RATE, SHARE = 25.0, 0.25
 
 #: Moving about in the window harms nothing, even while the scene is being read.
 _HARMLESS = ("MOUSEMOVE", "INBETWEEN_MOUSEMOVE", "WINDOW_DEACTIVATE", "MIDDLEMOUSE")
@@ -78,6 +82,7 @@ class JobOperator:
     _job = None
     _names = None
     _seen = None
+    _began = _drawn = _next = 0.0
 
     def execute(self, context):
         """Do everything at once."""
@@ -124,6 +129,7 @@ class JobOperator:
         if event.type != "TIMER":
             alone = job.owns_scene and not _harmless(context, event)
             return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
+        self._began = time.perf_counter()
         try:
             done = job.step(BUDGET)
         except PoiseError as error:
@@ -142,11 +148,25 @@ class JobOperator:
         """Show what the last turn has changed: the progress, and the ghost where there is one."""
         job = self._job
         seen = job.doing, job.progress
-        if seen != self._seen and job.ghost() is None:
-            redraw_sidebars()
-        elif seen != self._seen:
-            redraw()
+        if seen == self._seen or not self.may_draw():
+            return
         self._seen = seen
+        if job.ghost() is None:
+            redraw_sidebars()
+        else:
+            redraw()
+
+    def may_draw(self):
+        """Whether it is time to draw again; what was drawn last took until the turn after it."""
+        if self._drawn:
+            took = self._began - self._drawn
+            self._next = self._drawn + max(1 / RATE, took / SHARE)
+            self._drawn = 0.0
+        now = time.perf_counter()
+        if now < self._next:
+            return False
+        self._drawn = now
+        return True
 
     def cancel(self, context):
         """Blender ends the operator itself, with its window or its file."""

@@ -26,9 +26,8 @@ from .bake import poll_rectified
 from .job import Job, SimulateJob, in_background, reading_stages, simulating
 from .modal import JobOperator, poll_animated, poll_idle
 
-#: While the ghost plays it is drawn at most so often [Hz], in at most this share of the time; at
-#: the end it rests for so long [s].
-_RATE, _SHARE, _REST = 25.0, 0.25, 0.5
+#: The ghost plays, and rests at the end for so long [s].
+_REST = 0.5
 _TAKEN = (
     "Another Blender rectifies this very clip with the same settings: wait for it, or choose "
     "another seed."
@@ -231,7 +230,6 @@ class PerformOperator(JobOperator):
     """An operator whose job may rectify: what is committed plays, and is kept."""
 
     _shown = None
-    _drawn = _next = 0.0
 
     @property
     def hint(self):
@@ -256,12 +254,7 @@ class PerformOperator(JobOperator):
         if job.shown != self._shown:
             redraw_sidebars()
         self._shown = job.shown
-        now = time.perf_counter()
-        if self._drawn:  # in the last turn: without a graphics card that takes long
-            self._next = self._drawn + max(1 / _RATE, (now - self._drawn) / _SHARE)
-            self._drawn = 0.0
-        if now >= self._next and context.scene.poise.ghost != "HIDDEN":
-            self._drawn = now
+        if context.scene.poise.ghost != "HIDDEN" and self.may_draw():
             redraw_views()
 
     @property

@@ -23,6 +23,7 @@ from poise.addon import (
     session,
 )
 from poise.addon.operators import job as job_module
+from poise.addon.operators import modal
 from poise.addon.operators.job import SimulateJob
 from poise.controller.exceptions import PoiseError
 
@@ -789,3 +790,18 @@ def test_garbage_is_sought_in_all_again_once_a_job_is_over(armature):
     assert gc.get_freeze_count() > 0
     job.cancel()
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize("cost", [0.004, 0.01, 0.1])
+def test_drawing_takes_at_most_a_quarter_of_the_time(monkeypatch, cost):
+    now, drawn = 1.0, 0
+    monkeypatch.setattr(modal, "time", SimpleNamespace(perf_counter=lambda: now))
+    operator = modal.JobOperator()
+    while now < 21.0:
+        operator._began = now
+        now += modal.BUDGET
+        draws = operator.may_draw()
+        drawn += draws
+        now += max(modal.PERIOD - modal.BUDGET, cost * draws)
+    most = 20.0 * min(modal.RATE, modal.SHARE / cost)
+    assert 0.7 * most < drawn <= most + 1
