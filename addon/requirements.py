@@ -5,7 +5,6 @@ The extension's zips bring it for the Pythons of Blender's official builds. Othe
 checkout, or another version in front of ours are met here, before anything is registered.
 """
 
-import importlib
 import re
 import sys
 from importlib import metadata
@@ -20,13 +19,13 @@ NEEDED = {
 
 
 class RequirementError(ImportError):
-    """Something that Poise imports is missing, too old or does not load."""
+    """Something that Poise imports is missing or too old."""
 
 
 def check():
-    """Raise RequirementError, in one sentence, unless all that is needed can be imported.
+    """Raise RequirementError, in one sentence, unless all that is needed is there.
 
-    It imports PyBullet alone, which is imported anyway; cma takes a second, for searches only.
+    It imports nothing: PyBullet and cma are for those who simulate and search.
     """
     for module, (oldest, packages) in NEEDED.items():
         place = _place(module)
@@ -42,13 +41,6 @@ def check():
                 f"Poise needs {packages[0]} {oldest} or newer, but finds {version} first, in "
                 f"{place}: remove or update it there, then start Blender again."
             )
-    try:
-        importlib.import_module("pybullet")
-    except ImportError as error:
-        raise RequirementError(
-            f"PyBullet in {_place('pybullet')} does not load into Python {_python()} ({error}): "
-            "remove Poise and install the zip that is made for this system."
-        ) from error
 
 
 def _place(module):

@@ -7,11 +7,12 @@ Bullet's ball joints have no limits and take torques in the parent's frame.
 """
 
 import contextlib
+import importlib
+import sys
 from importlib import metadata
 from itertools import chain
 
 import numpy as np
-import pybullet
 
 from .exceptions import SettingsError, SimulationError
 from .momentum import GRAVITY
@@ -127,6 +128,24 @@ class _Path:
         )
 
 
+pybullet = None  # imported with the first world
+
+
+def load_engine():
+    """Import PyBullet, which writes a line to standard output: where nothing is simulated, as while
+    Blender starts, nothing is written. Raises SimulationError."""
+    global pybullet
+    if pybullet is None:
+        try:
+            pybullet = importlib.import_module("pybullet")
+        except ImportError as error:
+            raise SimulationError(
+                f"PyBullet does not load into Python {sys.version_info.major}."
+                f"{sys.version_info.minor} ({error}): remove Poise and install the zip that is "
+                "made for this system."
+            ) from error
+
+
 class World:
     """A floor, one character and what its scenario adds. Built anew for every simulation, which
     makes runs repeatable."""
@@ -137,6 +156,7 @@ class World:
         self.character = character
         self.rate = rate
         self.scenario = scenario or Scenario()
+        load_engine()
         self._client = pybullet.connect(pybullet.DIRECT)
         if self._client < 0:
             raise SimulationError("PyBullet could not open another world: close some simulations.")
