@@ -84,6 +84,7 @@ def _rename(driver):
 
 def _bake(driver):
     """It has the name of the take; undo takes the bake back, and no take."""
+    bpy.ops.ed.undo_push(message="Renamed")
     before = driver.state()
     yield from driver.click(BAKE)
     yield lambda: driver.session.job() is None and driver.result.shot.measures
