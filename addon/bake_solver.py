@@ -428,17 +428,18 @@ class _Responses:
     def __init__(self, armature, pairs, bones, knees):
         """knees: controls that turn a bent limb about the line between its ends."""
         self._armature, self._pairs, self._bones = armature, pairs, bones
-        self._knees, self._still = knees, None
+        self._knees, self._still, self._frame = knees, None, None
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
 
     def probe(self, scene):
         """Find them, at the current frame; yields progress from 0 to 1."""
         layer = reference.view_layer(scene, self._armature)
-        scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+        frame, subframe = self._frame = scene.frame_current, scene.frame_subframe
+        scene.frame_set(frame, subframe=subframe)
         self._still = self._seen(layer)
         for i, control in enumerate(self._pairs):
-            yield from self._turn(control, layer, i / len(self._pairs))
-            self._lengthen(control, layer)
+            yield from self._turn(control, scene, layer, i / len(self._pairs))
+            self._lengthen(control, scene, layer)
             yield i / len(self._pairs)
 
     def _seen(self, layer):
@@ -457,9 +458,12 @@ class _Responses:
         )
         return rotations, lengths, spaces
 
-    def _after(self, control, layer, change):
+    def _after(self, control, scene, layer, change):
         """What is seen after a change to a control's basis, which is then taken back: the next
         evaluation sees that."""
+        if self._frame != (scene.frame_current, scene.frame_subframe):
+            # Between two slices the window went to the user's frame.
+            scene.frame_set(self._frame[0], subframe=self._frame[1])
         owner = self._armature.pose.bones[control]
         names = "location", rotation_property(owner.rotation_mode), "scale"
         before = {name: tuple(getattr(owner, name)) for name in names}
@@ -471,14 +475,15 @@ class _Responses:
             for name, values in before.items():
                 setattr(owner, name, values)
 
-    def _turn(self, control, layer, progress):
+    def _turn(self, control, scene, layer, progress):
         """Turn a control about its own three axes, one after the other; yields its progress."""
         still, _, still_spaces = self._still
         own = still[control]
         response = np.zeros((3, 3))
         follow, share = dict.fromkeys(self._bones, 0.0), dict.fromkeys(self._pairs, 0.0)
         for axis in (1,) if control in self._knees else range(3):
-            seen, _, spaces = self._after(control, layer, Matrix.Rotation(PROBE, 4, "XYZ"[axis]))
+            change = Matrix.Rotation(PROBE, 4, "XYZ"[axis])
+            seen, _, spaces = self._after(control, scene, layer, change)
             yield progress
             turns = {name: own.T @ _vector(seen[name] @ still[name].T) / PROBE for name in follow}
             response[:, axis] = turns[self._pairs[control]]
@@ -492,9 +497,11 @@ class _Responses:
             (control, name): np.clip(part / PROBE / 3, 0, 1) for name, part in share.items()
         }
 
-    def _lengthen(self, control, layer):
+    def _lengthen(self, control, scene, layer):
         """Stretch a control along its length."""
-        _, lengths, _ = self._after(control, layer, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
+        _, lengths, _ = self._after(
+            control, scene, layer, Matrix.Diagonal((1, np.exp(PROBE), 1, 1))
+        )
         for name in self._bones:
             self.stretch[control, name] = np.log(lengths[name] / self._still[1][name]) / PROBE
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mathutils import Euler
 
-from poise.addon import bake, bake_target, compat, keys, reference, rig
+from poise.addon import bake, bake_solver, bake_target, compat, keys, reference, rig
 from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.rotations import multiply, rotation_vector
@@ -190,6 +190,24 @@ def test_legs_of_a_generated_rigify_rig_on_ik(rigify, ik):
     assert np.linalg.norm(turns[:, FEET], axis=-1).max() < 1e-3
     knees = [SEGMENTS.index(f"thigh_{side}") for side in SIDES]
     assert np.abs(turns[:, knees, 2]).max() < 0.02, "knees point elsewhere"
+
+
+@pytest.mark.slow
+def test_how_controls_act_is_found_the_same_in_slices(rigify):
+    """The window goes to the user's frame between two slices."""
+    scene, armature = bpy.context.scene, rigify(False)
+    pairs = {f"{bone}_fk.L": f"ORG-{bone}.L" for bone in ("upper_arm", "forearm", "thigh")}
+    bones = tuple(pairs.values())
+    whole, sliced = (bake_solver._Responses(armature, pairs, bones, ()) for _ in "12")
+    scene.frame_set(31)
+    before = [armature.pose.bones[name].matrix_basis.copy() for name in pairs]
+    reference.run(whole.probe(scene))
+    for _ in sliced.probe(scene):
+        scene.frame_set(3)
+    for control in pairs:
+        assert sliced.inverse[control] == pytest.approx(whole.inverse[control], abs=1e-3)
+    scene.frame_set(31)
+    assert [armature.pose.bones[name].matrix_basis for name in pairs] == before
 
 
 @pytest.mark.slow
