@@ -82,11 +82,19 @@ class _BakeOperator(JobOperator):
 
     def finished(self):
         """Report the outcome."""
-        baked = self._job.shot.baked
+        baked, end = self._job.shot.baked, self._job.shot.scene.frame_end
         count = len(self._job.shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{left}"))
+        if baked.frames[1] > end:
+            self.report(
+                {"INFO"},
+                tr(
+                    f"It goes on to frame {baked.frames[1]:g}, and the scene ends at {end}: "
+                    "lengthen the scene to see all of it"
+                ),
+            )
 
 
 class POISE_OT_bake(_BakeOperator, bpy.types.Operator):

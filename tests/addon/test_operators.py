@@ -536,6 +536,18 @@ def test_escape_while_the_bake_is_compared_keeps_it(window, armature):
     assert "comparison" in operator.reports[-1][1]
 
 
+@pytest.mark.parametrize("longer", [False, True])
+def test_a_bake_that_goes_on_beyond_the_scene_says_so(window, armature, longer):
+    bpy.ops.poise.simulate()
+    last = result(armature).shot.reading.frames[-1]
+    bpy.context.scene.frame_end = int(last) - longer
+    operator = window.begin(operators.POISE_OT_bake)
+    while window.send(operator) == {"PASS_THROUGH"}:
+        pass
+    told = [text for _, text in operator.reports if "lengthen the scene" in text]
+    assert len(told) == longer and (not told or f"frame {last:g}" in told[0])
+
+
 @pytest.mark.parametrize("leave", ["finish", "escape", "ended"])
 def test_an_operator_that_is_over_keeps_no_shot(started, leave):
     window, operator = started
