@@ -27,6 +27,7 @@ from .operators import (
     POISE_OT_show_flaw,
     POISE_OT_simulate,
 )
+from .operators.modal import unreadable
 from .properties import chosen_armature, shot_options
 from .shot import warnings_of
 from .translations import tr
@@ -206,6 +207,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         sub.prop(settings, "seed")
         column.prop(settings, "recovery_steps")
         if job is None or job.tunes or job.finds_limit or job.checks:
+            _draw_unreadable(layout, context, armature)
             row = layout.row()
             row.scale_y = 1.5
             row.operator(POISE_OT_simulate.bl_idname, text="Simulate", icon="PLAY")
@@ -214,6 +216,13 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         shot = job.shot if job else armature and session.result_of(context.scene, armature).shot
         if settings.method == "AUTO":
             _draw_choice(layout, context, shot)
+
+
+def _draw_unreadable(layout, context, armature):
+    """Why there is nothing to simulate."""
+    why = unreadable(armature) if armature else ""
+    if why:
+        _sentence(layout, context, f"{why}.", "INFO")
 
 
 def _draw_range(layout, context, armature):

@@ -25,6 +25,7 @@ from .panels import (
     _draw_outdated,
     _draw_range,
     _draw_switch,
+    _draw_unreadable,
     _Panel,
     _sentence,
 )
@@ -61,6 +62,8 @@ class POISE_PT_quick(_Panel, bpy.types.Panel):
         _draw_range(column, context, armature)
         _draw_style(column, context)
         _draw_also_set(column, context, armature)
+        if job is None:
+            _draw_unreadable(layout, context, armature)
         _draw_button(layout, job)
         result = session.result_of(context.scene, armature)
         shot = job.shot if job else result.shot

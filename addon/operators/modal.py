@@ -53,18 +53,21 @@ def poll_animated(cls, context):
     if not poll_idle(cls, context):
         return False
     armature, _ = chosen_armature(context)
+    why = unreadable(armature)
+    if why:
+        cls.poll_message_set(tr(why))
+    return not why
+
+
+def unreadable(armature):
+    """Why an armature cannot be read now, without a full stop; empty if it can."""
     animation = armature.animation_data
     if armature.mode == "EDIT":
-        cls.poll_message_set(tr(f"'{armature.name}' is in Edit Mode: leave it first"))
-    elif not (
-        (animation and animation.action)
-        or source_values.others(animation)
-        or is_constrained(armature)
-    ):
-        cls.poll_message_set(tr(f"'{armature.name}' has no animation: give it an action"))
-    else:
-        return True
-    return False
+        return f"'{armature.name}' is in Edit Mode: leave it first"
+    action = animation and animation.action
+    if action or source_values.others(animation) or is_constrained(armature):
+        return ""
+    return f"'{armature.name}' has no animation: give it an action"
 
 
 class JobOperator:

@@ -44,6 +44,15 @@ def result(armature):
     return session.result_of(bpy.context.scene, armature)
 
 
+def test_why_nothing_can_be_simulated_is_seen(drawn):
+    """Not only when the mouse rests on the button."""
+    bpy.ops.object.armature_add()
+    bare = bpy.context.object
+    assert f"'{bare.name}' has no animation: give it an action." in drawn(bare)
+    bare.animation_data_create().action = bpy.data.actions.new("moves")
+    assert "no animation" not in drawn(bare)
+
+
 # --- A view --------------------------------------------------------------------------------------
 
 
