@@ -35,7 +35,7 @@ help:
 	@echo "make test   set up .venv and run the tests"
 	@echo "make slow   the proofs that take long"
 	@echo "make versions  the tests on Blender 4.2, 4.3, 4.5 and 5.0, with Python 3.11; 5.2 has 3.13"
-	@echo "make extension  build the extension's zips for all platforms in build/extension"
+	@echo "make extension  build the extension's zips for all platforms, of both kinds, in build/extension"
 	@echo "make prove-extension  that they come out the same again, and work"
 	@echo "make demo   simulate and bake three shots; pictures and reports in build/demo"
 	@echo "make bench  measure speed"

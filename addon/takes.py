@@ -115,8 +115,8 @@ class POISE_PG_takes(bpy.types.PropertyGroup):
     index: IntProperty(
         name="Chosen Take",
         description="The take whose verdict and ghost are shown, and that Bake bakes. A simulation "
-        "that is not kept becomes a take when another one is chosen. Takes live as long as "
-        "Blender runs, and undo leaves them alone",
+        "that is not kept becomes a take when another one is chosen. Takes live until "
+        "another file is opened or Blender is closed, and undo leaves them alone",
         get=_chosen,
         set=_choose,
     )
