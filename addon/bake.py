@@ -23,7 +23,6 @@ from . import (
     bake_target,
     compat,
     keys,
-    leg_stretch,
     loose_bones,
     reference,
     source_values,
@@ -96,8 +95,11 @@ class BakeOptions:
 class BakeResult:
     """What was written: action and slot by name, (first, last) simulated frame, numbers of curves
     and keys, and the largest distance of a joint from where it should be [mm], read back through
-    Blender at every sampled frame. number: among all bakes. left: name of an earlier bake that has
-    been renamed or changed by hand since, and is left as it is; None if there is none."""
+    Blender at every sampled frame; of knees that inverse kinematics bends, sideways alone.
+
+    number: among all bakes. left: name of an earlier bake that has been renamed or changed by hand
+    since, and is left as it is; None if there is none.
+    """
 
     action: str
     slot: str | None
@@ -115,7 +117,14 @@ def bake(*arguments, **options):
 
 
 def baking(
-    scene, reading, rotation_deltas, root_displacement, options=None, reshaping=None, kind=KINDS[0]
+    scene,
+    reading,
+    rotation_deltas,
+    root_displacement,
+    options=None,
+    reshaping=None,
+    kind=KINDS[0],
+    stretched=(),
 ):
     """Write what differs from the reference to a new action, and assign that: yields the progress
     from 0 to 1.
@@ -127,6 +136,7 @@ def baking(
     reshaping: controller.morphology.Reshaping, if the body has other proportions than the armature.
         The differences are then those from its motion.
     kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
+    stretched: segments of legs that stretch in the animation, and are to do so no more.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before, as it is if the generator is closed half-way.
@@ -157,10 +167,7 @@ def baking(
         deltas = rotation_deltas, root_displacement
         rig_map = options.keyed(reading.rig_map)
         loose = {} if proportions else loose_bones.lines(armature, reading)
-        # A clean-up puts the feet of the animation in place, with legs as long as they are there.
-        stretch = kind != "clean" and not proportions
-        legs = leg_stretch.find(armature, reading) if stretch else ()
-        wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, legs)
+        wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, stretched)
         yield 0.0
         keyed = bake_solver.solver(armature, rig_map, clip, wanted)
         state.keep(keyed.bones, keyed.switches)
@@ -337,10 +344,10 @@ class _Wanted:
     """
 
     def __init__(
-        self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, legs=()
+        self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, stretched=()
     ):
         """loose: {bone: the bone that it goes with, and all above that} of those that go with the
-        body without hanging on it. legs: segments that stretch."""
+        body without hanging on it. stretched: as `baking` has it."""
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
         self._proportions, self._loose = proportions, loose or {}
@@ -351,7 +358,7 @@ class _Wanted:
         deltas[..., 0] = 1
         norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
-        self.rigid = {reference.carrier(reading.rig_map, segment) for segment in legs}
+        self.rigid = {reference.carrier(reading.rig_map, segment) for segment in stretched}
         self._weight = np.zeros(len(clip.frames))
         self._weight[clip.simulated] = weight
         self._slow = deltas.copy()

@@ -332,10 +332,14 @@ def _collection(scene):
 def show(scene, armature, which, take=""):
     """Show the "source" or the "baked" animation of all things and spheres of an armature.
 
-    take: whose bake is shown of what has one for each take.
+    take: whose bake is shown of what has one for each take; things that have none for it show
+    their source.
     """
-    for thing in (*objects.marked(scene, "THING"), *spheres_of(scene, armature)):
-        if bake_target.current(thing) is not None:
-            bakes = bake_target.bakes_of(thing)
-            of_take = [b for b in bakes if bake_target.take_of(bake_target.mark_of(*b)) == take]
-            bake.show(scene, thing, which, next(reversed(of_take), None))
+    for thing in objects.marked(scene, "THING"):
+        bakes = bake_target.bakes_of(thing)
+        of_take = [b for b in bakes if bake_target.take_of(bake_target.mark_of(*b)) == take]
+        if bakes:
+            bake.show(scene, thing, which if of_take else "source", next(reversed(of_take), None))
+    for sphere in spheres_of(scene, armature):  # of the last bake alone
+        if bake_target.current(sphere) is not None:
+            bake.show(scene, sphere, which)

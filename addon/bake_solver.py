@@ -6,6 +6,8 @@ animation. On a control rig the mechanism between control and bone is unknown: i
 the controls are corrected by what is read back.
 """
 
+import math
+
 import numpy as np
 from mathutils import Matrix
 
@@ -333,7 +335,7 @@ class ControlSolver(_Solver):
         """
         if self._responses is None:
             responses = _Responses(self.armature, self._pairs, self._wanted.bones, self._knees)
-            yield from responses.probe(scene)
+            yield from responses.probe(scene, self._clip.frames[-1])
             self._responses = responses
             self._wanted.spread(self._shares())
         self._stretch(seen)
@@ -431,11 +433,12 @@ class _Responses:
         self._knees, self._still, self._frame = knees, None, None
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
 
-    def probe(self, scene):
-        """Find them, at the current frame; yields progress from 0 to 1."""
+    def probe(self, scene, frame):
+        """Find them, at a frame; yields progress from 0 to 1."""
         layer = reference.view_layer(scene, self._armature)
-        frame, subframe = self._frame = scene.frame_current, scene.frame_subframe
-        scene.frame_set(frame, subframe=subframe)
+        whole = math.floor(frame)
+        self._frame = whole, float(frame - whole)
+        scene.frame_set(whole, subframe=self._frame[1])
         self._still = self._seen(layer)
         for i, control in enumerate(self._pairs):
             yield from self._turn(control, scene, layer, i / len(self._pairs))
@@ -533,7 +536,7 @@ def _paired(rig_map, wanted):
     for slot in dict.fromkeys(wanted.slots.values()):
         bones = [bone for bone in wanted.bones if wanted.slots[bone] == slot]
         controls = rig_map.controls.get(slot)
-        if not controls and slot.startswith("shin"):
+        if not controls and _is_bent(rig_map, slot):
             continue
         if not controls:
             raise BakeError(
@@ -542,6 +545,13 @@ def _paired(rig_map, wanted):
         for i, control in enumerate(controls):
             pairs[control] = bones[-(-(i + 1) * len(bones) // len(controls)) - 1]
     return pairs
+
+
+def _is_bent(rig_map, slot):
+    """Whether a slot is a shin that inverse kinematics bends, by the control of its thigh."""
+    part, _, side = slot.rpartition("_")
+    knee = rig_map.ik_controls.get(f"thigh_{side}")
+    return part == "shin" and knee is not None and rig_map.controls.get(f"thigh_{side}") == knee
 
 
 def _on_ik(rig_map):

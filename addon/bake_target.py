@@ -9,6 +9,7 @@ switched. Only what is marked is ever replaced, and only until somebody makes it
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 
 import bpy
 import numpy as np
@@ -88,6 +89,19 @@ def take_of(mark):
     return mark.get("take", "")
 
 
+def takes_of(armature, but=None):
+    """Names of the takes that bakes of an armature are of. but: BakeResult of one to leave out."""
+    marks = (mark_of(*bake) for bake in bakes_of(armature))
+    return {take_of(mark) for mark in marks if but is None or mark["number"] != but.number}
+
+
+def is_there(baked):
+    """Whether the bake of a BakeResult still exists: no undo has taken it away, no other bake its
+    place."""
+    action = bpy.data.actions.get(baked.action)
+    return any(mark["number"] == baked.number for mark in _marks(action).values())
+
+
 def source_of(mark):
     """The (action, slot) that was baked; (None, None) if that was NLA strips."""
     source = mark.get("source")
@@ -114,8 +128,8 @@ def current(armature):
 
 def has_bakes(armature):
     """Whether anything of an armature is baked."""
-    marks = (mark for action in bpy.data.actions for mark in _marks(action).values())
-    return any(_is_of(mark, armature) for mark in marks)
+    is_of = _marks_of(armature)
+    return any(is_of(mark) for action in bpy.data.actions for mark in _marks(action).values())
 
 
 def remove(action, slot):
@@ -138,23 +152,28 @@ def _next_number():
 def _bakes(armature, source, slot):
     """(action, mark) of each bake of (source, slot) of an armature in this file, the oldest
     first. Copies of a bake, which have its number, stand before it."""
+    is_of = _marks_of(armature)
     found = [
         (action, mark)
         for action in bpy.data.actions
         if action.library is None
         for mark in _marks(action).values()
-        if mark.get("source") == source
-        and mark["source_slot"] == _slot_key(slot)
-        and _is_of(mark, armature)
+        if mark.get("source") == source and mark["source_slot"] == _slot_key(slot) and is_of(mark)
     ]
     return sorted(found, key=lambda b: (b[1]["number"], b[0].name == b[1].get("named")))
 
 
-def _is_of(mark, armature):
-    """Whether a mark is of an armature: of the one that it knows, or of the only one that plays
-    what was baked if that is not in this file."""
-    owner = identity.owner(mark["armature"])
-    return armature == owner if owner is not None else _players(mark) == [armature]
+def _marks_of(armature):
+    """Function that tells whether a mark is of an armature: of the one that it knows, or of the
+    only one that plays what was baked if that is not in this file."""
+    # Panels ask at every drawing, and a file may have thousands of objects.
+    owner_of = lru_cache(identity.owner)
+
+    def is_of(mark):
+        owner = owner_of(mark["armature"])
+        return armature == owner if owner is not None else _players(mark) == [armature]
+
+    return is_of
 
 
 def _players(mark):
@@ -231,9 +250,13 @@ def check_bones(armature, rig_map):
     """Raise BakeError if a bone that a bake would have to key is driven, before any work is done.
     Locks are for hands: keys do not mind them."""
     names = _keyed(rig_map)
+    placed = {names[0]}
+    for side in SIDES:
+        if rig_map.controls and f"shin_{side}" not in rig_map.controls:
+            placed |= set(rig_map.controls.get(f"foot_{side}", ())[-1:])
     for name in names:
         bone = armature.pose.bones[name]
-        channels = [rotation_property(bone.rotation_mode), *(["location"] * (name == names[0]))]
+        channels = [rotation_property(bone.rotation_mode), *(["location"] * (name in placed))]
         check_undriven(armature, [bone.path_from_id(channel) for channel in channels])
 
 

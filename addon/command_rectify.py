@@ -110,9 +110,10 @@ def _simulate(shot):
     takes, if that is long."""
     motion = shot.reading.motion
     last = len(motion) - 1
-    started = time.perf_counter()
     samples = shot.simulate()
-    *_, reached = 0, *islice(samples, 1 + math.ceil(motion.rate))
+    first = next(samples, 0)  # the world is made before it
+    started = time.perf_counter()
+    *_, reached = first, *islice(samples, math.ceil(motion.rate))
     left = (time.perf_counter() - started) * (last / max(reached, 1) - 1)
     if left > LONG and reached >= motion.rate:
         unit = "h" if left >= 3600 else "min"

@@ -27,8 +27,8 @@ def find(armature, reading):
         if any(map(_varies, keyed)):
             continue
         if any(_varies(_own(bones[bone], reading)) for bone in carriers[:2]):
-            lengths = (_of(reading.bone_matrices, reading, bone) for bone in carriers)
-            found += [one for one, length in zip(segments, lengths, strict=True) if _varies(length)]
+            poses = (_poses(reading, bone) for bone in carriers)
+            found += [one for one, pose in zip(segments, poses, strict=True) if _varies(pose)]
     return found
 
 
@@ -39,12 +39,15 @@ def _of(matrices, reading, bone):
 
 def _own(bone, reading):
     """(N, 4, 4) basis of a bone that would give it its poses if only its parent had a say."""
-    poses = _of(reading.bone_matrices, reading, bone.name)
-    if bone.parent is None:
-        return poses
-    into = inverse(reading.object_matrices)
-    parent = into @ _of(reading.bone_matrices, reading, bone.parent.name)
-    return parent_space(bone, parent).basis(into @ poses)
+    poses = _poses(reading, bone.name)
+    # A root bone has no parent: any poses do.
+    parent = _poses(reading, bone.parent.name) if bone.parent else poses
+    return parent_space(bone, parent).basis(poses)
+
+
+def _poses(reading, bone):
+    """(N, 4, 4) of a bone in the armature's space."""
+    return inverse(reading.object_matrices) @ _of(reading.bone_matrices, reading, bone)
 
 
 def _varies(matrices):

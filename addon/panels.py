@@ -338,7 +338,7 @@ class POISE_PT_measures(_Panel, bpy.types.Panel):
         for name, label, form in OTHER_ROWS:
             _table_row(table, label, form.format(summary[name]), factor=0.55)
         # An undo takes the bake away, but not what is remembered of it.
-        if not shot.measures or shot.baked.action not in bpy.data.actions:
+        if not shot.measures or not bake_target.is_there(shot.baked):
             return
         table = layout.box().column(align=True)
         _table_row(table, "Bake", "Before", "After", head=True)

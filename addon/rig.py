@@ -50,11 +50,10 @@ class RigMap:
 
     bones: slot -> bone names, proximal first. The last pelvis bone carries legs and spine, the
         last trunk bone neck and arms. Limb slots start with the bone whose head is the joint.
-    controls: slot -> bones to key instead of those, on rigs whose bones are driven by others. A
-        shin without any is bent by inverse kinematics: its thigh's turns the knee, its foot's is
-        put in place.
+    controls: slot -> bones to key instead of those, on rigs whose bones are driven by others.
     properties: bone -> custom property -> value that must hold while controls are keyed.
-    ik_controls, ik_properties: the same of legs that inverse kinematics can move instead.
+    ik_controls, ik_properties: the same of legs that inverse kinematics can move instead: the
+        thigh's turns the knee, the foot's is put in place, a shin has none.
     detected: found by geometry instead of by name.
     missing: the optional slots that no bone was found for.
     """
@@ -70,18 +69,19 @@ class RigMap:
 
     def on_ik(self):
         """This map with the controls of inverse kinematics for legs, where it has any."""
-        if not self.ik_controls:
-            return self
-        controls = {
-            slot: chain
-            for slot, chain in self.controls.items()
-            if slot.rsplit("_", 1)[0] not in _LEG
+        legs = {
+            f"{part}_{side}"
+            for side in SIDES
+            for part in _LEG
+            if f"thigh_{side}" in self.ik_controls and f"foot_{side}" in self.ik_controls
         }
-        return replace(
-            self,
-            controls=controls | self.ik_controls,
-            properties=self.properties | self.ik_properties,
-        )
+        controls = {slot: chain for slot, chain in self.controls.items() if slot not in legs}
+        controls |= {slot: chain for slot, chain in self.ik_controls.items() if slot in legs}
+        properties = {
+            bone: self.properties.get(bone, {}) | self.ik_properties.get(bone, {})
+            for bone in (*self.properties, *self.ik_properties)
+        }
+        return replace(self, controls=controls, properties=properties)
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,8 @@ class Shot(ArmatureShot):
         self.baked_objects = []
         self.measures = {}
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
-        self._stretched = None, ()  # of what was read: segments of legs
+        #: Segments of legs that stretch in the animation, and no more in a bake.
+        self.stretched = ()
         self._seconds = {}
 
     @property
@@ -338,6 +339,8 @@ class Shot(ArmatureShot):
         self._weights = weights.collect(self.scene, self.reading, options.weights)
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
+        else:
+            self.stretched = leg_stretch.find(self.armature, self.reading)
 
     def _plan(self):
         """The ContactPlan of what was read; None if contacts are to be found."""
@@ -527,6 +530,7 @@ class Shot(ArmatureShot):
             self.options.keys,
             self.reshaping,
             kind,
+            self.stretched,
         )
         contacts.hand_on(self.armature)
         self.measures, self._of_keys = {}, None  # until it is read back
@@ -572,17 +576,14 @@ class Shot(ArmatureShot):
 
     def performed(self):
         """What a bake of what was simulated so far writes -> Motion."""
-        if self._stretched[0] is not self.reading:
-            self._stretched = self.reading, leg_stretch.find(self.armature, self.reading)
-        legs = () if self.reshaping else self._stretched[1]
-        return performed_motion(self.recording, self._chains(), legs)
+        return performed_motion(self.recording, self._chains(), self.stretched)
 
     @property
     def verdict(self):
         """Would an animator keep it -> controller.verdict.Verdict: of the keys, if they are baked,
         measured and still there, else of what was simulated; None where it fell at once."""
         # An undo takes the bake away, but not what is remembered of it.
-        if self._of_keys is not None and self.baked.action in bpy.data.actions:
+        if self._of_keys is not None and bake_target.is_there(self.baked):
             return self._of_keys
         return self.judge()
 

@@ -21,7 +21,7 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import outdated, session
+from . import bake_target, outdated, session
 from .properties import chosen_armature, redraw, redraw_views
 from .translations import tr
 
@@ -39,13 +39,17 @@ _SHARED = ("bone_matrices", "basis_matrices")
 
 
 def _named(row, _context):
-    """Give a row a name that no other take of its armature has: their bakes are told by it."""
+    """Give a row a name that no other take of its armature has, nor a bake of one that is gone:
+    bakes of takes are told by it."""
     take = session.take(row.name)
     if take is None:  # it is being made
         return
     named = row.label.strip() or tr("Take")
     mates = (other for other, one in _rows() if one.armature == take.armature)
     others = {other.label for other in mates if other.name != row.name}
+    armature = bpy.data.objects.get(take.armature)
+    if armature is not None:
+        others |= bake_target.takes_of(armature, but=take.shot.baked)
     free = (f"{named} {number}" if number > 1 else named for number in count(1))
     name = next(name for name in free if name not in others)
     if name != row.label:
@@ -177,7 +181,7 @@ def keep(scene, armature):
         if session.take(items[i].name) is None:
             items.remove(i)
     before, result = rows(scene, armature), session.result_of(scene, armature)
-    name = _default_name(before, result.settings)
+    name = _default_name(armature, before, result.settings)
     used = {tuple(round(part, 2) for part in row.colour) for row, _ in before}
     free = [colour for colour in COLOURS if colour not in used]
     for _, take in before:
@@ -202,9 +206,9 @@ def remove(scene, armature):
         _show(left[max(0, place - 1)])
 
 
-def _default_name(before, settings):
-    """A number, and what was set otherwise than in the take before."""
-    names = [row.label for row, _ in before]
+def _default_name(armature, before, settings):
+    """A number that no take has or had, and what was set otherwise than in the take before."""
+    names = [*(row.label for row, _ in before), *bake_target.takes_of(armature)]
     free = (tr(f"Take {number}") for number in count(1))
     name = next(n for n in free if not any(one == n or one.startswith(f"{n}:") for one in names))
     last = before[-1][1].settings if before else None

@@ -22,7 +22,7 @@ from .scenario import Scenario
 from .skeleton import SEGMENTS
 from .styles import STYLES
 from .terrain import Terrain
-from .world import World
+from .world import World, load_engine
 
 _FASTEST = 30.0  # [m/s] of any segment: not a motion any more
 
@@ -118,6 +118,7 @@ class Simulation:
         share it between simulations; None to build it. scenario: what happens to the character.
         correction: correction.Correction of the reference, None to perform it as it is. Raises
         SettingsError for a scenario that cannot be."""
+        load_engine()  # often in a thread; the first step would have a window wait for it
         self.character = character
         self.motion = motion
         self.settings = settings or Settings()

@@ -76,6 +76,7 @@ def _load_package():
     sys.modules["poise"] = package
     specification.loader.exec_module(package)
     importlib.import_module("poise.controller")
+    importlib.import_module("poise.controller.world").load_engine()  # no task could do without
 
 
 def _perform(task):

@@ -195,8 +195,9 @@ class SimulateJob(Job):
         factor, left = self.real_time_factor, self.time_left
         if not factor:
             return ""
-        speed = f"{factor:.1f} × real time"
-        return speed if left is None else f"{factor:.1f} × real time, {clock(left)} left"
+        if left is None:
+            return f"{factor:.1f} × real time"
+        return f"{factor:.1f} × real time, {clock(left)} left"
 
     @property
     def real_time_factor(self):

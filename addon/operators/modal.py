@@ -85,7 +85,7 @@ class JobOperator:
     _job = None
     _names = None
     _seen = None
-    _began = _drawn = _next = 0.0
+    _drawn = _next = 0.0
 
     def execute(self, context):
         """Do everything at once."""
@@ -132,7 +132,7 @@ class JobOperator:
         if event.type != "TIMER":
             alone = job.owns_scene and not _harmless(context, event)
             return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
-        self._began = time.perf_counter()
+        self._begin_turn()
         try:
             done = job.step(BUDGET)
         except PoiseError as error:
@@ -159,12 +159,15 @@ class JobOperator:
         else:
             redraw()
 
-    def may_draw(self):
-        """Whether it is time to draw again; what was drawn last took until the turn after it."""
+    def _begin_turn(self):
+        """What was drawn in the turn before took until now."""
         if self._drawn:
-            took = self._began - self._drawn
+            took = time.perf_counter() - self._drawn
             self._next = self._drawn + max(1 / RATE, took / SHARE)
             self._drawn = 0.0
+
+    def may_draw(self):
+        """Whether it is time to draw again."""
         now = time.perf_counter()
         if now < self._next:
             return False

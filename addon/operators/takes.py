@@ -21,8 +21,8 @@ class POISE_OT_keep_take(bpy.types.Operator):
     bl_label = "Keep Simulation as Take"
     bl_description = (
         "Keep this simulation, so that the next one does not replace it: to compare their ghosts, "
-        "and to bake each. Takes live until another file is opened or Blender is closed; only what is "
-        "baked is in the file"
+        "and to bake each. Takes live until another file is opened or Blender is closed; only what "
+        "is baked is in the file"
     )
     bl_options = {"REGISTER"}  # no undo: takes are no part of the scene
 

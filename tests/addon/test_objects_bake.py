@@ -192,10 +192,10 @@ def test_things_have_a_bake_for_each_take(box, biped, biped_map):
     actions = {action.name for action in bpy.data.actions if "Crate" in action.name}
     assert actions == {"Crate Poise", "Crate Poise soft", "Crate Poise hard"}
     for take in ("soft", "hard", "soft", ""):
-        bake_objects.show(bpy.context.scene, biped.name, "baked", take)
+        bake_objects.show(bpy.context.scene, biped, "baked", take)
         assert compat.assigned(box)[0].name == f"Crate Poise {take}".rstrip()
-    bake_objects.show(bpy.context.scene, biped.name, "baked", "gone")
-    assert compat.assigned(box)[0].name == "Crate Poise", "the one that is shown"
+    bake_objects.show(bpy.context.scene, biped, "baked", "gone")
+    assert compat.assigned(box)[0] is None, "its source"
 
 
 def test_a_second_bake_replaces_the_first(box, biped, biped_map):

@@ -382,3 +382,29 @@ def test_written_map_is_plain_data(skeleton, tmp_path):
     document = json.loads(path.read_text())
     assert document["bones"]["thigh_l"] == ["lfemur"]
     assert "controls" not in document
+
+
+# --- Legs on inverse kinematics ------------------------------------------------------------------
+
+
+def test_the_map_of_legs_on_ik_changes_nothing_else():
+    legs = {
+        f"{part}_{side}": (f"{part}_fk.{side}",)
+        for part in ("thigh", "shin", "foot", "toe")
+        for side in "lr"
+    }
+    ik = {"thigh_l": ("knee.l",), "foot_l": ("foot_ik.l",)}
+    known = rig.RigMap(
+        "hero",
+        {},
+        controls={"pelvis": ("torso",), **legs},
+        properties={"props": {"arm_fk": 1.0, "leg_fk": 1.0}},
+        ik_controls=ik,
+        ik_properties={"props": {"leg_fk": 0.0}},
+    )
+    found = known.on_ik()
+    right = {slot: chain for slot, chain in legs.items() if slot.endswith("_r")}
+    assert found.controls == {"pelvis": ("torso",), **right, **ik}
+    assert found.properties == {"props": {"arm_fk": 1.0, "leg_fk": 0.0}}
+    plain = rig.RigMap("plain", {}, controls=legs)
+    assert plain.on_ik() == plain

@@ -320,6 +320,20 @@ def test_takes_are_baked_one_after_the_other(armature):
         scene.frame_set(1)
 
 
+def test_no_take_has_the_name_of_a_baked_one_that_is_gone(armature):
+    """Its bake would be replaced, and nothing could make it again."""
+    assert keep() == "Take 1"
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+    listed().items[0].label = "Take 1"
+    assert names() == ["Take 1"], "its own bake"
+    bpy.ops.poise.remove_take()
+    assert keep("HEAVY") == "Take 2"
+    listed().items[0].label = "Take 1"
+    assert names() == ["Take 1 2"]
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+    assert {"stand Poise Take 1", "stand Poise Take 1 2"} <= set(bpy.data.actions.keys())
+
+
 def test_a_bake_of_a_take_that_is_yours_now_stays(armature):
     keep()
     bpy.ops.poise.bake()

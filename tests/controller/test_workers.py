@@ -342,9 +342,8 @@ def test_processes_that_cannot_start(monkeypatch, tmp_path):
         errors = [pool.submit(os.getpid).exception(PATIENCE) for _ in range(3)]
     for error in errors:
         assert type(error) is ExecutorError
-        assert str(error).startswith(
-            "A worker process could not start (ImportError: no PyBullet for this Python): see"
-        )
+        assert str(error).startswith("A worker process could not start (")
+        assert "no PyBullet for this Python" in str(error)
 
 
 def test_no_python_to_start(monkeypatch, tmp_path):

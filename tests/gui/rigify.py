@@ -36,6 +36,7 @@ def scenario(driver):
     ).stdout.split()[-1]
     subprocess.run(["xdotool", "windowsize", window, *map(str, SIZE)], check=True)
     yield 2.0
+    driver.hurry(False)
     driver.say(f"redraw {1000 * (yield from driver.redraw_gap()):.0f} ms")
     longest = driver.time_steps()
     for what in ("simulate", "bake"):
@@ -54,7 +55,8 @@ def scenario(driver):
             f"{what}: {took:.1f} s, CPU {cpu:.1f} s; longest gaps [ms] {gaps}; turns {turns}"
         )
     driver.check("it is baked", driver.result.shot.measures)
-    driver.say(f"bake error {driver.result.shot.baked.error_mm:.3f} mm")
+    error = driver.result.shot.baked.error_mm
+    driver.check("to the millimetre", error < 1, f"{error:.3f} mm")
     yield from driver.shot("rigify")
 
 
