@@ -37,20 +37,22 @@ from .tuning_panel import _in_use
 class POISE_PT_quick(_Panel, bpy.types.Panel):
     """The switch between quick and full, and all of quick mode."""
 
-    bl_label = "Quick"
-    bl_options = {"HIDE_HEADER"}
+    # The switch stands in its header: a panel without one would put the tab before all others.
+    bl_label = ""
+    bl_options = {"HEADER_LAYOUT_EXPAND"}
 
     @classmethod
     def poll(cls, _context):
         """The switch is always there."""
         return True
 
+    def draw_header(self, context):
+        """The switch."""
+        self.layout.row().prop(context.scene.poise, "mode", expand=True)
+
     def content(self, layout, context, armature, reason):
         """Whom, which frames, in what style; simulate; what came of it; bake."""
         settings, job = context.scene.poise, session.job()
-        row = layout.row()
-        row.use_property_split = False
-        row.prop(settings, "mode", expand=True)
         if settings.mode == "FULL":
             return
         column = layout.column()

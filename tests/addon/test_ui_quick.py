@@ -67,9 +67,14 @@ def test_quick_hides_the_panels_of_full(settings):
     assert shown[0] is quick_panel.POISE_PT_quick and panels.POISE_PT_bake in shown
 
 
-def test_full_has_nothing_of_quick_but_the_switch(settings, armature, drawn):
+def test_full_has_nothing_of_quick_but_the_switch_in_its_header(settings, armature, drawn):
     settings.mode = "FULL"
-    assert drawn(armature) == "mode"
+    assert drawn(armature) == ""
+    shown = []
+    row = SimpleNamespace(prop=lambda _settings, name, **_options: shown.append(name))
+    panel = SimpleNamespace(layout=SimpleNamespace(row=lambda: row))
+    quick_panel.POISE_PT_quick.draw_header(panel, bpy.context)
+    assert shown == ["mode"]
 
 
 def test_visiting_quick_changes_nothing(settings, armature):
