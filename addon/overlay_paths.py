@@ -290,7 +290,7 @@ def _draw():
             _draw_batch(context, batch, recording.motion, every)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=4)
 def _batch(recording, _count, colours, offset, unit):
     """The paths of a result on the graphics card, and the mean way between frames [scene units]."""
     found = mesh(recording, colours, offset)
