@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 from .exceptions import ExecutorError
 
-_LOGGER = logging.getLogger("tornado.application")
 _PATIENCE = 5  # [s] until a scheduler answers, and until it has a worker
 
 
@@ -41,13 +40,13 @@ def connect(address):
         ) from error
     _check_address(address)
     _check_scheduler(address)
-    _LOGGER.addFilter(_untold)
+    # For good: what is told of a lost connection may come after the client is closed.
+    logging.getLogger("tornado.application").addFilter(_untold)
     client = Client(address, timeout=_PATIENCE, set_as_default=False)
     try:
         _check_workers(client, address)
     except BaseException:
         client.close()
-        _LOGGER.removeFilter(_untold)
         raise
     return _Cluster(client)
 
@@ -145,7 +144,6 @@ class _Cluster(concurrent.futures.Executor):
                 future.cancel()
         concurrent.futures.wait(futures)
         self._client.close()
-        _LOGGER.removeFilter(_untold)
 
     def __exit__(self, kind, error, trace):
         self.shutdown(cancel_futures=kind is not None)
