@@ -41,7 +41,8 @@ def connect(address):
     _check_address(address)
     _check_scheduler(address)
     # For good: what is told of a lost connection may come after the client is closed.
-    logging.getLogger("tornado.application").addFilter(_untold)
+    for name in ("tornado.application", "distributed.batched"):
+        logging.getLogger(name).addFilter(_untold)
     client = Client(address, timeout=_PATIENCE, set_as_default=False)
     try:
         _check_workers(client, address)
@@ -52,8 +53,9 @@ def connect(address):
 
 
 def _untold(record):
-    """Whether a record of Dask's event loop is not of what the futures tell: that the connection is
-    lost. For messages of that moment, and for results of cancelled tasks, it writes tracebacks."""
+    """Whether a record of Dask's event loop, or of its queue, is not of what the futures tell: that
+    the connection is lost. For messages of that moment, and for results of cancelled tasks, they
+    write tracebacks."""
     from distributed.comm import CommClosedError
 
     error = record.exc_info and record.exc_info[1]

@@ -271,3 +271,15 @@ def test_scheduler_without_useful_workers(start_scheduler, start_workers, no_poi
     start_workers(address, 1, no_poise)
     with pytest.raises(ExecutorError, match=r"cannot import Poise \(ImportError: not installed\)"):
         cluster.connect(address)
+
+
+def test_dask_s_queue_tells_of_other_faults_alone(executor, logged):
+    comm = pytest.importorskip("distributed.comm")
+    queue = logging.getLogger("distributed.batched")
+    queue.addHandler(logging.getLogger("tornado.application").handlers[-1])  # that of `logged`
+    try:
+        queue.error("lost", exc_info=comm.CommClosedError("the connection"))
+        queue.error("broken", exc_info=ValueError("something else"))
+    finally:
+        queue.removeHandler(queue.handlers[-1])
+    assert len(logged) == 1 and "something else" in logged[0]
