@@ -11,6 +11,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ..controller.rotations import (
+    arctan2,
     continuous,
     matrix_from_quaternion,
     quaternion_from_matrix,
@@ -138,7 +139,7 @@ def slerp(a, b, share):
     cosine = (a * b).sum(-1, keepdims=True)
     b = np.where(cosine < 0, -b, b)
     angle = (
-        2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))[..., None]
+        2 * arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))[..., None]
     )
     sine = np.sin(angle)
     near = sine < 1e-9
@@ -171,7 +172,8 @@ def rotation_matrices(mode, values):
         return matrix_from_quaternion(np.hstack([np.cos(half), np.sin(half) * unit(values[:, 1:])]))
     result = np.eye(3)
     for axis in _axes(mode)[:3]:
-        result = _about(axis, values[:, axis]) @ result
+        # Contiguous, as in rotations.arctan2.
+        result = _about(axis, np.ascontiguousarray(values[:, axis])) @ result
     return result
 
 
@@ -198,13 +200,13 @@ def _euler(order, rotation, start):
     cosine = np.hypot(rotation[:, i, i], rotation[:, j, i])
     locked = cosine < 1e-7
     first = np.empty((len(rotation), 3))
-    first[:, j] = np.arctan2(-sign * rotation[:, k, i], cosine)
+    first[:, j] = arctan2(-sign * rotation[:, k, i], cosine)
     first[:, i] = np.where(
         locked,
-        np.arctan2(-sign * rotation[:, j, k], rotation[:, j, j]),
-        np.arctan2(sign * rotation[:, k, j], rotation[:, k, k]),
+        arctan2(-sign * rotation[:, j, k], rotation[:, j, j]),
+        arctan2(sign * rotation[:, k, j], rotation[:, k, k]),
     )
-    first[:, k] = np.where(locked, 0, np.arctan2(sign * rotation[:, j, i], rotation[:, i, i]))
+    first[:, k] = np.where(locked, 0, arctan2(sign * rotation[:, j, i], rotation[:, i, i]))
     second = first + np.pi
     second[:, j] = np.pi - first[:, j]
     pairs = np.stack([first, second], 1)
@@ -221,7 +223,7 @@ def _axis_angle(quaternion, start):
     """(n, 4) angle and axis of continuous quaternions; the axis stays where the angle is zero."""
     values = np.empty_like(quaternion)
     sine = np.linalg.norm(quaternion[:, 1:], axis=1)
-    angle = 2 * np.arctan2(sine, quaternion[:, 0])
+    angle = 2 * arctan2(sine, quaternion[:, 0])
     axis = unit(start[1:]) if np.any(start[1:]) else np.array([0.0, 1.0, 0.0])
     before, turn = start[0], 2 * np.pi
     for sample in range(len(values)):

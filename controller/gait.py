@@ -16,7 +16,7 @@ import numpy as np
 from .exceptions import MotionError, SettingsError
 from .motion import Motion
 from .rolling import rolled
-from .rotations import continuous, exponential, multiply, rotation_vector, unit
+from .rotations import arctan2, continuous, exponential, multiply, rotation_vector, unit
 from .stance import reference_contacts
 from .trajectory import Trajectory, butterworth
 
@@ -70,7 +70,7 @@ class _Clip:
         joints, frames = character.pose(self.trajectory)
         corners = character.sole_corners(joints, frames)
         self.contacts = reference_contacts(character, corners, motion.rate, False)
-        self.heading = np.unwrap(np.arctan2(frames[:, 0, 1, 0], frames[:, 0, 0, 0]))
+        self.heading = np.unwrap(arctan2(frames[:, 0, 1, 0], frames[:, 0, 0, 0]))
         local = _turned(joints - joints[:, :1] * [1, 1, 0], -self.heading[:, None])
         values = local.reshape(len(local), -1)
         smooth, speeds = butterworth(values, motion.rate, min(_CUTOFF, motion.rate / 4))
@@ -216,7 +216,7 @@ class _Line:
         self.length = float(np.interp(self.length, grid, self._at))
         self._points = smooth
         slope = np.gradient(smooth, axis=0)
-        self._yaw = np.unwrap(np.arctan2(slope[:, 1], slope[:, 0]))
+        self._yaw = np.unwrap(arctan2(slope[:, 1], slope[:, 0]))
 
     def _raw(self, points, at, grid):
         if self._closed:

@@ -162,7 +162,8 @@ class Factors:
 
     def gains(self, x):
         """The Gains of a point x (2 n + 8,)."""
-        return _gains(self._start, self._vector * np.exp(x))
+        # Contiguous, as in rotations.arctan2: x is a column of the strategy's.
+        return _gains(self._start, self._vector * np.exp(np.ascontiguousarray(x)))
 
 
 class Ranges:

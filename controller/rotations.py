@@ -10,7 +10,7 @@ import numpy as np
 def arctan2(y, x):
     """np.arctan2 of contiguous copies. On strided arrays NumPy chooses between two kernels by
     where they happen to lie in memory; the last bit then differs from run to run, and a
-    simulation is chaotic enough to show it."""
+    simulation is chaotic enough to show it. tests/conftest.py watches over all such functions."""
     return np.arctan2(np.ascontiguousarray(y), np.ascontiguousarray(x))
 
 

@@ -17,11 +17,52 @@ import pytest
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+import numpy as np  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent
 HAS_BPY = importlib.util.find_spec("bpy") is not None
 
 #: Without the bpy module the physics library is tested alone.
 collect_ignore = [] if HAS_BPY else ["addon"]
+
+
+_OURS = tuple(f"{ROOT / room}{os.sep}" for room in ("addon", "controller"))
+
+#: Of these NumPy has two kernels.
+_TWO_KERNELS = "exp log sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh power".split()
+
+
+class _Watched:
+    """A function of NumPy that refuses strided arrays of our own code: which kernel takes them
+    depends on where they lie in memory, and with it the last bit (rotations.arctan2)."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, *args, **kwargs):
+        caller = sys._getframe(1).f_code.co_filename
+        if caller.startswith(_OURS):
+            for array in args[: self._function.nin]:
+                assert np.ndim(array) == 0 or np.size(array) < 2 or _dense(array), (
+                    f"np.{self._function.__name__} of a strided array: make it contiguous."
+                )
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self._function, name)
+
+
+def _dense(array):
+    flags = np.asarray(array).flags
+    return flags.c_contiguous or flags.f_contiguous
+
+
+@pytest.fixture(scope="session", autouse=True)
+def watched():
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _TWO_KERNELS:
+            patch.setattr(np, name, _Watched(getattr(np, name)))
+        yield
 
 
 _status = 0
