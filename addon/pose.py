@@ -138,9 +138,7 @@ def slerp(a, b, share):
     share = np.asarray(share, float)[..., None]
     cosine = (a * b).sum(-1, keepdims=True)
     b = np.where(cosine < 0, -b, b)
-    angle = (
-        2 * arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))[..., None]
-    )
+    angle = 2 * arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))[..., None]
     sine = np.sin(angle)
     near = sine < 1e-9
     safe = np.where(near, 1.0, sine)
