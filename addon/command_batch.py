@@ -20,8 +20,9 @@ import bpy
 
 from ..controller import cluster
 from ..controller.exceptions import ExecutorError
+from ..controller.gains import Gains
 from ..controller.workers import Remote, processors
-from . import command_rectify
+from . import command_contacts, command_rectify, morphology, rig
 from .batch_report import html, summary
 from .batch_shot import (
     FELL,
@@ -34,7 +35,7 @@ from .batch_shot import (
     perform_there,
     read_record,
 )
-from .command_arguments import count, seconds, shot_arguments
+from .command_arguments import count, gains_named, seconds, shot_arguments
 from .command_import import FORMATS
 from .command_progress import DONE, MISSED, LiveLine, say
 from .command_progress import FAILED as FAILURE
@@ -162,7 +163,19 @@ def _bake_arguments(commands, passed, options):
     understood = commands.parse_args(["bake", "shot.blend", *arguments])
     understood.usage_error = options.usage_error
     command_rectify.check(understood)
+    _check_files(understood)
     return arguments, files, understood
+
+
+def _check_files(understood):
+    """Raise PoiseError for a file or name that no shot could make use of."""
+    command_contacts.given(understood)
+    morphology.chosen(understood)
+    gains = gains_named(understood.gains)
+    if isinstance(gains, str):
+        Gains.load(gains)
+    if understood.rig:
+        rig.named(understood.rig)
 
 
 def _workers(options, understood):

@@ -126,7 +126,7 @@ def find(armature, frames=None, name=None):
     if not armature.data.bones:
         raise RigError(f"'{armature.name}' has no bones: select the armature of a biped.")
     if name is not None:
-        return match(armature, _template(name))
+        return match(armature, named(name))
     names = _Names(armature)
     fits = [fit for template in load_maps() for fit in _fits(names, template)]
     fits.sort(key=lambda fit: fit.rank, reverse=True)
@@ -303,7 +303,7 @@ def _is_values(value):
     return isinstance(value, dict) and all(isinstance(v, (int, float)) for v in value.values())
 
 
-def _template(name):
+def named(name):
     """The template that a preset's name, or the path of a file, means."""
     path = Path(name)
     if path.suffix.lower() == ".json":

@@ -19,6 +19,8 @@ import pytest
 
 from poise.addon import batch_shot, command_batch, command_line
 from poise.addon.locks import claimed
+from poise.controller.adult import adult
+from poise.controller.gains import Gains
 from poise.controller.workers import processors
 
 
@@ -151,7 +153,8 @@ def test_options_of_bake_are_passed_on_as_they_were_written(folder, performed):
 
 
 def test_files_in_options_are_absolute_and_part_of_the_fingerprint(folder, performed):
-    make("a.blend", "my gains.json")
+    make("a.blend")
+    Gains.default(adult()).save("my gains.json")
     assert poise("batch", "a.blend", "--gains", "my gains.json", "--output", "out") == 0
     path = str(folder / "my gains.json")
     assert performed[0].files == (path,)
@@ -355,6 +358,13 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
         (("twins", "--output=out"), 1, "'a.bvh' and 'a.bvh.blend' would both become '{}/out/a.bv"),
         (("in", "--output=out", "--report=in/notes.txt"), 1, "'{}/in/notes.txt' exists: name"),
         (("in", "--output=out", "--report=gone/r.html"), 1, "There is no folder '{}/gone'"),
+        (("in", "--output=out", "--contacts=in/notes.txt"), 1, "in/notes.txt' is not JSON"),
+        (("in", "--output=out", "--contacts=gone.json"), 1, "gone.json' cannot be read"),
+        (("in", "--output=out", "--gains=in/notes.txt"), 1, "in/notes.txt' is not JSON"),
+        (("in", "--output=out", "--gains=Bob"), 1, "There is no preset 'Bob' of gains: choose"),
+        (("in", "--output=out", "--rig=gone.json"), 1, "gone.json' cannot be read"),
+        (("in", "--output=out", "--rig=Bob"), 1, "There is no rig map named 'Bob'"),
+        (("in", "--output=out", "--morphology=Bob"), 1, "There is no"),
     ],
 )
 def test_input_that_is_refused_before_any_work(
