@@ -48,6 +48,13 @@ _ROOM = 1 << 20
 #: What is not whole yet: its ending, and the option of `bake` that names it.
 _PARTS = {".blend": "output", ".json": "report", ".svg": "strip"}
 
+#: So many letters tell what a file that is not whole yet is made of.
+_MARK = 12
+
+#: Longest name of a file [bytes], and what a file that is being written has more of it: Blender's
+#: "@", or a dot before it and the number of the process behind.
+_LONGEST, _TEMPORARY = 255, 12
+
 #: Lines of a log that say nothing about the shot: our own, and what PyBullet greets with.
 _NOISE = ("== ", "pybullet build time: ")
 
@@ -94,7 +101,7 @@ class ShotTask:
     def part(self, mark, ending):
         """Path of what is not whole yet, for a fingerprint: a search goes on from its checkpoint
         only if nothing has changed. It is beside the result, as paths in that are relative."""
-        return self.result.with_name(f".{self.result.name}.{mark[:12]}.part{ending}")
+        return self.result.with_name(f".{self.result.name}.{mark[:_MARK]}.part{ending}")
 
     def parts(self, ending=""):
         """Paths of all that was not whole yet, whatever has changed."""
@@ -147,6 +154,7 @@ def perform(task, stop=None):
     the disk's, is told in the record and nothing is raised.
     """
     try:
+        _check_name(task)
         task.record.parent.mkdir(parents=True, exist_ok=True)
         taken = f"Another process works on '{task.name}': wait for it, or end it."
         with claimed(task.record, taken):
@@ -240,6 +248,14 @@ def _is_ours(task):
     """Whether a batch made the result; until there is a record of it, its report is there."""
     record = read_record(task.record)
     return bool(task.parts(".json")) or (record is not None and record["owned"])
+
+
+def _check_name(task):
+    """Raise FileError where the disk has no names as long as those of the files for a shot."""
+    longest = max(len(os.fsencode(task.part("0" * _MARK, end).name)) for end in _PARTS)
+    over = longest + _TEMPORARY - _LONGEST
+    if over > 0:
+        raise FileError(f"The name of the shot is too long: shorten it by {over} letters.")
 
 
 def _check_room(task):

@@ -111,6 +111,20 @@ def test_name_in_another_encoding(make_task):
     assert os.fsencode(task.source) in task.log.read_bytes()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names may be longer, or shorter, elsewhere")
+def test_name_that_leaves_no_room_for_those_of_the_results(make_task):
+    """What is being written has a longer name than what is there in the end."""
+    for over in (1, 30):
+        task = make_task(name=f"{'n' * (208 + over)}.bvh")
+        record = perform(task)
+        assert record["state"] == FAILED
+        assert record["why"] == f"The name of the shot is too long: shorten it by {over} letters."
+        assert not left_over(task) and not task.log.exists()
+    task = make_task(name=f"{'n' * 208}.bvh")
+    assert perform(task)["state"] == STOOD
+    assert not left_over(task)
+
+
 def test_what_is_done_is_not_done_again(make_task):
     task = make_task("# fall")
     record = perform(task)
