@@ -15,8 +15,9 @@ from .skeleton import LANDMARK_INDEX, SIDES
 from .stance import runs
 
 #: Length times duration of people's steps; from where on they are as in slow motion, and between
-#: what they are too fast: whoever hops from foot to foot has less.
-USUAL, SLOW, FAST = 1.5, 2.5, (0.25, 0.7)
+#: what they are too fast: whoever hops from foot to foot has less. A walk at twice its speed has
+#: 0.5 to 0.8.
+USUAL, SLOW, FAST = 1.5, 2.5, (0.25, 0.85)
 #: So many steps tell, each of so many heights of the hips: shorter ones are no gait.
 _STEPS, _LONG = 4, 0.5
 #: Frame rates of clips [Hz].

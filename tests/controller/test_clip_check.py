@@ -426,6 +426,16 @@ def test_a_walk_that_is_played_too_fast_is_told(clip):
     assert "played too fast, at 2.6 times the usual pace: perhaps it is of 60" in finding.sentence
 
 
+@pytest.mark.parametrize("name", ["walk", "walk_slow", "walk_fast", "walk_backward"])
+def test_walks_at_twice_their_speed_are_told(clip, name):
+    """As a clip of 60 frames a second that is played at 120."""
+    motion = clip(name)
+    assert not [f for f in check_of(motion).findings if f.kind == "tempo"]
+    found = check_of(replace(motion, rate=120.0))
+    (finding,) = (f for f in found.findings if f.kind == "tempo")
+    assert "it steps as if played too fast, at " in finding.sentence
+
+
 @pytest.mark.parametrize("name", ["jumping_jacks", "dance", "side_kick", "jog_in_place", "wave"])
 @pytest.mark.parametrize("factor", [0.4, 1.0])
 def test_what_is_no_gait_has_no_tempo(clip, name, factor):
