@@ -300,7 +300,12 @@ def _is_link(value):
 
 
 def _is_values(value):
-    return isinstance(value, dict) and all(isinstance(v, (int, float)) for v in value.values())
+    return isinstance(value, dict) and all(map(_is_number, value.values()))
+
+
+def _is_number(value):
+    """Whether a property can have it, so that it is no NaN either."""
+    return isinstance(value, (int, float)) and abs(value) < 2**31
 
 
 def named(name):

@@ -345,6 +345,8 @@ def test_saving_to_nowhere_says_so(skeleton, tmp_path):
         ('{"bones": {"pelvis": ["Hips"]}, "sides": ["L"]}', "pairs of texts"),
         ('{"bones": {"pelvis": ["Hips"]}, "controls": []}', "not an object"),
         ('{"bones": {"pelvis": ["Hips"]}, "properties": {"a": {"b": "c"}}}', "not numbers"),
+        ('{"bones": {"pelvis": ["Hips"]}, "properties": {"a": {"b": NaN}}}', "not numbers"),
+        ('{"bones": {"pelvis": ["Hips"]}, "properties": {"a": {"b": 1e99}}}', "not numbers"),
         ('{"bones": {"pelvis": ["Hips"]}}', "no bone for the trunk, head, left upper arm"),
     ],
 )

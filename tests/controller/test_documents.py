@@ -3,6 +3,7 @@
 
 import json
 import os
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def _spoil(data, random, kind):
             break
         place = place[key]
     if kind == 4:
-        place[key] = ODD[random.integers(len(ODD))]
+        place[key] = deepcopy(ODD[random.integers(len(ODD))])
     elif kind == 5:
         del place[key]
     elif isinstance(place, dict):
@@ -88,13 +89,18 @@ def _made(kind, tmp_path):
         return _shipped(PRESETS / "gains"), Gains.load
     if kind == "morphology":
         return _shipped(PRESETS / "morphologies"), Morphology.load
+    if kind == "rig map":
+        pytest.importorskip("bpy")
+        from poise.addon import rig
+
+        return (PRESETS / "rigs" / "rigify.json").read_bytes(), rig.load
     path = tmp_path / "made"
     data = {"batches": [{"wall": 1.5, "results": [[0.25, {3: 1}]]}]}
     assert Checkpoint(path, "search", "the clip").write("1f", data) == ""
     return path.read_bytes(), _read_checkpoint
 
 
-@pytest.mark.parametrize("kind", ["plan", "gains", "morphology", "checkpoint"])
+@pytest.mark.parametrize("kind", ["plan", "gains", "morphology", "rig map", "checkpoint"])
 def test_what_is_spoilt_is_read_or_refused_in_one_sentence(kind, tmp_path):
     random = np.random.default_rng(7)
     content, load = _made(kind, tmp_path)
