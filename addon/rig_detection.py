@@ -6,10 +6,11 @@ A limb is three bones of one descending chain: the first joint (hip, shoulder), 
 human limb's; two triples make a pair by their symmetry; the cheapest legs and arms that fit one
 body win. Proportions are those of Drillis and Contini's mean body, with wide tolerances, and no
 cost grows beyond a cap, so that one odd proportion cannot decide alone. Names, rest poses, bone
-axes, lengths of bones, and the scale play no part.
+axes, lengths of bones (but of forearms without hands), and the scale play no part.
 """
 
 import contextlib
+import copy
 import functools
 import itertools
 from dataclasses import dataclass
@@ -61,6 +62,19 @@ def detect(armature, frames=None):
     """
     names = armature.pose.bones.keys()
     tree = _Tree(armature, _sampled(armature) if frames is None else frames)
+    try:
+        slots = _slots(armature, tree)
+    except RigError as refusal:
+        try:  # forearms may be the last bones
+            slots = _slots(armature, tree.with_tips())
+        except RigError:
+            raise refusal from None
+    chains = {slot: [bone for bone in chain if bone < len(names)] for slot, chain in slots.items()}
+    return {slot: tuple(names[bone] for bone in chain) for slot, chain in chains.items() if chain}
+
+
+def _slots(armature, tree):
+    """Slot -> indices of bones. Raises RigError with the reason if there is no biped."""
     legs = tree.pairs(tree.triples(_LEG), _LEG)
     legs = [pair for pair in legs if pair.cost < _LEGS_LIMIT][:_LEGS]
     if not legs:
@@ -74,8 +88,7 @@ def detect(armature, frames=None):
         raise _refusal(armature, "has no two legs and two arms on one trunk with a head")
     if body.erect < _ERECT:
         raise _refusal(armature, "never stands upright on two legs, like a quadruped")
-    slots = body.slots()
-    return {slot: tuple(names[bone] for bone in chain) for slot, chain in slots.items()}
+    return body.slots()
 
 
 def _best_body(tree, legs, arms):
@@ -142,7 +155,8 @@ class _Tree:
     """Bones as a tree of joints that move.
 
     parents: (B,) indices, -1 for none. points: (F, B, 3) heads in the upright frames.
-    rest: (1, B, 3) heads in the rest pose. tails: (F, B, 3). turns: (B,) see _turns.
+    rest, rest_tails: (1, B, 3) heads and tails in the rest pose. tails: (F, B, 3). turns: (B,) see
+    _turns. bones: how many of them there are, without tips.
     lengths: (B,) distance to the parent. reach: (B,) longest way down from here along bones.
     """
 
@@ -161,10 +175,25 @@ class _Tree:
         self.parents = np.array([index[b.parent.name] if b.parent else -1 for b in bones])
         self.points = points[upright]
         self.rest = np.array([bone.bone.head_local for bone in bones])[None]
+        self.rest_tails = np.array([bone.bone.tail_local for bone in bones])[None]
         size = np.array([bone.bone.length for bone in bones])
         self.tails = self.points + matrices[upright][..., :3, 1] * size[:, None]
         self.turns = _turns(matrices, self.parents)
+        self.bones = len(self.parents)
         self._measure()
+
+    def with_tips(self):
+        """This tree with a joint at the tail of each last bone, after all bones."""
+        tree = copy.copy(self)
+        last = [b for b in range(self.bones) if not self.children[b] and not self.twists[b]]
+        tree.parents = np.append(self.parents, last)
+        tree.points = np.append(self.points, self.tails[:, last], axis=1)
+        tree.rest = np.append(self.rest, self.rest_tails[:, last], axis=1)
+        tree.tails = np.append(self.tails, self.tails[:, last], axis=1)
+        tree.turns = np.append(self.turns, np.zeros(len(last)))
+        tree._measure()
+        tree.twists[: self.bones] = self.twists
+        return tree
 
     def _measure(self):
         """Lengths, reaches and ancestry."""
@@ -255,7 +284,7 @@ class _Tree:
         depth = self.above.sum(0)
         cost += 0.5 * (depth[bones[:, 2]] - depth[bones[:, 0]] - 2)  # bones within segments
         if limb is _LEG:
-            cost += self._hanging(bones)
+            cost += self._hanging(bones) + np.where(bones[:, 2] < self.bones, 0.0, np.inf)
         best = np.argsort(cost, kind="stable")[:_TRIPLES]
         return bones[best], cost[best]
 

@@ -476,11 +476,6 @@ def one_leg(case):
     case.remove_bones("thigh.L", "shin.L", "foot.L", "toe.L")
 
 
-def nameless_without_hands(case):
-    no_hands(case)
-    wild_names(case)
-
-
 def out_of_the_scene(case):
     layer = case.scene.view_layers[0]
     collection = bpy.data.collections.new("away")
@@ -634,7 +629,6 @@ FINE = (
 #: What contradicts itself, leaves nothing to be read, or has times that keys of single precision
 #: cannot tell.
 _NEVER = {
-    (no_hands, wild_names),
     (on_a_lift, under_a_turntable),
     (in_inches, data_in_centimetres),
     (under_a_scaled_empty, in_inches),
@@ -651,7 +645,6 @@ REFUSED = {
     driven_bone: "has a driver",
     nan_key: "not a finite number",
     one_leg: "leg|thigh",
-    nameless_without_hands: "give a rig map that names its bones",
     out_of_the_scene: "disabled in the viewport",
     solo: "is solo",
     no_keys: "has no keys",

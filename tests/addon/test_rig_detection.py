@@ -247,6 +247,25 @@ def test_rig_without_toes_clavicles_and_neck(build):
     assert found == {**expected, "head": ("head",)}
 
 
+@pytest.mark.parametrize("without", [("hand",), ("hand", "toe"), ("hand", "clavicle", "neck")])
+def test_rig_without_hands(build, blender, without):
+    """Where nothing is below, the tails of the forearms tell how long they are."""
+    bones = {b: joint for b, joint in person().items() if not b.startswith(without)}
+    for bone, (parent, *joint) in bones.items():
+        if parent not in bones and parent is not None:
+            bones[bone] = ("chest", *joint)
+    armature = build(bones)
+    blender.context.view_layer.objects.active = armature
+    blender.ops.object.mode_set(mode="EDIT")
+    for side, x in (("l", 1), ("r", -1)):
+        armature.data.edit_bones[f"forearm_{side}"].tail = (x * 0.72, 0.0, 1.42)
+    blender.ops.object.mode_set(mode="OBJECT")
+    expected = {slot: names for slot, names in EXPECTED.items() if not slot.startswith(without)}
+    if "neck" in without:
+        expected["head"] = ("head",)
+    assert detected(armature) == expected
+
+
 def test_same_bones_in_another_order(build):
     shuffled = list(person(ROOTED, {**CONTROLS, **FINGERS}).items())
     np.random.default_rng(2).shuffle(shuffled)
