@@ -20,7 +20,7 @@ from ..controller.rotations import (
 )
 from ..controller.skeleton import SIDES
 from . import compat, reference
-from .bake_target import Switch
+from .bake_target import Switch, without_control
 from .keys import Track
 from .pose import (
     compose,
@@ -536,22 +536,13 @@ def _paired(rig_map, wanted):
     for slot in dict.fromkeys(wanted.slots.values()):
         bones = [bone for bone in wanted.bones if wanted.slots[bone] == slot]
         controls = rig_map.controls.get(slot)
-        if not controls and _is_bent(rig_map, slot):
+        if not controls and rig_map.is_bent(slot):
             continue
         if not controls:
-            raise BakeError(
-                f"The rig map '{rig_map.name}' has no control for the {slot}: correct the map."
-            )
+            raise without_control(rig_map, slot)
         for i, control in enumerate(controls):
             pairs[control] = bones[-(-(i + 1) * len(bones) // len(controls)) - 1]
     return pairs
-
-
-def _is_bent(rig_map, slot):
-    """Whether a slot is a shin that inverse kinematics bends, by the control of its thigh."""
-    part, _, side = slot.rpartition("_")
-    knee = rig_map.ik_controls.get(f"thigh_{side}")
-    return part == "shin" and knee is not None and rig_map.controls.get(f"thigh_{side}") == knee
 
 
 def _on_ik(rig_map):

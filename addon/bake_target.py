@@ -19,6 +19,7 @@ from ..controller.skeleton import SEGMENTS, SIDES
 from . import compat, identity, keys
 from .pose import rotation_property
 from .reference import bone_of, carriers
+from .rig import label
 
 MARK = "poise"
 #: What can be baked beside each other, and what the name of its action ends with.
@@ -247,8 +248,11 @@ def check_undriven(owner, paths):
 
 
 def check_bones(armature, rig_map):
-    """Raise BakeError if a bone that a bake would have to key is driven, before any work is done.
-    Locks are for hands: keys do not mind them."""
+    """Raise BakeError if a bone that a bake would have to key is driven, or a part of the body has
+    no control, before any work is done. Locks are for hands: keys do not mind them."""
+    for segment in SEGMENTS:
+        if not rig_map.can_be_keyed(segment):
+            raise without_control(rig_map, segment)
     names = _keyed(rig_map)
     placed = {names[0]}
     for side in SIDES:
@@ -258,6 +262,13 @@ def check_bones(armature, rig_map):
         bone = armature.pose.bones[name]
         channels = [rotation_property(bone.rotation_mode), *(["location"] * (name in placed))]
         check_undriven(armature, [bone.path_from_id(channel) for channel in channels])
+
+
+def without_control(rig_map, slot):
+    """The BakeError for a part of the body that a map of controls has none for."""
+    return BakeError(
+        f"The rig map '{rig_map.name}' has no control for the {label(slot)}: correct the map."
+    )
 
 
 def _keyed(rig_map):

@@ -83,6 +83,22 @@ class RigMap:
         }
         return replace(self, controls=controls, properties=properties)
 
+    def is_bent(self, slot):
+        """Whether a slot is a shin that inverse kinematics bends, by the control of its thigh."""
+        part, _, side = slot.rpartition("_")
+        knee = self.ik_controls.get(f"thigh_{side}")
+        return part == "shin" and knee is not None and self.controls.get(f"thigh_{side}") == knee
+
+    def can_be_keyed(self, slot):
+        """Whether a bake can move a slot: where others drive the bones, by its control. Toes need
+        none."""
+        return (
+            not self.controls
+            or slot in self.controls
+            or slot.startswith("toe")
+            or self.is_bent(slot)
+        )
+
 
 @dataclass(frozen=True)
 class Template:

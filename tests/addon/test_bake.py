@@ -15,6 +15,7 @@ from poise.addon import (
     source_values,
 )
 from poise.addon.bake import BakeOptions
+from poise.addon.rig import label
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
 from poise.controller.rotations import multiply, rotation_vector
@@ -778,6 +779,25 @@ def test_driven_channels(rig):
     rig.armature.pose.bones["hips"].driver_add("location", 0)
     with pytest.raises(BakeError, match=r'\["hips"\].location of .* has a driver'):
         bake_target.check_bones(rig.armature, rig_map)
+
+
+@pytest.mark.parametrize("without", ["pelvis", "thigh_l", "head"])
+def test_parts_without_controls(rig, without):
+    """It was found by the bake alone, after all was simulated."""
+    rig_map = rig.read().rig_map
+    controls = {slot: bones[:1] for slot, bones in rig_map.bones.items() if slot != without}
+    mapped = replace(rig_map, controls=controls)
+    with pytest.raises(BakeError, match=f"no control for the {label(without)}: correct the map"):
+        bake_target.check_bones(rig.armature, mapped)
+
+
+def test_a_knee_on_ik_is_the_thighs_control(rig):
+    rig_map = rig.read().rig_map
+    controls = {slot: bones[:1] for slot, bones in rig_map.bones.items() if slot != "shin_l"}
+    knee = {"thigh_l": controls["thigh_l"]}
+    bake_target.check_bones(rig.armature, replace(rig_map, controls=controls, ik_controls=knee))
+    with pytest.raises(BakeError, match="no control for the left shin"):
+        bake_target.check_bones(rig.armature, replace(rig_map, controls=controls))
 
 
 def test_blended_and_solo_actions(rig):
