@@ -2,7 +2,7 @@
 """What Poise remembers while Blender runs: the job at work, and the result of each armature.
 
 None of it is in the .blend file. Everything is kept under names: references to data-blocks become
-invalid with every undo.
+invalid with every undo. Where one is renamed, what is kept of it moves along.
 """
 
 import gc
@@ -60,16 +60,66 @@ class Take:
 
 _results = {}
 _takes = {}
+#: Of all names that something is kept under: what tells scene and armature from others of that name.
+_uids = {}
 _job = None
 
 
 def result_of(scene, armature):
     """The Result of an armature in a scene; an empty one if there is none."""
+    _follow()
     return _results.get((scene.name, armature.name)) or Result()
+
+
+def _own(scene_name, armature_name):
+    """The Result of an armature to be changed."""
+    _follow()
+    key = scene_name, armature_name
+    scene, armature = bpy.data.scenes.get(scene_name), bpy.data.objects.get(armature_name)
+    if scene is not None and armature is not None:
+        _uids[key] = scene.session_uid, armature.session_uid
+    return _results.setdefault(key, Result())
+
+
+def _follow():
+    """Move what is kept under names that its scenes and armatures no longer have."""
+    now = {names: _names_now(names, uids) for names, uids in _uids.items()}
+    if all(names == new for names, new in now.items()):
+        return
+    for kept in (_results, _uids):
+        moved = [(now.get(names, names), value) for names, value in kept.items()]
+        kept.clear()
+        kept.update((names, value) for names, value in moved if names is not None)
+    for key, take in [*_takes.items()]:
+        names = now.get((take.scene, take.armature), (take.scene, take.armature))
+        if names is None:
+            del _takes[key]
+        else:
+            _takes[key] = replace(take, scene=names[0], armature=names[1])
+            take.shot.renamed(*names)
+    for names, result in _results.items():
+        for shot in filter(None, (result.shot, result.clean)):
+            shot.renamed(*names)
+
+
+def _names_now(names, uids):
+    """Names of the scene and the armature of these names and numbers; None if others have them."""
+    collections = bpy.data.scenes, bpy.data.objects
+    now = tuple(map(_name_now, collections, names, uids))
+    return None if None in now else now
+
+
+def _name_now(things, name, uid):
+    there = things.get(name)
+    if there is not None and there.session_uid == uid:
+        return name
+    found = next((thing.name for thing in things if thing.session_uid == uid), None)
+    return name if found is None and there is None else found  # undo may bring it back
 
 
 def results_in(scene):
     """The results of all armatures that are (still) in a scene."""
+    _follow()
     return [
         result
         for (scene_name, armature_name), result in _results.items()
@@ -80,7 +130,7 @@ def results_in(scene):
 def keep(scene_name, armature_name, shot, settings=None):
     """Remember a shot as the result of its armature. settings: outdated.settings_of it; None for
     one that is known."""
-    known = _results.get((scene_name, armature_name)) or Result()
+    known = _own(scene_name, armature_name)
     check = shot.checked or known.check
     settings = settings or known.settings
     _results[scene_name, armature_name] = replace(
@@ -90,31 +140,31 @@ def keep(scene_name, armature_name, shot, settings=None):
 
 def keep_outcome(scene_name, armature_name, outcome):
     """Remember what a search for gains came to; the simulation from before stays."""
-    result = _results.setdefault((scene_name, armature_name), Result())
+    result = _own(scene_name, armature_name)
     result.outcome, result.error = outcome, ""
 
 
 def keep_limit(scene_name, armature_name, limit):
     """Remember what was measured of robustness; all else stays."""
-    result = _results.setdefault((scene_name, armature_name), Result())
+    result = _own(scene_name, armature_name)
     result.limit, result.error = limit, ""
 
 
 def keep_check(scene_name, armature_name, check):
     """Remember what a look at the clip came to; all else stays."""
-    result = _results.setdefault((scene_name, armature_name), Result())
+    result = _own(scene_name, armature_name)
     result.check, result.error = check, ""
 
 
 def keep_clean(scene_name, armature_name, clean):
     """Remember a clean-up; all else stays."""
-    result = _results.setdefault((scene_name, armature_name), Result())
+    result = _own(scene_name, armature_name)
     result.clean, result.error = clean, ""
 
 
 def complain(scene_name, armature_name, message):
     """Remember why something failed; the result from before stays."""
-    _results.setdefault((scene_name, armature_name), Result()).error = message
+    _own(scene_name, armature_name).error = message
 
 
 def keep_take(key, take):
@@ -127,6 +177,7 @@ def keep_take(key, take):
 
 def take(key):
     """The Take of a key; None if there is none."""
+    _follow()
     return _takes.get(key)
 
 
@@ -175,6 +226,7 @@ def clear():
     stop()
     _results.clear()
     _takes.clear()
+    _uids.clear()
 
 
 @bpy.app.handlers.persistent

@@ -255,6 +255,12 @@ class ArmatureShot:
         """The armature object."""
         return self.scene.objects[self._armature]
 
+    def renamed(self, scene, armature):
+        """Go on with the scene and the armature under other names than they had."""
+        self._scene, self._armature = scene, armature
+        if self.reading is not None:
+            self.reading = replace(self.reading, armature=armature)
+
     def _reading(self):
         """Read the animation, which yields progress from 0 to 1 -> addon.reference.Reading, of
         which the bake can write all. Raises RigError, MotionError, BakeError."""

@@ -185,6 +185,48 @@ def test_each_armature_has_its_own(armature, import_clip):
 # --- Undo, files, the add-on ---------------------------------------------------------------------
 
 
+def test_results_and_takes_follow_renamed_armatures_and_scenes(armature, import_clip):
+    """They stayed under the old name, and whatever got that was given them."""
+    scene = bpy.context.scene
+    first, other = keep(), armature.copy()
+    scene.collection.objects.link(other)
+    simulate("HEAVY")
+    recording = result(armature).recording
+    armature.name, scene.name = "Renamed", "Act 2"
+    other.name = "stand"
+    assert result(armature).recording is recording
+    assert result(other).recording is None
+    assert names() == [first] and not takes.rows(scene, other)
+    assert takes.rows(scene, armature)[0][1].shot.armature == armature
+    assert [shot for shot, _ in overlay.ghosts(scene)] == [result(armature).shot]
+    bpy.context.view_layer.objects.active = armature
+    scene.poise.armature = armature
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+    assert bake_target.mark_of(*compat.assigned(armature))
+    assert bake_target.mark_of(*compat.assigned(other)) is None
+
+
+def test_names_that_are_swapped(armature):
+    keep()
+    scene, recording = bpy.context.scene, result(armature).recording
+    other = armature.copy()
+    other.name = "other"
+    scene.collection.objects.link(other)
+    armature.name = "between"
+    other.name, armature.name = "stand", "other"
+    assert result(armature).recording is recording and result(other).recording is None
+    assert len(takes.rows(scene, armature)) == 1 and not takes.rows(scene, other)
+
+
+def test_what_takes_the_name_of_a_deleted_armature_gets_none_of_its_results(armature):
+    keep()
+    scene, other = bpy.context.scene, armature.copy()
+    scene.collection.objects.link(other)
+    bpy.data.objects.remove(armature)
+    other.name = "stand"
+    assert result(other).recording is None and not takes.rows(scene)
+
+
 def test_undo_neither_loses_nor_doubles_a_take(armature):
     name = armature.name
     bpy.ops.ed.undo_push(message="Imported")
