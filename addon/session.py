@@ -60,7 +60,7 @@ class Take:
 
 _results = {}
 _takes = {}
-#: Of all names that something is kept under: what tells scene and armature from others of that name.
+#: Of all names that something is kept under: what tells scene and armature from later owners.
 _uids = {}
 _job = None
 
