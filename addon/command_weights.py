@@ -23,7 +23,7 @@ def add_arguments(parser):
         "--hand-back",
         type=_hand_back,
         metavar="FRAME[,FRAMES]",
-        help="from this frame back to the animation, over so many frames (15)",
+        help="from this frame back to the animation, over so many frames (15); feet step back",
     )
     add(
         "--weight",

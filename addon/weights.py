@@ -76,8 +76,8 @@ class POISE_PG_weights(bpy.types.PropertyGroup):
     hand_back: _frame("Hand Back at (frame)", "First frame of the way back [frame]", 100)
     over: IntProperty(
         name="Over (frames)",
-        description="Length of the way back, at the end of which all is exactly as animated "
-        "[frames]",
+        description="Length of the way back, at the end of which all is exactly as animated. Feet "
+        "that were pushed elsewhere step back: where that takes longer, so does the way [frames]",
         default=15,
         min=1,
         soft_max=100,

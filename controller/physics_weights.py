@@ -27,7 +27,7 @@ from .rotations import (
     rotation_vector,
 )
 from .skeleton import FEET, PARENTS, SEGMENT_INDEX, SEGMENTS
-from .stance import FLIGHT
+from .stance import FLIGHT, runs
 
 #: What has a weight.
 NAMES = (*REGIONS, "root")
@@ -126,6 +126,15 @@ class PhysicsWeights:
     def blended_root(self, displacement, rate):
         """Displacement (n, 3) of the pelvis, as far as the weight of the root lets it."""
         return displacement * self._shown("root", rate)[: len(displacement), None]
+
+    def ways_back(self, rate):
+        """(first, stop, limit) samples of each way back to the animation: the bake leaves the
+        simulation at the first, and nothing is simulated from stop to limit."""
+        shares = np.max([self._shown(name, rate) for name in self.regions], axis=0)
+        rises = np.r_[True, shares[:-1] <= shares[1:]]
+        for stop, limit in runs(self.animated).tolist():
+            if stop:
+                yield int(np.flatnonzero(rises[:stop])[-1]), stop, limit
 
     def _shown(self, name, rate):
         """(F,) share of the simulation in the bake: the weight, where it does not change too fast

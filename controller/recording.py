@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from .foot import parts_down
+from .hand_back import stepped_back
 from .measures import NAMES, pose_error, slide_speed
 from .rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
 from .skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
@@ -302,13 +303,15 @@ class Recording:
         are turned by that little more that brings each ankle where the simulation has it, but for
         a slowly varying offset.
         """
+        return quaternion_from_matrix(self._weighed()[0] if self.weights else self._deltas())
+
+    def _deltas(self):
+        """(n, S, 3, 3) the same, of a body that is simulated throughout."""
         raw = self.reference.raw.frames[: self._count]
         turns = self._frames @ np.swapaxes(raw, -1, -2)
         for side in SIDES:
             self._correct_leg(turns, side)
-        if self.weights:
-            turns = self.weights.blended(turns, self.motion.rate)
-        return quaternion_from_matrix(turns)
+        return turns
 
     def _correct_leg(self, turns, side):
         n = self._count
@@ -330,8 +333,17 @@ class Recording:
 
     def root_displacement(self):
         """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
-        apart = self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
-        return self.weights.blended_root(apart, self.motion.rate) if self.weights else apart
+        return self._weighed()[1] if self.weights else self._apart()
+
+    def _apart(self):
+        return self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
+
+    def _weighed(self):
+        """Turns (n, S, 3, 3) and displacement (n, 3) [m] as far as the weights let them, of feet
+        that step on the way back to the animation."""
+        rate = self.motion.rate
+        turns = self.weights.blended(self._deltas(), rate)
+        return stepped_back(self, turns, self.weights.blended_root(self._apart(), rate))
 
     def summary(self):
         """Figures of `measures.md` for this simulation, by name."""
