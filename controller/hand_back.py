@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .leg_bending import LONGEST, bend_leg, leg_length
-from .rotations import quaternion_from_matrix, rotation_about
+from .rotations import arctan2, quaternion_from_matrix, rotation_about
 from .skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
 from .stance import LEFT, RIGHT, adult_size, around, runs
 from .trajectory import bell
@@ -95,7 +95,7 @@ class _Foot:
         lower = _rotated(self._frames, self._ball - heel)[:, 2] / _ROLL
         self._about = heel + (self._ball - heel) / (1 + np.exp(np.clip(lower, -50, 50)))[:, None]
         twists = quaternion_from_matrix(self._turns)
-        yaws = np.unwrap(2 * np.arctan2(twists[:, 3], twists[:, 0]))
+        yaws = np.unwrap(2 * arctan2(twists[:, 3], twists[:, 0]))
         self._yaws = yaws - 2 * np.pi * np.round(yaws[1] / (2 * np.pi))
         down = np.flatnonzero(way.stands[1:, side] & way.touches[1:, side])
         self.held = 1 + down[0] if len(down) else len(way.at) - 1
