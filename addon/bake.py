@@ -22,6 +22,7 @@ from . import (
     bake_solver,
     bake_target,
     compat,
+    ik_legs,
     keys,
     loose_bones,
     reference,
@@ -97,6 +98,8 @@ class BakeResult:
     and keys, and the largest distance of a joint from where it should be [mm], read back through
     Blender at every sampled frame; of knees that inverse kinematics bends, sideways alone.
 
+    leg_controls: names of the keyed bones by which IK moves legs. released_legs: sides of the legs
+    that are on FK since IK puts them elsewhere.
     number: among all bakes. left: name of an earlier bake that has been renamed or changed by hand
     since, and is left as it is; None if there is none.
     """
@@ -109,6 +112,8 @@ class BakeResult:
     error_mm: float
     number: int
     left: str | None = None
+    leg_controls: tuple = ()
+    released_legs: tuple = ()
 
 
 def bake(*arguments, **options):
@@ -166,11 +171,14 @@ def baking(
             state.change(proportions.flags)
         deltas = rotation_deltas, root_displacement
         rig_map = options.keyed(reading.rig_map)
+        legs = ik_legs.find(armature, rig_map) if options.legs == "IK" else ()
         loose = {} if proportions else loose_bones.lines(armature, reading)
+        for leg in legs:
+            loose = {bone: line for bone, line in loose.items() if bone not in leg.controls}
         wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, stretched)
         yield 0.0
-        keyed = bake_solver.solver(armature, rig_map, clip, wanted)
-        state.keep(keyed.bones, keyed.switches)
+        keyed = bake_solver.solver(armature, rig_map, clip, wanted, legs)
+        state.keep(keyed.bones, [*keyed.switches, *keyed.spare])
         tracks = yield from keyed.tracks()
         bake_target.check_undriven(armature, [track.path for track in tracks])
         loop = None
@@ -198,6 +206,8 @@ def baking(
         error_mm=error,
         number=target.number,
         left=target.left,
+        leg_controls=keyed.leg_controls,
+        released_legs=tuple(leg.side for leg in keyed.released),
     )
 
 
@@ -497,18 +507,26 @@ def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
     thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
     interpolation = "LINEAR" if thinning else options.interpolation
     full = functools.partial(keys.distinct, interpolation=interpolation)
-    error, seen = yield from error_after(tracks, full, interpolation)
-    for _ in range(SWEEPS):
-        if error <= EXACT:
-            break
-        better = yield from keyed.corrected(scene, seen)
-        better_error, seen = yield from error_after(better, full, interpolation)
-        if better_error > error:
-            error, _ = yield from error_after(tracks, full, interpolation)
-            break
-        tracks, error, gain = better, better_error, better_error / error
-        if gain > 0.95:
-            break
+
+    def fitted(tracks):
+        error, seen = yield from error_after(tracks, full, interpolation)
+        for _ in range(SWEEPS):
+            if error <= EXACT:
+                break
+            better = yield from keyed.corrected(scene, seen)
+            better_error, better_seen = yield from error_after(better, full, interpolation)
+            if better_error > error:
+                error, seen = yield from error_after(tracks, full, interpolation)
+                break
+            gain = better_error / error
+            tracks, error, seen = better, better_error, better_seen
+            if gain > 0.95:
+                break
+        return tracks, error, seen
+
+    tracks, error, seen = yield from fitted(tracks)
+    if keyed.release(seen):
+        tracks, error, _ = yield from fitted((yield from keyed.tracks()))
     if options.tolerance > 0:
         return (yield from _simplify(tracks, error_after, wanted, options))
     if thinning:

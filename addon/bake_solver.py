@@ -19,7 +19,7 @@ from ..controller.rotations import (
     unit,
 )
 from ..controller.skeleton import SIDES
-from . import compat, reference
+from . import compat, ik_legs, reference
 from .bake_target import Switch, without_control
 from .keys import Track
 from .pose import (
@@ -39,31 +39,41 @@ LOCATION_TOLERANCE = 2e-5
 SCALE_TOLERANCE = 1e-4
 #: How often a rotation is improved where uneven scales shear the space that it acts in.
 SHEAR_STEPS = 8
+#: A leg on IK whose joints are off by more than this [m] goes back to FK.
+STRAY = 2e-4
 #: By how much a control is turned to see what follows [rad].
 PROBE = 0.1
 
 
-def solver(armature, rig_map, clip, wanted):
-    """The solver that fits a rig: for its controls if it has any."""
-    kind = ControlSolver if rig_map.controls else PlainSolver
-    return kind(armature, rig_map, clip, wanted)
+def solver(armature, rig_map, clip, wanted, legs=()):
+    """The solver that fits a rig: for its controls if it has any. legs: IkLegs to bake on IK."""
+    if rig_map.controls:
+        return ControlSolver(armature, rig_map, clip, wanted)
+    return PlainSolver(armature, clip, wanted, legs)
 
 
 class _Solver:
     """What both kinds share.
 
     bones: names of the bones to key. watched: names of the bones to read back.
-    switches: what must be switched while the bake is shown.
+    switches: what must be switched while the bake is shown. spare: what may have to be, too.
+    leg_controls: names of the bones to key by which IK moves legs. released: IkLegs that are on
+    FK since IK puts them elsewhere.
     """
 
     def __init__(self, armature, clip, wanted):
         self.armature, self._clip, self._wanted = armature, clip, wanted
-        self.bones, self.watched, self.switches = (), (), ()
+        self.bones, self.watched, self.leg_controls = (), (), ()
+        self.switches, self.spare, self.released = (), (), []
         self._starts = {}
 
     def distances(self, offsets, _worlds):
         """(T, 2 bones) how far joints are off, of their (T, 2 bones, 3) offsets."""
         return np.linalg.norm(offsets, axis=-1)
+
+    def release(self, _seen):
+        """Put legs on FK that IK does not put where they are wanted; whether there are any."""
+        return False
 
     def _pose(self, bone):
         """(T, 4, 4) reference poses of a bone."""
@@ -74,13 +84,14 @@ class _Solver:
         return self._clip.bases[:, self._clip.names.index(bone)]
 
     def _bone_tracks(self, bone, location, rotation, scale, reach):
-        """Tracks of the (T, …) channels of a bone; location and scale may be None."""
+        """Tracks of the (T, …) channels of a bone; any of them may be None."""
         owner, times = self.armature.pose.bones[bone], self._clip.times
-        name = rotation_property(owner.rotation_mode)
-        path = owner.path_from_id(name)
-        start = self._start(path, list(getattr(owner, name)))
-        values = rotation_values(owner.rotation_mode, rotation, start)
-        yield Track(path, bone, times, values, owner.rotation_mode, reach)
+        if rotation is not None:
+            name = rotation_property(owner.rotation_mode)
+            path = owner.path_from_id(name)
+            start = self._start(path, list(getattr(owner, name)))
+            values = rotation_values(owner.rotation_mode, rotation, start)
+            yield Track(path, bone, times, values, owner.rotation_mode, reach)
         size = self._unit_length(bone)
         if location is not None:
             path = owner.path_from_id("location")
@@ -151,12 +162,20 @@ class _Solver:
 
 
 class PlainSolver(_Solver):
-    """For rigs whose carrying bones can be keyed themselves."""
+    """For rigs whose carrying bones can be keyed themselves.
 
-    def __init__(self, armature, rig_map, clip, wanted):
+    legs: IkLegs, of which the bones are keyed, too, that IK pulls them to.
+    """
+
+    def __init__(self, armature, clip, wanted, legs=()):
         super().__init__(armature, clip, wanted)
-        self.switches, freed = _freed(armature, wanted.bones)
-        self.bones = (*wanted.bones, *freed, *wanted.sizes)
+        self._legs = legs
+        kept = {one for leg in legs for one in leg.constraints}
+        self.switches, freed = _freed(armature, wanted.bones, kept)
+        self.switches += [switch for leg in legs for switch in leg.on]
+        self.spare = [switch for leg in legs for switch in leg.off]
+        self.leg_controls = tuple(control for leg in legs for control in leg.controls)
+        self.bones = (*wanted.bones, *freed, *wanted.sizes, *self.leg_controls)
         self.watched = _with_ancestors(armature, self.bones)
         self._keyed = {}
         poses = {bone: self._pose(bone) for bone in self.watched}
@@ -174,11 +193,18 @@ class PlainSolver(_Solver):
     def tracks(self):
         """The tracks that put all bones where they are wanted; yields progress from 0 to 1."""
         poses, tracks = {}, []
+        controls = self._controls()
         for i, bone in enumerate(self.watched):
             yield i / len(self.watched)
             # A root bone has no parent: any poses do.
             poses[bone] = self._pose(bone)
             space, basis = self._space(bone, poses), self._local[bone]
+            if bone in controls:
+                leg, pose = controls[bone]
+                basis = space.basis(pose)
+                tracks += self._control_tracks(bone, leg, basis)
+                poses[bone] = space.pose(basis)
+                continue
             if bone in self._wanted.sizes:
                 scale = scale_of(basis) * self._wanted.sizes[bone]
                 basis = basis.copy()
@@ -195,6 +221,38 @@ class PlainSolver(_Solver):
                 )
             poses[bone] = space.pose(basis)
         return [*tracks, *self._common_tracks()]
+
+    def _controls(self):
+        """{bone that IK pulls a leg to: (its IkLeg, its (T, 4, 4) wanted poses)}."""
+        return {
+            bone: (leg, pose)
+            for leg in self._legs
+            for bone, pose in leg.poses(self.armature, self._pose, self._wanted.poses).items()
+        }
+
+    def _control_tracks(self, bone, leg, basis):
+        """Tracks of a bone that IK pulls a leg to: a pole is placed, the other turned, too."""
+        rotation = None
+        if bone == leg.control:
+            rotation = nearest_rotation(basis[:, :3, :3] / scale_of(basis)[:, None, :])
+        reach = self._reach(bone, self._carried(leg.foot))
+        return self._bone_tracks(bone, basis[:, :3, 3], rotation, None, reach)
+
+    def release(self, seen):
+        """As above. Their controls go along all the same. seen: bone -> (T, 4, 4) poses."""
+        on = [leg for leg in self._legs if leg not in self.released]
+        strayed = [leg for leg in on if self._off(leg, seen) > STRAY]
+        for leg in strayed:
+            self.switches = [one for one in self.switches if one not in leg.on] + [*leg.off]
+            self.leg_controls = tuple(c for c in self.leg_controls if c not in leg.controls)
+        self.released += strayed
+        return bool(strayed)
+
+    def _off(self, leg, seen):
+        """How far knee and ankle of a leg are off at most [m]."""
+        lacks = [(seen[b] - self._wanted.poses(b))[:, :3, 3] for b in (leg.shin, leg.foot)]
+        size = self._wanted.unit * np.linalg.norm(self._clip.objects[0, :3, 0])
+        return size * float(np.linalg.norm(lacks, axis=-1).max())
 
     def _solved(self, bone, space, basis):
         """Location or None, rotation, scale or None of the channels for a basis."""
@@ -264,6 +322,7 @@ class ControlSolver(_Solver):
         self._pairs = _paired(rig_map, wanted)
         self._knees, self._feet = _on_ik(rig_map)
         self.bones = tuple(self._pairs)
+        self.leg_controls = tuple(c for c in self._pairs if c in (*self._knees, *self._feet))
         missing = [bone for bone in self.bones if bone not in armature.pose.bones]
         if missing:
             raise BakeError(f"'{armature.name}' has no control '{missing[0]}': correct the map.")
@@ -581,47 +640,20 @@ def _with_ancestors(armature, bones):
     return tuple(found)
 
 
-def _freed(armature, carriers):
+def _freed(armature, carriers, kept):
     """Switches that turn off the constraints on the carrying bones, and the bones that these
-    constraints also moved: they are then to be keyed as they were."""
-    animation = armature.animation_data
-    driven = {driver.data_path for driver in animation.drivers} if animation else set()
-    keyed = {curve.data_path for curve in compat.curves(*compat.assigned(armature))}
+    constraints also moved: they are then to be keyed as they were.
+
+    kept: {(bone, constraint)} names of those that stay.
+    """
+    driven, keyed = ik_legs.animated_paths(armature)
     switches, freed = [], {}
     for bone in armature.pose.bones:
         for constraint in bone.constraints:
-            moved = _moved_by(bone, constraint)
-            if not moved & set(carriers) or _is_off(constraint, driven | keyed):
+            moved = ik_legs.moved_by(bone, constraint)
+            off = ik_legs.is_off(constraint, driven | keyed)
+            if not moved & set(carriers) or off or (bone.name, constraint.name) in kept:
                 continue
-            switches.append(_constraint_switch(bone, constraint, driven))
+            switches.append(ik_legs.switch_off(bone, constraint, driven))
             freed |= {name: None for name in moved if name not in carriers}
     return switches, tuple(freed)
-
-
-def _moved_by(bone, constraint):
-    """Names of the bones that a constraint on a bone moves."""
-    if constraint.type not in ("IK", "SPLINE_IK"):
-        return {bone.name}
-    tip = bone if constraint.type == "SPLINE_IK" or constraint.use_tail else bone.parent
-    chain = [] if tip is None else [tip, *tip.parent_recursive]
-    return {one.name for one in chain[: constraint.chain_count or None]}
-
-
-def _is_off(constraint, animated):
-    """Whether a constraint never does anything."""
-    paths = (constraint.path_from_id("influence"), constraint.path_from_id("mute"))
-    if any(path in animated for path in paths):
-        return False
-    return constraint.mute or constraint.influence == 0 or not constraint.is_valid
-
-
-def _constraint_switch(bone, constraint, driven):
-    """The switch that turns a constraint off by keys."""
-    for name, value in (("influence", 0.0), ("mute", 1.0)):
-        path = constraint.path_from_id(name)
-        if path not in driven:
-            return Switch(path, bone.name, value)
-    raise BakeError(
-        f"The constraint '{constraint.name}' of the bone '{bone.name}' is driven, so that it "
-        "cannot be turned off: remove its drivers, or bake to controls with a rig map."
-    )

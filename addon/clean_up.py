@@ -214,6 +214,8 @@ class CleanShot(ArmatureShot):
             "iterations": self.cleaned.iterations,
             "contacts": self.plan.as_dict(),
             "bake_error": float(baked.error_mm),
+            "leg_controls": list(baked.leg_controls),
+            "released_legs": list(baked.released_legs),
             "seconds": {name: round(value, 3) for name, value in self._seconds.items()},
             "rig": rig_as_dict(reading.rig_map),
             "metres_per_unit": float(reading.metres_per_unit),

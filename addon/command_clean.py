@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from ..controller.clean_up import BALANCE, CleanUpOptions
-from . import command_contacts
+from . import command_contacts, ik_legs
 from .clean_up import CleanShot, CleanShotOptions
 from .command_arguments import positive, reading_options
 from .command_files import (
@@ -74,6 +74,8 @@ def _clean_to(options, source, output, plan_path, report_path):
         f"'{report['source_action'] or report['armature']}' is cleaned: "
         f"'{report['baked_action']}' in '{report['file']}'."
     )
+    for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
+        say(f"  {sentence}")
     say(f"  points that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
     if shot.doubt:
         say(f"  {shot.doubt}")

@@ -26,6 +26,7 @@ from . import (
     command_tune,
     command_walk,
     command_weights,
+    ik_legs,
 )
 from .bake import BakeOptions
 from .batch_shot import end_with_parent
@@ -398,6 +399,8 @@ def _tell_result(report):
         f"'{report['source_action'] or report['armature']}', frames {first:g} to {last:g}, "
         f"is baked to '{report['baked_action']}' in '{report['file']}'."
     )
+    for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
+        say(sentence)
     _tell_figures(report, "" if report["success"] else " The bake ends there.")
 
 
@@ -445,6 +448,8 @@ def _lines_of_inspection(inspection):
         f"foot      {100 * foot['heel']:.0f} cm to the heel, {100 * foot['ball']:.0f} to the ball "
         f"({where}), {100 * foot['toe']:.0f} to the tip; ankle {100 * foot['depth']:.0f} cm high"
     )
+    if inspection["leg_controls"]:
+        yield f"legs      IK moves them by {', '.join(inspection['leg_controls'])}"
     yield "stance    " + ", ".join(f"{k} {v:.0%}" for k, v in inspection["stance"].items())
     how = "detected from the skeleton" if rig["detected"] else "known by its names"
     yield f"rig map   {rig['name']}, {how}"

@@ -12,7 +12,18 @@ import bpy
 import numpy as np
 
 from ..controller.exceptions import GainsError, MotionError, RigError
-from . import bake_target, compat, contacts, outdated, reference, rig, session, takes, takes_panel
+from . import (
+    bake_target,
+    compat,
+    contacts,
+    ik_legs,
+    outdated,
+    reference,
+    rig,
+    session,
+    takes,
+    takes_panel,
+)
 from .operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -417,7 +428,7 @@ class POISE_PT_bake(_Panel, bpy.types.Panel):
             column.prop(settings, "action", placeholder="New action")
         column.row().prop(settings, "root_motion", expand=True)
         rig_map = _known_map(context, armature)[0] if armature else None
-        if rig_map is not None and rig_map.ik_controls:
+        if rig_map is not None and ik_legs.controls(armature, rig_map):
             column.row().prop(settings, "legs", expand=True)
         sub = column.column(align=True)
         sub.use_property_split = False

@@ -49,6 +49,7 @@ from . import (
     bake_target,
     compat,
     contacts,
+    ik_legs,
     leg_stretch,
     loose_bones,
     objects,
@@ -619,6 +620,7 @@ class Shot(ArmatureShot):
             "segment_masses": _plain(character.segment_masses),
             "foot": _foot(character, reading.rig_map),
             "loose_bones": loose_bones.find(self.armature, reading),
+            "leg_controls": ik_legs.controls(self.armature, reading.rig_map),
             "stance": _plain(character.stance_summary(motion)),
             "check": _plain(self.check().as_dict()),
             "versions": versions(),
@@ -652,6 +654,8 @@ class Shot(ArmatureShot):
             report[name] = {"before": _plain(before), "after": _plain(after)}
         if self.baked:
             report["bake_error"] = _plain(self.baked.error_mm)
+            report["leg_controls"] = list(self.baked.leg_controls)
+            report["released_legs"] = list(self.baked.released_legs)
             report["bake_time"] = self._bake_time()
         report |= {
             "gains": _plain(self.gains.as_dict()),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
-from .. import bake, bake_objects, bake_target, compat, session, takes
+from .. import bake, bake_objects, bake_target, compat, ik_legs, session, takes
 from ..properties import bake_options, chosen_armature, redraw
 from ..translations import tr
 from .job import BakeJob
@@ -86,6 +86,8 @@ class _BakeOperator(JobOperator):
         count = len(self._job.shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
+        for sentence in ik_legs.sentences(baked.leg_controls, baked.released_legs):
+            self.report({"INFO"}, tr(sentence))
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{left}"))
         if baked.frames[1] > end:
             self.report(

@@ -3,7 +3,7 @@
 
 import bpy
 
-from .. import session
+from .. import ik_legs, session
 from ..clean_up import CleanShot, CleanShotOptions, options_of
 from ..properties import bake_options, chosen_frames
 from ..translations import tr
@@ -63,6 +63,8 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
         """Report the outcome."""
         shot = self._job.shot
         before, after = shot.slip
+        for sentence in ik_legs.sentences(shot.baked.leg_controls, shot.baked.released_legs):
+            self.report({"INFO"}, tr(sentence))
         left = f"; '{shot.baked.left}', your own since, stays" if shot.baked.left else ""
         self.report(
             {"INFO"},
