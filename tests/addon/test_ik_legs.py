@@ -6,10 +6,11 @@ import math
 import bpy
 import numpy as np
 import pytest
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
 from poise.addon import bake, compat, ik_legs, reference
 from poise.addon.bake import BakeOptions
+from poise.addon.shot import Shot, ShotOptions
 from poise.controller.rotations import multiply, rotation_vector
 from poise.controller.skeleton import LANDMARK_INDEX, SIDES
 
@@ -64,7 +65,8 @@ class IkRig:
         ik.target, ik.subtarget, ik.chain_count = self.armature, f"foot_ik.{side}", 2
         if pole:
             ik.pole_target, ik.pole_subtarget = self.armature, f"knee.{side}"
-            ik.pole_angle = math.radians(-70 if side == "L" else 40)
+            axes = self.armature.data.bones[f"thigh.{side}"].matrix_local
+            ik.pole_angle = math.atan2(-axes[1][2], -axes[1][0])  # forward is -Y
         if foot == "copy":
             copy = self.bones[f"foot.{side}"].constraints.new("COPY_ROTATION")
             copy.target, copy.subtarget = self.armature, f"foot_ik.{side}"
@@ -157,12 +159,14 @@ def assert_on_ik(rig, **options):
     return result
 
 
-def snapshot(armature):
-    """All keys of what is assigned."""
-    return [
-        (curve.data_path, curve.array_index, [tuple(key.co) for key in curve.keyframe_points])
+def left_leg(armature):
+    """{(data path, index): values of the keys} of the left leg and what pulls it."""
+    bones = "thigh.L", "shin.L", "foot.L", "foot_ik.L", "knee.L"
+    return {
+        (curve.data_path, curve.array_index): [key.co[1] for key in curve.keyframe_points]
         for curve in compat.curves(*compat.assigned(armature))
-    ]
+        if reference.bone_of(curve.data_path) in bones
+    }
 
 
 @pytest.mark.parametrize("name", RIGS)
@@ -334,11 +338,14 @@ def test_what_is_not_understood_is_baked_on_fk_as_it_was(made, change):
     assert [leg.side for leg in ik_legs.find(rig.armature, rig.map)] == ["r"]
     reading = rig.read()
     rig.bake(reading, legs="FK")
-    left = [c for c in snapshot(rig.armature) if '.L"]' in c[0]]
+    wanted = left_leg(rig.armature)
     bake.restore(rig.scene, rig.armature)
     result = rig.bake(reading)
     assert result.error_mm < 0.05
-    assert [c for c in snapshot(rig.armature) if '.L"]' in c[0]] == left
+    keyed = left_leg(rig.armature)
+    assert keyed.keys() == wanted.keys()
+    for curve, values in wanted.items():
+        assert keyed[curve] == pytest.approx(values, abs=1e-4)
     assert rig.ik("L").influence == 0 and rig.ik("R").influence == 1
     assert result.leg_controls == ("foot_ik.R", "knee.R")
 
@@ -381,3 +388,29 @@ def test_fewer_keys_leave_the_feet_nearer_on_ik(made):
         bake.restore(rig.scene, rig.armature)
         errors.append(apart(ankles, positions(reading.motion, "ankle")))
     assert errors[1] < errors[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("legs", ["IK", "FK"])
+def test_a_simulation_is_baked_to_the_controls(biped, differences, legs):
+    """From the names of the bones to the keys: a body that bobs on planted feet."""
+    biped.animation_data_clear()
+    for bone in biped.pose.bones:
+        bone.matrix_basis = Matrix()
+    hips = biped.pose.bones["hips"]
+    for frame, height in ((1, -0.03), (25, -0.06), (50, -0.03)):
+        hips.location = hips.bone.matrix_local.to_3x3().inverted() @ Vector((0, -0.05, height))
+        hips.keyframe_insert("location", frame=frame)
+    rig = IkRig(biped, None, differences, pole=True, foot="copy", root=True)
+    shot = Shot(rig.scene, ShotOptions(armature=biped.name, keys=BakeOptions(legs=legs)))
+    for part in (shot.read(), shot.simulate()):
+        reference.run(part)
+    assert shot.bake().error_mm < 0.05
+    on_ik = ["foot_ik.L", "knee.L", "foot_ik.R", "knee.R"]
+    assert shot.inspection()["leg_controls"] == on_ik
+    assert shot.report()["leg_controls"] == (on_ik if legs == "IK" else [])
+    performed, rig.map = shot.performed(), shot.reading.rig_map
+    assert len(performed) == 50
+    seen = rig.seen(shot.reading)
+    leg = "hip", "knee", "ankle", "ball", "toe"
+    assert apart(positions(seen, *leg), positions(performed, *leg)) < 5e-5
