@@ -39,8 +39,9 @@ LOCATION_TOLERANCE = 2e-5
 SCALE_TOLERANCE = 1e-4
 #: How often a rotation is improved where uneven scales shear the space that it acts in.
 SHEAR_STEPS = 8
-#: A leg on IK whose joints are off by more than this [m] goes back to FK.
-STRAY = 2e-4
+#: A leg on IK whose knee or ankle is off by more than this [m] goes back to FK. In straight legs a
+#: rounded place of the ankle turns the knee out by some tenths of a millimetre.
+STRAY = 1e-3
 #: By how much a control is turned to see what follows [rad].
 PROBE = 0.1
 

@@ -30,7 +30,8 @@ class IkLeg:
     """A leg on IK.
 
     side: of SIDES. thigh, shin, foot: the bones that carry it. control: the bone that the shin's
-    end is pulled to. follows: the bone whose rotation the foot copies; else the foot itself.
+    end is pulled to, which may be the foot. follows: the bone whose rotation the foot copies; else
+    the foot itself.
     pole, pole_angle: the bone that the knee points at, None if there is none, and how [rad].
     constraints: {(bone, constraint)} names of those that act. on, off: Switches that make these act
     throughout, where keys say whether they do, or not at all.
@@ -50,24 +51,26 @@ class IkLeg:
 
     @property
     def controls(self):
-        """The bones that are keyed beside the leg's own."""
+        """The bones by which IK moves it."""
         return (self.control,) if self.pole is None else (self.control, self.pole)
 
     def poses(self, armature, before, wanted):
-        """{control: (T, 4, 4) poses in the armature's space} that go with a leg where it is wanted.
+        """{control: (T, 4, 4) poses in the armature's space} that go with a leg where it is wanted,
+        but for the foot, if that is a control itself.
 
         before, wanted: functions from one of its bones to its (T, 4, 4) poses in the animation and
         as wanted.
         """
-        control = before(self.control).copy()
-        turn = _turned(wanted(self.foot)) @ _turned(before(self.follows)).swapaxes(1, 2)
-        control[:, :3, :3] = turn @ control[:, :3, :3]
-        control[:, :3, 3] = self._end(armature, wanted)
-        if self.pole is None:
-            return {self.control: control}
-        pole = before(self.pole).copy()
-        pole[:, :3, 3] = self._pole(armature, before, wanted)
-        return {self.control: control, self.pole: pole}
+        found = {}
+        if self.control != self.foot:
+            control = found[self.control] = before(self.control).copy()
+            turn = _turned(wanted(self.foot)) @ _turned(before(self.follows)).swapaxes(1, 2)
+            control[:, :3, :3] = turn @ control[:, :3, :3]
+            control[:, :3, 3] = self._end(armature, wanted)
+        if self.pole is not None:
+            pole = found[self.pole] = before(self.pole).copy()
+            pole[:, :3, 3] = self._pole(armature, before, wanted)
+        return found
 
     def _end(self, armature, poses):
         """(T, 3) where the shin ends."""
@@ -242,7 +245,7 @@ class _Finder:
         or one of the bones besides."""
         bones = self._armature.pose.bones
         bone = bones.get(name)
-        if bone is None or name in self._mapped:
+        if bone is None or name in self._mapped - {leg[2]}:
             return False
         line = {one.name for one in bones[leg[0]].parent_recursive}
         channels = {"location", "scale", rotation_property(bone.rotation_mode)}

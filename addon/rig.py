@@ -349,12 +349,14 @@ def _plain(name):
 
 
 class _Names:
-    """The bones of an armature by exact and by plain name, and their parents."""
+    """The bones of an armature by exact and by plain name, their parents, and {bone: the one that
+    IK pulls its end to}."""
 
     def __init__(self, armature):
         self.armature = armature.name
         bones = armature.data.bones
         self.parents = {bone.name: bone.parent.name if bone.parent else None for bone in bones}
+        self.pulled = _pulled(armature)
         self.plain = {}
         for bone in self.parents:
             self.plain.setdefault(_plain(bone), bone)
@@ -377,6 +379,16 @@ class _Names:
         """The closest bone from which all the bones hang (or that is one of them), or None."""
         others = [set(self.ancestors(bone)) for bone in bones[1:]]
         return next((b for b in self.ancestors(bones[0]) if all(b in o for o in others)), None)
+
+
+def _pulled(armature):
+    """{bone: the bone of the same armature that an IK constraint pulls its end to}."""
+    return {
+        bone.name: one.subtarget
+        for bone in armature.pose.bones
+        for one in bone.constraints
+        if one.type == "IK" and one.target == armature
+    }
 
 
 @dataclass(frozen=True)
@@ -518,7 +530,9 @@ def _misplaced(names, fit):
             if child not in fit.bones:
                 continue
             low, high = fit.bones[child][0], fit.bones[parent][0]
-            if high not in names.ancestors(low)[1:]:
+            line = names.ancestors(low)
+            # A foot may be what IK pulls its shin to, or hang on that.
+            if high not in line[1:] and names.pulled.get(high) not in line:
                 return f"the {label(child)} '{low}' does not hang from the {label(parent)} '{high}'"
     return None
 
