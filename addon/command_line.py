@@ -313,7 +313,7 @@ def _add_keys_arguments(parser):
         type=str.upper,
         choices=("IK", "FK"),
         default=default.legs,
-        help=f"what is keyed of legs on rigs that have both, as Rigify's ({default.legs})",
+        help=f"what is keyed of legs on rigs that have both, as those with IK ({default.legs})",
     )
     for name, end in (("--blend-in", "start"), ("--blend-out", "end")):
         add(
