@@ -27,6 +27,7 @@ from . import (
     loose_bones,
     reference,
     source_values,
+    strips,
     walks,
 )
 from .bake_target import KINDS
@@ -55,6 +56,7 @@ class BakeOptions:
     action: name of an existing action to add a slot to (Blender 4.4 and later); None for a new
         action.
     take: name of the take that is baked, which has a bake of its own; empty for none.
+    nla: show the bake by an NLA strip, and keep the source on a muted track below.
     """
 
     key_every: int = 1
@@ -67,6 +69,7 @@ class BakeOptions:
     blend_out: float = 0
     action: str | None = None
     take: str = ""
+    nla: bool = False
 
     def check(self):
         """Raise SettingsError for a value that an option cannot have."""
@@ -101,7 +104,8 @@ class BakeResult:
     leg_controls: names of the keyed bones by which IK moves legs. released_legs: sides of the legs
     that are on FK since IK puts them elsewhere.
     number: among all bakes. left: name of an earlier bake that has been renamed or changed by hand
-    since, and is left as it is; None if there is none.
+    since, and is left as it is; None if there is none. over: names of NLA tracks over its strip
+    that change it.
     """
 
     action: str
@@ -114,6 +118,7 @@ class BakeResult:
     left: str | None = None
     leg_controls: tuple = ()
     released_legs: tuple = ()
+    over: tuple = ()
 
 
 def bake(*arguments, **options):
@@ -157,6 +162,8 @@ def baking(
     if reading.action and source is None:
         raise BakeError(f"The action '{reading.action}' is gone: read the animation again.")
     slot = compat.find_slot(source, reading.slot)
+    if options.nla:
+        strips.check(armature, source, slot)
     frame, subframe = scene.frame_current, scene.frame_subframe
     state = bake_target.State(armature)
     try:
@@ -190,7 +197,12 @@ def baking(
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})
         baked = target.action, target.slot
-        source_values.hold(armature, (source, slot), baked, state.values)
+        ceiling = strips.lowest(armature)
+        source_values.hold(armature, (source, slot), baked, state.values, ceiling)
+        if options.nla:
+            strips.place(scene, armature, (source, slot), baked)
+        else:
+            strips.remove(armature, baked)
     except BaseException:
         state.put_back()
         raise
@@ -208,6 +220,7 @@ def baking(
         left=target.left,
         leg_controls=keyed.leg_controls,
         released_legs=tuple(leg.side for leg in keyed.released),
+        over=strips.over(armature, baked),
     )
 
 
@@ -221,14 +234,14 @@ def show(scene, armature, which, chosen=None):
     baked = chosen or bake_target.current(armature)
     if baked is None:
         raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
-    shown = compat.assigned(armature)
-    if which == "source" or baked != shown:
+    shown = strips.shown(armature, muted=True)
+    if which == "source" or baked != strips.shown(armature):
         mark = bake_target.mark_of(*shown)
+        strips.show(armature, *(bake_target.source_of(mark) if mark else shown))
         if mark is not None:
-            compat.assign(armature, *bake_target.source_of(mark))
             bake_target.restore_values(armature, mark)
         if which == "baked":
-            compat.assign(armature, *baked)
+            strips.show(armature, *baked)
             bake_target.set_values(armature, bake_target.mark_of(*baked))
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
@@ -239,14 +252,15 @@ def remove(scene, armature, bake):
     Raises BakeError if something else uses the action.
     """
     action, slot = bake
-    shown = bake == compat.assigned(armature)
-    users = action.users - action.use_fake_user - shown
+    shown = bake == strips.shown(armature)
+    users = action.users - action.use_fake_user - strips.uses(armature, bake)
     if users and bake_target.mark_of(action, slot)["whole"]:
         raise BakeError(
             f"'{action.name}' is used elsewhere too, as by an NLA strip: take it away there first."
         )
     if shown:
         show(scene, armature, "source")
+    strips.remove(armature, bake)
     bake_target.remove(action, slot)
     if not bake_target.has_bakes(armature):
         source_values.release(armature)

@@ -16,12 +16,12 @@ import numpy as np
 
 from ..controller.exceptions import BakeError
 from ..controller.skeleton import SEGMENTS, SIDES
-from . import compat, identity, keys
+from . import compat, identity, keys, strips
+from .bake_marks import MARK, mark_of, marks_of, set_marks, slot_key, source_of, take_of
 from .pose import rotation_property
 from .reference import bone_of, carriers
 from .rig import label
 
-MARK = "poise"
 #: What can be baked beside each other, and what the name of its action ends with.
 KINDS = ("simulation", "target", "clean")
 _ENDINGS = dict(zip(KINDS, ("Poise", "Poise Target", "Poise Clean"), strict=True))
@@ -63,33 +63,6 @@ def set_value_at(armature, path, value):
 # Marks ------------------------------------------------------------------------------------------
 
 
-def _marks(action):
-    """{slot key: mark} of an action."""
-    marks = action.get(MARK) if action is not None else None
-    return marks.to_dict() if hasattr(marks, "to_dict") else {}
-
-
-def _set_marks(action, marks):
-    if marks:
-        action[MARK] = {str(i): mark for i, mark in enumerate(marks)}
-    elif MARK in action:
-        del action[MARK]
-
-
-def _slot_key(slot):
-    return "" if slot is None else slot.identifier
-
-
-def mark_of(action, slot):
-    """The mark of a baked (action, slot), a dict; None if Poise did not make it."""
-    return next((m for m in _marks(action).values() if m["slot"] == _slot_key(slot)), None)
-
-
-def take_of(mark):
-    """Name of the take that was baked; empty if it was none."""
-    return mark.get("take", "")
-
-
 def takes_of(armature, but=None):
     """Names of the takes that bakes of an armature are of. but: BakeResult of one to leave out."""
     marks = (mark_of(*bake) for bake in bakes_of(armature))
@@ -100,19 +73,13 @@ def is_there(baked):
     """Whether the bake of a BakeResult still exists: no undo has taken it away, no other bake its
     place."""
     action = bpy.data.actions.get(baked.action)
-    return any(mark["number"] == baked.number for mark in _marks(action).values())
-
-
-def source_of(mark):
-    """The (action, slot) that was baked; (None, None) if that was NLA strips."""
-    source = mark.get("source")
-    return source, compat.find_slot(source, mark["source_slot"])
+    return any(mark["number"] == baked.number for mark in marks_of(action).values())
 
 
 def bakes_of(armature):
     """(action, slot) of all bakes of what animates an armature, or is shown a bake of, the oldest
     first."""
-    action, slot = compat.assigned(armature)
+    action, slot = strips.shown(armature, muted=True)
     mark = mark_of(action, slot)
     found = _bakes(armature, *(source_of(mark) if mark else (action, slot)))
     return [(action, compat.find_slot(action, mark["slot"])) for action, mark in found]
@@ -121,7 +88,7 @@ def bakes_of(armature):
 def current(armature):
     """(action, slot) of the bake that an armature is shown, or else of its newest one; None if it
     has none."""
-    shown = compat.assigned(armature)
+    shown = strips.shown(armature)
     if mark_of(*shown) is not None:
         return shown
     return next(reversed(bakes_of(armature)), None)
@@ -130,7 +97,7 @@ def current(armature):
 def has_bakes(armature):
     """Whether anything of an armature is baked."""
     is_of = _marks_of(armature)
-    return any(is_of(mark) for action in bpy.data.actions for mark in _marks(action).values())
+    return any(is_of(mark) for action in bpy.data.actions for mark in marks_of(action).values())
 
 
 def remove(action, slot):
@@ -139,14 +106,14 @@ def remove(action, slot):
     if mark["whole"]:
         bpy.data.actions.remove(action)
         return
-    left = [one for one in _marks(action).values() if one["number"] != mark["number"]]
+    left = [one for one in marks_of(action).values() if one["number"] != mark["number"]]
     compat.remove_slot(action, slot)
-    _set_marks(action, left)
+    set_marks(action, left)
 
 
 def _next_number():
     """A number above those of all bakes, so that the newest can be told."""
-    numbers = [mark["number"] for action in bpy.data.actions for mark in _marks(action).values()]
+    numbers = [mark["number"] for action in bpy.data.actions for mark in marks_of(action).values()]
     return max(numbers, default=0) + 1
 
 
@@ -158,8 +125,8 @@ def _bakes(armature, source, slot):
         (action, mark)
         for action in bpy.data.actions
         if action.library is None
-        for mark in _marks(action).values()
-        if mark.get("source") == source and mark["source_slot"] == _slot_key(slot) and is_of(mark)
+        for mark in marks_of(action).values()
+        if mark.get("source") == source and mark["source_slot"] == slot_key(slot) and is_of(mark)
     ]
     return sorted(found, key=lambda b: (b[1]["number"], b[0].name == b[1].get("named")))
 
@@ -188,9 +155,9 @@ def _players(mark):
 
 def _played(thing):
     """(action, key of its slot) that animates an object, or is shown a bake of."""
-    action, slot = compat.assigned(thing)
+    action, slot = strips.shown(thing, muted=True)
     mark = mark_of(action, slot)
-    return (mark.get("source"), mark["source_slot"]) if mark else (action, _slot_key(slot))
+    return (mark.get("source"), mark["source_slot"]) if mark else (action, slot_key(slot))
 
 
 def restore_values(armature, mark):
@@ -288,13 +255,13 @@ class State:
     def __init__(self, armature):
         self._armature = armature
         self._animation = armature.animation_data is not None
-        self._before = compat.assigned(armature)
+        self._before = strips.shown(armature)
         self.values = {}
 
     def show_source(self, source, slot):
         """Assign the source, with all that an earlier bake set as it was."""
         mark = mark_of(*self._before)
-        compat.assign(self._armature, source, slot)
+        strips.show(self._armature, source, slot)
         if mark is not None:
             restore_values(self._armature, mark)
 
@@ -317,7 +284,7 @@ class State:
         """Undo everything but the current frame."""
         for path, value in self.values.items():
             set_value_at(self._armature, path, value)
-        compat.assign(self._armature, *self._before)
+        strips.show(self._armature, *self._before)
         if not self._animation:
             self._armature.animation_data_clear()
 
@@ -386,7 +353,7 @@ class Target:
                 compat.copy_curve(curve, holder)
         else:
             self.action = source.copy()
-            self.slot = compat.find_slot(self.action, _slot_key(slot))
+            self.slot = compat.find_slot(self.action, slot_key(slot))
             compat.keep_only(self.action, self.slot)
         # A copy of a bake is no bake of the same source.
         if MARK in self.action:
@@ -419,7 +386,8 @@ class Target:
             and (mark["whole"] if self._chosen is None else action == self._chosen)
         ]
         action, mark = fit[-1] if fit else (None, None)
-        if mark and _is_own(action, mark):
+        edited = mark and strips.is_edited(self._armature, action, mark)
+        if mark and (edited or _is_own(action, mark)):
             self.left = action.name
             return None, None
         return action, mark
@@ -470,14 +438,14 @@ class Target:
                 self._replace_action()
             else:
                 self._replace_slot()
-        others = [mark for mark in _marks(self.action).values() if self._is_other(mark)]
+        others = [mark for mark in marks_of(self.action).values() if self._is_other(mark)]
         self.number = _next_number()
         mark = {
-            "slot": _slot_key(self.slot),
+            "slot": slot_key(self.slot),
             "kind": self._kind,
             "take": self._take,
             "armature": identity.of(self._armature),
-            "source_slot": _slot_key(self._source_slot),
+            "source_slot": slot_key(self._source_slot),
             "number": self.number,
             "whole": self._chosen is None,
             "written": json.dumps(_keys_of(self.action, self.slot, self._written)),
@@ -488,14 +456,16 @@ class Target:
             "before": json.dumps(values),
             "shown": json.dumps(shown or {}),
         }
+        if self._old_mark is not None:  # its strip plays this one now
+            mark |= {name: self._old_mark[name] for name in strips.NOTES if name in self._old_mark}
         if self._source is not None:
             # A pointer: the source has a user as long as its bake exists, and may be renamed.
             mark["source"] = self._source
-        _set_marks(self.action, [*others, mark])
+        set_marks(self.action, [*others, mark])
 
     def _is_other(self, mark):
         """Whether a mark is of another bake in the same action, whose slot still exists."""
-        if mark["slot"] == _slot_key(self.slot):
+        if mark["slot"] == slot_key(self.slot):
             return False
         return compat.find_slot(self.action, mark["slot"]) is not None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import bpy
 
-from . import bake, bake_target, compat
+from . import bake, bake_target, compat, strips
 from .command_import import FORMATS, import_shot
 from .command_libraries import libraries_blamed
 from .command_progress import follow, say, tell_unit
@@ -76,15 +76,20 @@ def read_shot(kind, options, chosen):
 def _show_source(shot):
     """Let an armature that shows a result of Poise's show its source, unless `--action` names what
     is to be read: what is read in the window, too."""
-    while shot.options.action is None:  # what was cleaned and then simulated is a result twice
-        action, slot = compat.assigned(shot.armature)
+    named = shot.options.action is not None
+    while True:  # what was cleaned and then simulated is a result twice
+        action, slot = strips.shown(shot.armature)
         mark = bake_target.mark_of(action, slot)
         if mark is None or bake_target.source_of(mark)[0] is None:
             return
+        if named and compat.assigned(shot.armature)[0] is not None:  # no strip below it is heard
+            return
         bake.restore(shot.scene, shot.armature)
-        say(
-            f"'{action.name}' is a result of Poise: its source is read; --action names another one."
-        )
+        if not named:
+            say(
+                f"'{action.name}' is a result of Poise: its source is read; --action names another "
+                "one."
+            )
 
 
 def compresses(options, source):

@@ -333,6 +333,11 @@ def _add_keys_arguments(parser):
         action="store_true",
         help="clean feet and weight first, as `clean` does, and simulate the cleaned action",
     )
+    add(
+        "--nla",
+        action="store_true",
+        help="show the bake by an NLA strip, with the source on a muted track (by its action)",
+    )
     add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
 
 
@@ -381,6 +386,7 @@ def _shot_options(options, cleaned):
             blend_in=options.blend_in,
             blend_out=options.blend_out,
             action=options.into,
+            nla=options.nla,
         )
     gains = gains_named(options.gains)
     chosen = shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more)
@@ -401,6 +407,8 @@ def _tell_result(report):
     )
     for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
         say(sentence)
+    for track in report["tracks_over"]:
+        say(f"The NLA track '{track}' over the bake changes it.")
     _tell_figures(report, "" if report["success"] else " The bake ends there.")
 
 

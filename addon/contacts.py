@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ..controller.contact_plan import ContactPlan, fail
 from ..controller.exceptions import PlanError
-from . import bake_target, compat
+from . import bake_target, compat, strips
 
 PROPERTY = "poise_contacts"
 
@@ -211,7 +211,7 @@ def _apart(span, time):
 def source_of(armature):
     """The (action, slot) that an armature's contacts are kept with: what animates it, or what that
     is a bake of. Raises PlanError if there is none."""
-    animation = compat.assigned(armature)
+    animation = strips.shown(armature, muted=True)
     mark = bake_target.mark_of(*animation)
     action, slot = bake_target.source_of(mark) if mark else animation
     if action is None:
@@ -257,7 +257,7 @@ def keep(action, slot, plan):
 def hand_on(armature):
     """Let the bake that animates an armature have the plan that its source has, for whoever
     simulates it next."""
-    baked = compat.assigned(armature)
+    baked = strips.shown(armature)
     mark = bake_target.mark_of(*baked)
     if mark is None or not mark["whole"]:
         return

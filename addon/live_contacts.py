@@ -2,7 +2,7 @@
 """Contacts in the window: those of an armature, and what follows when they are changed."""
 
 from ..controller.exceptions import PlanError
-from . import bake_target, compat, contacts, reference, session
+from . import bake_target, contacts, reference, session, strips
 
 
 def known(scene, armature):
@@ -39,7 +39,7 @@ def clean_outdated(scene, armature):
 
 
 def _shows_clean(armature):
-    mark = bake_target.mark_of(*compat.assigned(armature))
+    mark = bake_target.mark_of(*strips.shown(armature))
     return mark is not None and mark.get("kind") == "clean"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What was set otherwise when a simulation was made than it is now."""
 
-from . import bake_target, compat, objects
+from . import bake_target, compat, objects, strips
 from .weights import PROPERTY
 
 #: Fields of ShotOptions, by the names that the window has for them.
@@ -58,7 +58,7 @@ def _is_weight(curve):
 
 def _source(thing):
     """What animates an object, or its source where a bake does: by name."""
-    pair = compat.assigned(thing)
+    pair = strips.shown(thing, muted=True)
     mark = bake_target.mark_of(*pair)
     action, slot = bake_target.source_of(mark) if mark else pair
     return action and action.name, compat.slot_name(slot)

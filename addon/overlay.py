@@ -14,7 +14,7 @@ from gpu_extras.batch import batch_for_shader
 
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
-from . import bake_target, compat, preferences, session, takes
+from . import bake_target, preferences, session, strips, takes
 
 #: Colour (red, green, blue, opacity) of the outline, as on the screen.
 OUTLINE = (0.03, 0.10, 0.18, 0.85)
@@ -87,7 +87,7 @@ def is_baked(scene, shot):
     armature = scene.objects.get(shot.reading.armature)
     if armature is None or shot.baked is None:
         return False
-    action, slot = compat.assigned(armature)
+    action, slot = strips.shown(armature)
     mark = bake_target.mark_of(action, slot)
     shown = mark and (action.name, mark["number"])
     return shown == (shot.baked.action, shot.baked.number)

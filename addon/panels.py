@@ -21,6 +21,7 @@ from . import (
     reference,
     rig,
     session,
+    strips,
     takes,
     takes_panel,
 )
@@ -284,7 +285,7 @@ def _range_words(context, armature):
     if armature is None or armature.animation_data is None:
         return "–"
     try:
-        first, last = reference.animated_range(armature, *compat.assigned(armature))
+        first, last = reference.animated_range(armature, *strips.shown(armature))
     except MotionError:
         return "–"
     return f"{first:g} to {last:g}"
@@ -424,6 +425,7 @@ class POISE_PT_bake(_Panel, bpy.types.Panel):
         elif settings.keys == "TOLERANCE":
             column.prop(settings, "tolerance")
         column.prop(settings, "interpolation")
+        column.row().prop(settings, "bake_to", expand=True)
         if compat.HAS_SLOTS:
             column.prop(settings, "action", placeholder="New action")
         column.row().prop(settings, "root_motion", expand=True)
@@ -444,7 +446,7 @@ class POISE_PT_bake(_Panel, bpy.types.Panel):
 
 def _draw_switch(layout, context, armature):
     """The switch between source and bake, if there is a bake."""
-    animation = compat.assigned(armature)
+    animation = strips.shown(armature)
     baked = bake_target.mark_of(*animation) is not None
     bakes = bake_target.bakes_of(armature)
     if not bakes:

@@ -376,6 +376,19 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ("FK", "FK", "Thighs, shins and feet, by forward kinematics"),
         ),
     )
+    bake_to: EnumProperty(
+        name="Bake To",
+        description="What the bake animates the armature by",
+        items=(
+            ("ACTION", "Action", "An action of its own, in place of the source's"),
+            (
+                "NLA",
+                "NLA Strip",
+                "A strip on a track of its own, named after the take, with the source on a muted "
+                "track below. Tracks of your own stay as they are",
+            ),
+        ),
+    )
     action: PointerProperty(
         name="Into",
         description="Existing action to add the bake to, as a slot of its own; empty: a new action",
@@ -479,4 +492,5 @@ def bake_options(settings, take=""):
         blend_out=settings.blend_out,
         action=settings.action.name if settings.action and compat.HAS_SLOTS else None,
         take=take,
+        nla=settings.bake_to == "NLA",
     )

@@ -17,7 +17,7 @@ from ..controller.rectification import RectifySettings
 from ..controller.rotations import quaternion_from_matrix
 from ..controller.scenario import Scenario
 from ..controller.trial import Problem
-from . import bake_target, checkpoints, compat
+from . import bake_target, checkpoints, strips
 
 #: What a second of motion costs, about [CPU s].
 COSTS = {"draft": 10, "normal": 20, "fine": 60}
@@ -219,7 +219,7 @@ def outcome_words(outcome, duration):
 
 def clip_name(scene, armature):
     """A short name of an armature's animation in this file, for its checkpoints."""
-    action, slot = compat.assigned(armature)
+    action, slot = strips.shown(armature, muted=True)
     mark = bake_target.mark_of(action, slot)
     source = bake_target.source_of(mark)[0] if mark else action
     facts = (bpy.data.filepath, scene.name, armature.name, source.name if source else "")

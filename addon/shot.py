@@ -58,6 +58,7 @@ from . import (
     reference,
     rig,
     source_values,
+    strips,
     walks,
     weights,
 )
@@ -279,6 +280,9 @@ class ArmatureShot:
         )
         _check_curves(reading)
         bake_target.check_editable(self.armature)
+        if self.options.keys.nla:
+            source = compat.find_action(reading.action, reading.library) if reading.action else None
+            strips.check(self.armature, source, compat.find_slot(source, reading.slot))
         bake_target.check_bones(self.armature, self.options.keys.keyed(reading.rig_map))
         return reading
 
@@ -638,6 +642,7 @@ class Shot(ArmatureShot):
             "baked_action": self.baked.action if self.baked else None,
             "baked_slot": self.baked.slot if self.baked else None,
             "baked_objects": self.baked_objects,
+            "tracks_over": list(self.baked.over) if self.baked else [],
             "frames": _plain(self.baked.frames) if self.baked else None,
             "range": _frames(reading),
             "fps": _plain(reading.rate),

@@ -21,14 +21,15 @@ def others(animation):
     return [track for track in animation.nla_tracks if not is_own(track)] if animation else []
 
 
-def hold(armature, source, baked, values):
+def hold(armature, source, baked, values, ceiling=None):
     """Hold what the bake of a source keys beside it.
 
-    source, baked: (action, slot). values: {data path: value} without the bake.
+    source, baked: (action, slot). values: {data path: value} without the bake. ceiling: index of
+    the track below which the new one must be; None for none.
     """
     animation = armature.animation_data
     tracks = others(animation)
-    if _would_change(animation, tracks, source):
+    if why_not(animation, source) or (ceiling == 0 and len(tracks) == len(animation.nla_tracks)):
         release(armature)
         return
     heard = [track for track in tracks if not track.mute]
@@ -41,18 +42,25 @@ def hold(armature, source, baked, values):
         if not isinstance(value, str):
             held[path, index] = value
     if held:
-        _write(armature, _held(animation) | held)
+        _write(armature, _held(animation) | held, ceiling)
 
 
 def release(armature):
     """Hold nothing any more."""
     animation = armature.animation_data
     for track in [one for one in animation.nla_tracks if is_own(one)]:
-        actions = {strip.action for strip in track.strips}
+        _empty(track)
         animation.nla_tracks.remove(track)
-        for action in actions:
-            if action.users == 0:
-                bpy.data.actions.remove(action)
+
+
+def _empty(track):
+    """Take the strips out of a track, with the actions that nothing else uses."""
+    actions = {strip.action for strip in track.strips}
+    for strip in list(track.strips):
+        track.strips.remove(strip)
+    for action in actions:
+        if action.users == 0:
+            bpy.data.actions.remove(action)
 
 
 def _held(animation):
@@ -64,8 +72,14 @@ def _held(animation):
     return {(c.data_path, c.array_index): c.keyframe_points[0].co[1] for c in curves}
 
 
-def _write(armature, held):
-    release(armature)
+def _write(armature, held, ceiling):
+    """Hold values: on the track that there is, since others may stand over it by now."""
+    tracks = armature.animation_data.nla_tracks
+    track = next((one for one in tracks if is_own(one)), None)
+    if track is None:
+        track = tracks.new(prev=tracks[ceiling - 1] if ceiling else None)
+    else:
+        _empty(track)
     action, slot = compat.new_action(armature.name)
     action.name = f"{armature.name} {TRACK}"
     action[MARK] = True
@@ -73,7 +87,6 @@ def _write(armature, held):
     for (path, index), value in sorted(held.items()):
         point = compat.new_curve(holder, path, index).keyframe_points
         point.insert(0, value).interpolation = "CONSTANT"
-    track = armature.animation_data.nla_tracks.new()
     track.name = TRACK
     strip = track.strips.new(TRACK, 0, action)
     if compat.HAS_SLOTS:
@@ -86,22 +99,26 @@ def is_own(track):
     return bool(actions) and all(action is not None and MARK in action for action in actions)
 
 
-def _would_change(animation, tracks, source):
-    """Whether a track, the first one that is heard or one more, would change a source."""
+def why_not(animation, source):
+    """Why a track, the first one that is heard or one more, would change a source, as an end of a
+    sentence; empty if it would not."""
     if not animation.use_nla:
-        return True
+        return "the NLA of its animation is switched off"
     curves = compat.curves(*source)
     if any(curve.group and curve.group.mute for curve in curves):
-        return True  # which counts with tracks alone
+        return "muted groups of its action count in the NLA alone"
     parts = Counter(c.data_path for c in curves if c.data_path.endswith("rotation_quaternion"))
     if any(count < 4 for count in parts.values()):
-        return True  # the others are then those of the rest pose
+        # The others are then those of the rest pose.
+        return "its action has keys for some of the four numbers of a quaternion only"
     neutral = (
         animation.action_influence == 1
         and animation.action_blend_type == "REPLACE"
         and animation.action_extrapolation == "HOLD"
     )
-    return not (tracks or neutral)
+    if others(animation) or neutral:
+        return ""
+    return "its action's influence, blending or extrapolation counts in the NLA alone"
 
 
 def _keys(pair):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
-from .. import bake, bake_objects, bake_target, compat, ik_legs, session, takes
+from .. import bake, bake_objects, bake_target, ik_legs, session, strips, takes
 from ..properties import bake_options, chosen_armature, redraw
 from ..translations import tr
 from .job import BakeJob
@@ -89,6 +89,8 @@ class _BakeOperator(JobOperator):
         for sentence in ik_legs.sentences(baked.leg_controls, baked.released_legs):
             self.report({"INFO"}, tr(sentence))
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{left}"))
+        for track in baked.over:
+            self.report({"WARNING"}, tr(f"The NLA track '{track}' over the bake changes it"))
         if baked.frames[1] > end:
             self.report(
                 {"INFO"},
@@ -179,7 +181,7 @@ class POISE_OT_show(bpy.types.Operator):
         try:
             chosen = _bake_of(armature, self.bake)
             bake.show(context.scene, armature, self.which, chosen)
-            mark = bake_target.mark_of(*compat.assigned(armature))
+            mark = bake_target.mark_of(*strips.shown(armature))
             take = bake_target.take_of(mark) if mark else ""
             bake_objects.show(context.scene, armature, self.which, take)
         except PoiseError as error:

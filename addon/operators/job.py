@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import bpy
 
 from ...controller.exceptions import RigError
-from .. import bake, bake_target, compat, session
+from .. import bake, bake_target, compat, session, strips
 from ..shot import Shot
 from ..tuning import LONG, clock
 
@@ -229,9 +229,9 @@ def reading_stages(shot):
 def reading_source(shot):
     """The stage that reads the source, also while its bake is shown."""
     scene, armature = shot.scene, shot.armature
-    shown = compat.assigned(armature)
+    shown = strips.shown(armature)
     shows_bake = bake_target.mark_of(*shown) is not None
-    if shows_bake:
+    if shows_bake or shown != compat.assigned(armature):
         bake.show(scene, armature, "source")
     try:
         yield from shot.read()

@@ -265,6 +265,22 @@ def test_blending_starts_and_ends_on_the_source(shot):
     assert apart[2] < 5e-4
 
 
+def test_a_bake_is_shown_by_a_strip_and_its_source_is_read_again(shot):
+    report = shot.with_name("report.json")
+    assert poise("bake", shot, FRAMES, "--nla", "--report", report) == 0
+    told, result = json.loads(report.read_text()), shot.with_name("shot_poise.blend")
+    assert told["keys"]["nla"] is True and told["tracks_over"] == []
+    bpy.ops.wm.open_mainfile(filepath=str(result))
+    (animation,) = (o.animation_data for o in bpy.data.objects if o.type == "ARMATURE")
+    assert animation.action is None
+    tracks = [(t.name, t.mute, t.strips[0].action.name) for t in animation.nla_tracks]
+    assert tracks == [("wave", True, "wave"), ("wave Poise", False, told["baked_action"])]
+    for option in ((), ("--action", "wave")):
+        command = ("inspect", result, FRAMES, *option, "--report", report, "--overwrite")
+        assert poise(*command) == 0
+        assert json.loads(report.read_text())["source_action"] == "wave"
+
+
 def test_frames_and_rate_of_the_clip_are_obeyed(shot):
     report = shot.with_name("report.json")
     assert poise("inspect", shot, "--frames=10:70:2", "--fps=120", "--report", report) == 0
