@@ -178,10 +178,12 @@ def _call(path, addon, operator):
         addon_utils.enable(addon)
     told = io.StringIO()
     try:
-        with contextlib.redirect_stdout(told):  # tells how far it is
+        # They tell how far they are, and where in their code they stumbled.
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
             operator()
     except (RuntimeError, OSError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        lines = [line for line in lines if not line.startswith("Location: ")]  # in Blender's code
         reason = lines[-1].removeprefix("Error: ").rstrip(".") if lines else "no reason given"
         raise FileError(
             f"'{path}' cannot be imported ({reason}): see whether it is whole, or export it again."

@@ -8,6 +8,7 @@ Messages and progress go to standard error, because PyBullet writes to standard 
 
 import argparse
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,8 @@ from .shot import Shot, versions
 
 def main(arguments, program="poise"):
     """Run the command with its arguments (a list of str); returns the exit status."""
+    if getattr(sys.stdout, "errors", "") == "strict":  # terminals lack letters of some names
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = _parser(program).parse_args(arguments)
         return options.run(options)

@@ -60,7 +60,7 @@ class Take:
 
 _results = {}
 _takes = {}
-#: Of all names that something is kept under: what tells scene and armature from later owners.
+#: Of all names that something is kept under: what tells scene and armature from others so called.
 _uids = {}
 _job = None
 

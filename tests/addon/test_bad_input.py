@@ -4,6 +4,7 @@ and what to do, and neither the disk nor the scene has changed."""
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -434,6 +435,19 @@ def test_module_ends_with_1_and_a_sentence(tmp_path, name):
     assert re.search(r"^poise: .*'.*\.blend'.*: .*\.$", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr
     assert set(listing(tmp_path)) == {(tmp_path / "text.blend").relative_to(tmp_path)}
+
+
+def test_terminal_that_lacks_letters_of_a_name(tmp_path, import_clip):
+    import_clip(CLIP).name = "Ĥéro ☃"
+    shot = save(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "poise", "inspect", shot, "--frames=1:20"],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert rb"\u0124\xe9ro \u2603" in done.stdout and b"Traceback" not in done.stderr
 
 
 def test_module_ends_with_2_after_wrong_usage(tmp_path):

@@ -4,12 +4,13 @@ are none. Missing libraries."""
 
 import json
 import shutil
+import struct
 
 import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line, command_progress, compat, reference
+from poise.addon import command_import, command_line, command_progress, compat, reference
 from poise.addon.command_import import import_note, import_shot
 from poise.addon.files import FileError
 from poise.addon.shot import find_armature
@@ -141,6 +142,10 @@ def test_another_armature_in_the_file_is_no_obstacle(biped, tmp_path):
 # --- Bad input ----------------------------------------------------------------------------------
 
 
+#: A file of version 7.4 with one node, that ends where its first value would begin.
+CUT_FBX = b"Kaydara FBX Binary  \x00\x1a\x00" + struct.pack("<IIIIB1s", 7400, 99, 1, 9, 1, b"a")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -148,6 +153,7 @@ def test_another_armature_in_the_file_is_no_obstacle(biped, tmp_path):
         ("noise.bvh", bytes(range(128, 256)), "is not text in UTF-8"),
         ("text.fbx", b"; FBX 7.3.0 project file\n", "is not a binary FBX file: export it again."),
         ("cut.fbx", b"Kaydara FBX Binary  \x00\x1a\x00", "cannot be imported ("),
+        ("node.fbx", CUT_FBX, "(index out of range)): see whether it is whole"),
         ("noise.glb", b"nothing", "is not a glTF file: export it again."),
         ("cut.glb", b"glTF\x02\x00\x00\x00", "cannot be imported ("),
         ("noise.gltf", b"{", "cannot be imported ("),
@@ -157,9 +163,19 @@ def test_files_that_are_none(tmp_path, capsys, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     assert poise("bake", path) == 1
-    (told,) = (x for x in capsys.readouterr().err.splitlines() if x.startswith("poise: "))
+    lines = capsys.readouterr().err.splitlines()
+    (told,) = (x for x in lines if x.startswith("poise: "))
     assert message in told and str(path) in told and told.endswith(".")
+    assert not any("Traceback" in line for line in lines)  # nor of Blender's importers
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_an_importer_stumbled_over_is_told_not_where(tmp_path):
+    def stumble():
+        raise RuntimeError("Error: Python: Traceback\n  File 'x'\nKeyError: 7\nLocation: /x:109\n")
+
+    with pytest.raises(FileError, match=r"cannot be imported \(KeyError: 7\): see whether"):
+        command_import._call(tmp_path / "x.bvh", "io_anim_bvh", stumble)
 
 
 def test_no_armature_in_the_file(tmp_path, capsys):

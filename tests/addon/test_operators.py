@@ -604,6 +604,8 @@ def test_ghost_is_the_newest_sample_then_the_one_of_the_frame(armature):
         scene.frame_set(frame)
         assert overlay.ghosts(scene) == [(job.shot, sample)]
     armature.name = "Somebody"
+    assert overlay.ghosts(scene) == [(job.shot, sample)]
+    bpy.data.objects.remove(armature)
     assert overlay.ghosts(scene) == []
 
 
