@@ -62,6 +62,7 @@ from . import (
     walks,
     weights,
 )
+from .pose import inverse, nearest_rotation
 from .pushes import PushOptions
 from .walks import WalkOptions
 from .weights import WeightOptions
@@ -197,6 +198,8 @@ def find_armature(scene, name=None):
     raise RigError(f"The scene '{scene.name}' has several armatures: choose one of {names}.")
 
 
+#: What moves less [scene units, or of a turn] does not move.
+_STILL = 1e-4
 _NO_ARMATURE = "open a shot that has an animated character"
 
 
@@ -396,8 +399,25 @@ class Shot(ArmatureShot):
             cleaning = self.options.cleaning
             motion = self.motion
             clip = motion.source if isinstance(motion, Endless) else motion
-            self.checked = clip_check.check(self.character, clip, cleaning, self._terrain(clip))
+            self.checked = clip_check.check(
+                self.character, clip, cleaning, self._terrain(clip), self._ride()
+            )
         return self.checked
+
+    def _ride(self):
+        """clip_check.Ride: what moves the armature beside its own channels; None if nothing does,
+        or a collider moves."""
+        reading = self.reading
+        carried = reading.object_matrices @ inverse(reading.object_bases)
+        moves = any(collider.moves for collider in self.objects.get("colliders", ()))
+        if moves or np.ptp(carried, axis=0).max() < _STILL:
+            return None
+        parent = self.armature.parent
+        return clip_check.Ride(
+            parent.name if parent else self.armature.name,
+            carried[:, :3, 3] * reading.metres_per_unit,
+            nearest_rotation(carried[:, :3, :3]),
+        )
 
     def _terrain(self, motion):
         """terrain.Terrain under a motion, None for a level floor."""

@@ -21,7 +21,7 @@ from .momentum import GRAVITY, com_dynamics, zero_moment_point
 from .motion import FEW_UPSIDE_DOWN
 from .planting import physical
 from .reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
-from .skeleton import FEET, SEGMENTS, SIDE_WORDS, SIDES, joint_name
+from .skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDE_WORDS, SIDES, joint_name
 from .stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
 from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
 
@@ -57,6 +57,9 @@ _CHANGES = (0.75, 1.25)
 #: Likewise the share of the time in which the zero-moment point is outside by more than 3 cm.
 _OUTSIDE = 0.03
 _OUTSIDE_SHARES = (0.015, 0.05)
+#: A foot that is slower stands [m/s, adult]; feet ride if they stand for longer than this [s] on
+#: what moves, and for less than half of that on the floor meanwhile.
+_STANDS, _RIDES = 0.06, 0.3
 _FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # [share], [s]
 _CUTOFFS = {True: 4.0, False: 6.0}  # [Hz] in place, travelling, as `reference` has them
 
@@ -79,6 +82,18 @@ class Finding:
     unit: str
     severity: str
     sentence: str
+
+
+@dataclass(frozen=True)
+class Ride:
+    """What moves a whole body, such as a turntable that its armature is parented to.
+
+    positions (F, 3) [m], rotations (F, 3, 3): of it in the world.
+    """
+
+    name: str
+    positions: np.ndarray
+    rotations: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -137,11 +152,12 @@ class ClipCheck:
         }
 
 
-def check(character, motion, cleaning=(), terrain=None):
+def check(character, motion, cleaning=(), terrain=None, ride=None):
     """The ClipCheck of a motion that a character is to perform; never refuses one.
 
     cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. terrain:
-    terrain.Terrain that it stands on, None for a level floor.
+    terrain.Terrain that it stands on, None for a level floor. ride: Ride that moves it, where
+    nothing that moves is part of the terrain; None if nothing does.
     """
     trajectory = clean(character, character.trajectory(motion), cleaning, terrain)
     pops = faults.find_pops(character, trajectory)
@@ -151,6 +167,7 @@ def check(character, motion, cleaning=(), terrain=None):
     words = _Words(motion, pops, meets, measures, adult_size(character))
     findings = [
         *words.upside_down(motion),
+        *words.rides(ride),
         *words.pops(),
         *words.speeds(),
         *words.axes(character, trajectory),
@@ -318,6 +335,27 @@ class _Words:
             does = f"the feet are above the pelvis in {value:.0%} of the frames: it is upside down"
             span, limit = (0, len(motion) - 1), FEW_UPSIDE_DOWN
             yield self._finding("upright", span, "body", value, limit, "", "mend", does, False)
+
+    def rides(self, ride):
+        """Feet that stand on what moves the body, and not on a floor that does not."""
+        if ride is None:
+            return
+        ankles = self.motion.positions[:, [LANDMARK_INDEX[f"ankle_{side}"] for side in SIDES]]
+        own = (ankles - ride.positions[:, None]) @ ride.rotations
+        on_floor, on_it = (self._speeds(points) for points in (ankles, own))
+        slow = _STANDS * self.size
+        # Where it moves under a foot that stands on it, or moves a foot that stands on the floor.
+        moves = np.abs(on_floor - on_it) > slow
+        stands, rides = ((moves & (speeds < slow)).any(1).sum() for speeds in (on_floor, on_it))
+        if rides > max(_RIDES * self.rate, 2 * stands):
+            does = f"the feet stand on '{ride.name}', which moves, and is no collider: make it one"
+            span = np.flatnonzero(moves.any(1))[[0, -1]]
+            value = rides / self.rate
+            yield self._finding("support", span, "feet", value, _RIDES, "s", "mend", does, False)
+
+    def _speeds(self, points):
+        """(F, n) speeds of points (F, n, 3) [m/s]."""
+        return np.linalg.norm(np.gradient(points, axis=0), axis=-1) * self.rate
 
     def start(self, height):
         """A clip that begins in a flight: a body can only begin on its feet."""

@@ -6,6 +6,7 @@ import json
 import bpy
 import numpy as np
 import pytest
+from mathutils import Vector
 
 import poise
 from poise.addon import clip_check_panel, clip_check_plot, command_line, compat, session
@@ -47,6 +48,51 @@ def test_check_clip_finds_a_pop_in_keys_and_leaves_all_as_it_is(extension, poppi
     assert scene.frame_current == 7
     assert len(bpy.data.actions) == 1
     assert session.job() is None
+
+
+def carry(armature, path, value):
+    """Parent an armature to an empty whose location or rotation is keyed; returns the empty."""
+    empty = bpy.data.objects.new("carrier", None)
+    bpy.context.scene.collection.objects.link(empty)
+    empty.keyframe_insert(path, frame=1)
+    setattr(empty, path, value)
+    empty.keyframe_insert(path, frame=60)
+    armature.parent = empty
+    return empty
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [("location", (0, 0, 200)), ("rotation_euler", (0, 0, 2)), ("location", (90, 0, 0))],
+)
+def test_what_carries_feet_that_stand_on_it_has_to_be_a_collider(
+    extension, import_clip, path, value
+):
+    carry(import_clip("arm"), path, value)
+    bpy.ops.poise.check_clip()
+    found = session.result_of(bpy.context.scene, bpy.context.object).check
+    sentences = [finding.sentence for finding in found.faults if finding.kind == "support"]
+    wanted = "the feet stand on 'carrier', which moves, and is no collider: make it one"
+    assert any(wanted in sentence for sentence in sentences), sentences
+
+
+def test_a_walk_that_its_parent_moves_over_the_floor_rides_on_nothing(extension, import_clip):
+    armature = import_clip("walk")
+    bone, path = armature.data.bones[0], armature.pose.bones[0].path_from_id("location")
+    curves = compat.curves(*compat.assigned(armature))
+    (travel,) = (c for c in curves if c.data_path == path and c.array_index == 2)
+    way = armature.matrix_world.to_3x3() @ bone.matrix_local.to_3x3() @ Vector((0, 0, 1))
+    empty = bpy.data.objects.new("carrier", None)
+    bpy.context.scene.collection.objects.link(empty)
+    armature.parent = empty
+    for point in travel.keyframe_points:
+        empty.location = way * point.co.y
+        empty.keyframe_insert("location", frame=point.co.x)
+        point.co.y = 0
+    bpy.ops.poise.check_clip()
+    found = session.result_of(bpy.context.scene, armature).check
+    assert found.travel > 1
+    assert not [finding for finding in found.findings if finding.kind == "support"]
 
 
 def test_a_finding_leads_to_its_frame(extension, popping):
