@@ -13,7 +13,7 @@ from .operators import (
     POISE_OT_show_check,
     POISE_OT_show_finding,
 )
-from .panels import _Panel, _sentence, _table_row
+from .panels import _draw_heir, _Panel, _sentence, _table_row
 from .translations import tr
 
 _ICONS = {"mend": "ERROR", "rectify": "MOD_SMOOTH", "note": "INFO"}
@@ -39,6 +39,7 @@ class POISE_PT_clip_check(_Panel, bpy.types.Panel):
             row.progress(factor=job.progress, text=tr(job.text))
             row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
             return
+        _draw_heir(layout)
         row = layout.row(align=True)
         row.active = job is None
         row.use_property_split = False

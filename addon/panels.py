@@ -219,6 +219,7 @@ class POISE_PT_simulate(_Panel, bpy.types.Panel):
         sub.prop(settings, "seed")
         column.prop(settings, "recovery_steps")
         if job is None or job.tunes or job.finds_limit or job.checks:
+            _draw_heir(layout)
             _draw_unreadable(layout, context, armature)
             row = layout.row()
             row.scale_y = 1.5
@@ -254,6 +255,15 @@ def _draw_choice(layout, context, shot):
     if shot is not None and shot.choice is not None:
         icon = {"balance": "CON_FLOOR", "rectify": "MOD_SMOOTH"}[shot.choice.method]
         _sentence(layout, context, shot.choice.why, icon)
+
+
+def _draw_heir(layout):
+    """What stands in place of a progress bar that is gone; nothing is seen of it.
+
+    Blender tells texts, gaps and bars apart by their order alone: where the mouse is on a bar that
+    is gone, the text that comes next would be drawn as a bar until the mouse moves.
+    """
+    layout.separator(factor=0)
 
 
 def _draw_job(layout, job):

@@ -20,6 +20,7 @@ from .operators import (
 from .panels import (
     _draw_choice,
     _draw_ghost,
+    _draw_heir,
     _draw_job,
     _draw_outcome,
     _draw_outdated,
@@ -65,6 +66,7 @@ class POISE_PT_quick(_Panel, bpy.types.Panel):
         _draw_style(column, context)
         _draw_also_set(column, context, armature)
         if job is None:
+            _draw_heir(layout)
             _draw_unreadable(layout, context, armature)
         _draw_button(layout, job)
         result = session.result_of(context.scene, armature)

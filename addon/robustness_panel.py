@@ -5,7 +5,7 @@ import bpy
 
 from . import limit_plot, session, tuning_plot
 from .operators import POISE_OT_cancel, POISE_OT_find_limit, POISE_OT_show_limit
-from .panels import _draw_workers, _fact, _Panel, _sentence, _table_row
+from .panels import _draw_heir, _draw_workers, _fact, _Panel, _sentence, _table_row
 from .robustness import outcome_words
 from .translations import tr
 from .tuning import clock
@@ -25,6 +25,7 @@ class POISE_PT_robustness(_Panel, bpy.types.Panel):
         if job is not None and job.finds_limit:
             _draw_measurement(layout, context, job)
             return
+        _draw_heir(layout)
         settings = context.scene.poise.robustness
         column = layout.column()
         column.active = job is None

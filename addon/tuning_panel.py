@@ -13,7 +13,7 @@ from .operators import (
     POISE_OT_preview_best,
     POISE_OT_simulate,
 )
-from .panels import _draw_workers, _fact, _Panel, _sentence
+from .panels import _draw_heir, _draw_workers, _fact, _Panel, _sentence
 from .translations import tr
 from .tuning import clock, outcome_words
 
@@ -34,6 +34,7 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
         if job is not None and job.tunes:
             _draw_search(layout, context, job)
             return
+        _draw_heir(layout)
         settings = context.scene.poise.tuning
         column = layout.column(align=True)
         column.active = job is None

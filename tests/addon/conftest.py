@@ -272,6 +272,9 @@ class _Layout:
     def template_icon(self, _icon, scale):
         self.texts.append(f"picture of {scale} lines")
 
+    def separator(self, factor):
+        assert factor == 0, "nothing is seen of it"
+
     def progress(self, factor, text):
         assert 0 <= factor <= 1
         self.texts.append(text)

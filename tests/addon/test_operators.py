@@ -692,6 +692,9 @@ class Layout:
     def label(self, text="", **_options):
         self.texts.append(text)
 
+    def separator(self, factor):
+        assert factor == 0, "nothing is seen of it"
+
     def progress(self, factor, text):
         assert 0 <= factor <= 1
         self.texts.append(text)

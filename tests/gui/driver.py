@@ -30,6 +30,7 @@ import traceback
 from pathlib import Path
 
 import bpy
+import numpy as np
 
 EXTENSION = "bl_ext.user_default.poise"
 TICK = 0.002  # [s]
@@ -39,6 +40,8 @@ TURNS = 2
 #: A job works so long in each turn [s]: without a graphics card drawing takes as long. Where a
 #: scenario measures time, or whether the window is alive, it works as for a user.
 WORK = 0.1
+#: Blender's colour of what is chosen, and of how far a bar is.
+_BLUE = 0.278, 0.447, 0.702
 #: Modules with panels that a scenario can open or close.
 _PANELS = ("panels", "tuning_panel", "rectify_panel", "overlay_panel")
 
@@ -318,6 +321,16 @@ class Driver:
         picture = subprocess.Popen(["import", "-window", "root", str(path)])
         yield lambda: picture.poll() is not None
         self.check(f"picture {name}", path.is_file() and path.stat().st_size > 20000)
+
+    def blue(self, name):
+        """How many pixels of the sidebar in a picture have the blue of what is chosen or full."""
+        image, region = bpy.data.images.load(str(self.output / f"{name}.png")), self.sidebar
+        width, height = image.size
+        pixels = np.array(image.pixels[:]).reshape(height, width, 4)[::-1]
+        bpy.data.images.remove(image)
+        top = self.window.height - region.y - region.height
+        pixels = pixels[top : top + region.height, region.x : region.x + region.width]
+        return int((np.abs(pixels[..., :3] - _BLUE) < 0.03).all(-1).sum())
 
     # --- Mouse and keys --------------------------------------------------------------------------
 
