@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Takes in the window: keep two, compare their ghosts, choose by a click, rename, bake, undo."""
+"""Takes in the window: keep two, compare their ghosts, choose by a click, rename, bake to an action
+and to an NLA strip, undo."""
 
 import subprocess
 
 import bpy
 
 SIMULATE, BAKE = "bpy.ops.poise.simulate()", "bpy.ops.poise.bake()"
+SOURCE = "bpy.ops.poise.show(which='source')"
 KEEP = "bpy.ops.poise.keep_take()"
 #: Frame at which the push shows, and its strength [N].
 FRAME, PUSH = 60, 180.0
@@ -42,6 +44,7 @@ def scenario(driver):
     yield from _choose(driver)
     yield from _rename(driver)
     yield from _bake(driver)
+    yield from _bake_to_strip(driver)
 
 
 def _names():
@@ -95,6 +98,34 @@ def _bake(driver):
     yield 0.5
     driver.check("undo takes the bake back", driver.state() == before, driver.state())
     driver.check("and no take", _names() == kept and _list().index == 0, _names())
+
+
+def _bake_to_strip(driver):
+    """On a track over the muted source; the switch mutes it, and one undo takes it away."""
+    bpy.context.scene.poise.bake_to = "NLA"
+    bpy.ops.ed.undo_push(message="To a strip")
+    before = driver.state()
+    yield from driver.click(BAKE)
+    yield lambda: driver.session.job() is None and "hips_twist Poise Still" in bpy.data.actions
+    heard = _heard(driver)
+    driver.check("it is on a strip", heard == {"hips_twist": False, "Still": True}, heard)
+    yield from driver.find(SOURCE, across=0.3)
+    yield 0.5
+    yield from driver.shot("takes_4_strip")
+    yield from driver.click(SOURCE, across=0.3)
+    yield 0.5
+    shown = driver.state()["assigned"]
+    driver.check("Source shows the source", shown == "hips_twist", shown)
+    driver.check("without the strip", not any(_heard(driver).values()), _heard(driver))
+    yield from driver.press("ctrl+z", "ctrl+z")
+    yield 0.5
+    driver.check("undo takes the strip away", driver.state() == before, driver.state())
+    driver.check("and the tracks", not _heard(driver), _heard(driver))
+
+
+def _heard(driver):
+    """{name: whether it is heard} of the armature's tracks."""
+    return {track.name: not track.mute for track in driver.armature.animation_data.nla_tracks}
 
 
 def _xdotool(*arguments):
