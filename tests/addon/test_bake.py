@@ -624,6 +624,48 @@ def test_what_strips_of_others_animate_stays_theirs(rig):
     assert np.abs(heads(rig) - before).max() < 1e-5
 
 
+def test_a_strip_is_right_where_constraints_are_switched_and_so_is_the_source(rig):
+    constrained(rig)
+    before = heads(rig)
+    result = rig.bake()
+    after = heads(rig)
+    bake.restore(rig.scene, rig.armature)
+    assert rig.bake(nla=True).action == result.action, "in place of the first"
+    assert compat.assigned(rig.armature)[0] is None
+    assert np.abs(heads(rig) - after).max() < 1e-6
+    bake.restore(rig.scene, rig.armature)
+    assert np.abs(heads(rig) - before).max() < 1e-6
+    held, stash, baked = rig.armature.animation_data.nla_tracks
+    assert held.name == source_values.TRACK
+    compat.assign(rig.armature, None)
+    for shown, muted, expected in ((baked, stash, after), (stash, baked, before)):
+        shown.mute, muted.mute = False, True
+        assert np.abs(heads(rig) - expected).max() < 1e-5, shown.name
+    bake.remove(rig.scene, rig.armature, *bake_target.bakes_of(rig.armature))
+    assert not rig.armature.animation_data.nla_tracks and len(bpy.data.actions) == 1
+
+
+def test_a_rig_that_only_constraints_move_is_baked_to_a_strip(rig):
+    twin = rig.armature.copy()
+    rig.scene.collection.objects.link(twin)
+    twin.animation_data_clear()
+    for bone in twin.pose.bones:
+        follow = bone.constraints.new("COPY_TRANSFORMS")
+        follow.target, follow.subtarget = rig.armature, bone.name
+    rig.armature = twin
+    before = heads(rig)
+    rig.bake(rig.read(frames=(1, 30, 1)), nla=True)
+    (track,) = (one for one in twin.animation_data.nla_tracks if not source_values.is_own(one))
+    assert not track.mute and compat.assigned(twin)[0] is None
+    inside = slice(2, 7)  # of frames -5, 0, 5, ...: those of the clip
+    assert np.abs(heads(rig) - before)[inside].max() > 0.01
+    bake.restore(rig.scene, twin)
+    assert track.mute and np.abs(heads(rig) - before).max() < 1e-6
+    assert len(bake_target.bakes_of(twin)) == 1
+    bake.remove(rig.scene, twin, *bake_target.bakes_of(twin))
+    assert np.abs(heads(rig) - before).max() < 1e-6
+
+
 def test_a_source_of_which_all_is_keyed_needs_nothing_more(rig):
     rig.bake()
     assert not rig.armature.animation_data.nla_tracks
