@@ -137,6 +137,31 @@ def test_a_generated_rigify_rig(rigify, no_differences, differences, ik):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("legs", ["IK", "FK"])
+@pytest.mark.parametrize("ik", [False, True])
+def test_a_strip_on_a_generated_rigify_rig(rigify, differences, ik, legs):
+    scene, armature = bpy.context.scene, rigify(ik)
+    reading = reference.read(scene, armature)
+    before = heads(scene, armature)
+    bake.bake(scene, reading, *differences(len(reading.frames)), bake.BakeOptions(legs=legs))
+    after = heads(scene, armature)
+    assert np.abs(after - before).max() > 0.01
+    bake.restore(scene, armature)
+    options = bake.BakeOptions(legs=legs, nla=True)
+    bake.bake(scene, reading, *differences(len(reading.frames)), options)
+    assert compat.assigned(armature)[0] is None
+    assert np.abs(heads(scene, armature) - after).max() < 1e-5
+    bake.restore(scene, armature)
+    assert np.abs(heads(scene, armature) - before).max() < 1e-5
+
+
+def heads(scene, armature):
+    """(F, B, 3) where bones are, at frames on both sides of the clip too."""
+    frames = np.arange(-5, 46, 5)
+    return reference.run(reference.sampling(scene, armature, frames))[1][..., :3, 3]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("ik", [False, True])
 def test_differences_on_a_generated_rigify_rig(rigify, differences, ik):
     scene, armature = bpy.context.scene, rigify(ik)
