@@ -63,13 +63,12 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
         """Report the outcome."""
         shot = self._job.shot
         before, after = shot.slip
-        for sentence in ik_legs.sentences(shot.baked.leg_controls, shot.baked.released_legs):
-            self.report({"INFO"}, tr(sentence))
         left = f"; '{shot.baked.left}', your own since, stays" if shot.baked.left else ""
-        self.report(
-            {"INFO"},
-            tr(
-                f"Standing feet slide at {before:.3f} m/s before, {after:.3f} after, in "
-                f"'{shot.baked.action}'{left}"
-            ),
+        said = tr(
+            f"Standing feet slide at {before:.3f} m/s before, {after:.3f} after, in "
+            f"'{shot.baked.action}'{left}"
         )
+        legs = " ".join(
+            map(tr, ik_legs.sentences(shot.baked.leg_controls, shot.baked.released_legs))
+        )
+        self.report({"INFO"}, f"{said}. {legs}" if legs else said)

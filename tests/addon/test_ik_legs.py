@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Vector
 
-from poise.addon import bake, compat, ik_legs, reference
+from poise.addon import bake, compat, ik_legs, panels, reference
 from poise.addon.bake import BakeOptions
+from poise.addon.operators.clean_up import POISE_OT_clean_up
 from poise.addon.rig import find as find_map
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.exceptions import RigError
@@ -440,3 +441,26 @@ def test_a_simulation_is_baked_to_the_controls(biped, differences, foot, legs):
     seen = rig.seen(shot.reading)
     leg = "hip", "knee", "ankle", "ball", "toe"
     assert apart(positions(seen, *leg), positions(performed, *leg)) < 1e-4
+
+
+@pytest.fixture
+def armature(biped, biped_map, differences):
+    """A rig on IK, shown in the window."""
+    return IkRig(biped, biped_map, differences, **RIGS["root"]).armature
+
+
+def test_the_window_offers_the_choice_and_tells_the_controls(
+    registered, armature, window, draw_panels
+):
+    bpy.context.scene.poise.mode = "FULL"
+    assert "legs" in draw_panels([panels.POISE_PT_bake], armature).splitlines()
+    operator = window.begin(POISE_OT_clean_up)
+    while (ended := window.send(operator)) == {"PASS_THROUGH"}:
+        pass
+    assert ended == {"FINISHED"}
+    ((_, said),) = operator.reports
+    assert said.endswith("'. Its legs are keyed on IK, by foot_ik.L, knee.L, foot_ik.R, knee.R.")
+    for bone in armature.pose.bones:
+        for constraint in list(bone.constraints):
+            bone.constraints.remove(constraint)
+    assert "legs" not in draw_panels([panels.POISE_PT_bake], armature).splitlines()
