@@ -86,9 +86,11 @@ class _BakeOperator(JobOperator):
         count = len(self._job.shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
-        said = tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{left}")
-        legs = " ".join(map(tr, ik_legs.sentences(baked.leg_controls, baked.released_legs)))
-        self.report({"INFO"}, f"{said}. {legs}" if legs else said)
+        names = "', '".join(baked.leg_controls)
+        legs = f"; legs on IK by '{names}'" if names else ""
+        for sentence in ik_legs.sentences((), baked.released_legs):
+            self.report({"WARNING"}, tr(sentence))
+        self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{legs}{left}"))
         for track in baked.over:
             self.report({"WARNING"}, tr(f"The NLA track '{track}' over the bake changes it"))
         if baked.frames[1] > end:

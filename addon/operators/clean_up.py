@@ -62,13 +62,16 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
     def finished(self):
         """Report the outcome."""
         shot = self._job.shot
-        before, after = shot.slip
-        left = f"; '{shot.baked.left}', your own since, stays" if shot.baked.left else ""
-        said = tr(
-            f"Standing feet slide at {before:.3f} m/s before, {after:.3f} after, in "
-            f"'{shot.baked.action}'{left}"
+        (before, after), baked = shot.slip, shot.baked
+        left = f"; '{baked.left}', your own since, stays" if baked.left else ""
+        names = "', '".join(baked.leg_controls)
+        legs = f"; legs on IK by '{names}'" if names else ""
+        for sentence in ik_legs.sentences((), baked.released_legs):
+            self.report({"WARNING"}, tr(sentence))
+        self.report(
+            {"INFO"},
+            tr(
+                f"Standing feet slide at {before:.3f} m/s before, {after:.3f} after, in "
+                f"'{baked.action}'{legs}{left}"
+            ),
         )
-        legs = " ".join(
-            map(tr, ik_legs.sentences(shot.baked.leg_controls, shot.baked.released_legs))
-        )
-        self.report({"INFO"}, f"{said}. {legs}" if legs else said)

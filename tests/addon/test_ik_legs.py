@@ -459,7 +459,7 @@ def test_the_window_offers_the_choice_and_tells_the_controls(
         pass
     assert ended == {"FINISHED"}
     ((_, said),) = operator.reports
-    assert said.endswith("'. Its legs are keyed on IK, by foot_ik.L, knee.L, foot_ik.R, knee.R.")
+    assert said.endswith("'; legs on IK by 'foot_ik.L', 'knee.L', 'foot_ik.R', 'knee.R'")
     for bone in armature.pose.bones:
         for constraint in list(bone.constraints):
             bone.constraints.remove(constraint)
