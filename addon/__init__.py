@@ -12,6 +12,7 @@ def register():
     from . import (
         command_line,
         contact_bar,
+        evaluation,
         menus,
         objects,
         overlay_bar,
@@ -33,6 +34,7 @@ def register():
     weights.register()
     pushes.register()
     takes.register()
+    evaluation.register()
     session.register()
     overlay_marks.register()
     overlay_paths.register()
@@ -50,6 +52,7 @@ def unregister():
     from . import (
         command_line,
         contact_bar,
+        evaluation,
         menus,
         objects,
         overlay_bar,
@@ -72,6 +75,7 @@ def unregister():
     overlay_paths.unregister()
     overlay_marks.unregister()
     session.unregister()
+    evaluation.unregister()
     takes.unregister()
     tuning_plot.unregister()
     pushes.unregister()

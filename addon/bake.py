@@ -6,6 +6,7 @@ that carry it; everything else keeps its local animation. What is written is the
 through Blender, and corrected where hidden mechanisms stand between the keys and the bones.
 """
 
+import contextlib
 import functools
 import math
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from . import (
     walks,
 )
 from .bake_target import KINDS
+from .evaluation import evaluating
 from .pose import inverse, nearest_rotation, slerp
 
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
@@ -166,11 +168,14 @@ def baking(
         strips.check(armature, source, slot)
     frame, subframe = scene.frame_current, scene.frame_subframe
     state = bake_target.State(armature)
+    stack = contextlib.ExitStack()
     try:
         # A bake that is shown has switched constraints off: the source needs them.
         state.show_source(source, slot)
         yield 0.0
-        clip = yield from _extended(scene, armature, reading, source, slot, len(rotation_deltas))
+        evaluation = stack.enter_context(evaluating(scene, armature))
+        yield 0.0
+        clip = yield from _extended(evaluation, reading, source, slot, len(rotation_deltas))
         yield 0.0
         proportions = None
         if reshaping is not None:
@@ -193,7 +198,7 @@ def baking(
             loop = functools.partial(walks.loop_curves, reading=reading)
         chosen, take = options.action, options.take
         with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
-            error = yield from _write(scene, armature, clip, wanted, keyed, tracks, target, options)
+            error = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})
         baked = target.action, target.slot
@@ -207,6 +212,7 @@ def baking(
         state.put_back()
         raise
     finally:
+        stack.close()
         scene.frame_set(frame, subframe=subframe)
     simulated = clip.frames[clip.simulated]
     return BakeResult(
@@ -316,12 +322,12 @@ class Clip:
     object_bases: np.ndarray
 
 
-def _extended(scene, armature, reading, source, slot, count):
+def _extended(evaluation, reading, source, slot, count):
     """The Clip of a reading of which `count` samples were simulated; yields the progress of
     reading those around them."""
     frames = reading.frames[:count]
     try:
-        first, last = reference.animated_range(armature, source, slot)
+        first, last = reference.animated_range(evaluation.armature, source, slot)
     except MotionError:
         # What others move, by constraints, has no range of its own.
         first, last = frames[0], frames[-1]
@@ -331,7 +337,7 @@ def _extended(scene, armature, reading, source, slot, count):
         after = after[:0]  # it fell: back to the animation would be a jump
     outside = []
     for part in (before, after):
-        sampled = yield from reference.sampling(scene, armature, part) if len(part) else ()
+        sampled = yield from reference.sampled(evaluation, part) if len(part) else ()
         outside.append(sampled)
     to_armature = inverse(reading.object_matrices[:count])[:, None]
     own = (
@@ -345,10 +351,11 @@ def _extended(scene, armature, reading, source, slot, count):
         np.concatenate([part[i] for part in parts if part is not None]) for i in range(4)
     )
     frames = np.concatenate([before, frames, after])
+    render = evaluation.scene.render
     return Clip(
         frames=frames,
         simulated=slice(len(before), len(before) + count),
-        times=frames * scene.render.frame_map_old / scene.render.frame_map_new,
+        times=frames * render.frame_map_old / render.frame_map_new,
         names=reading.bone_names,
         poses=poses,
         bases=bases,
@@ -505,13 +512,14 @@ def _blend_weights(clip, options):
     return weight
 
 
-def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
+def _write(evaluation, clip, wanted, keyed, tracks, target, options):
     """Write the keys, read them back and correct them; yields the progress of each of these
     stages, and returns the remaining error [mm]."""
+    armature = evaluation.armature
 
     def error_after(tracks, keep, interpolation):
         target.write(tracks, [keep(track) for track in tracks], interpolation)
-        sampled = yield from reference.sampling(scene, armature, clip.frames, keyed.watched)
+        sampled = yield from reference.sampled(evaluation, clip.frames, keyed.watched)
         names, poses, _, objects, _ = sampled
         seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
         worlds = {bone: objects @ seen[bone] for bone in wanted.bones}
@@ -527,7 +535,7 @@ def _write(scene, armature, clip, wanted, keyed, tracks, target, options):
         for _ in range(SWEEPS):
             if error <= EXACT:
                 break
-            better = yield from keyed.corrected(scene, seen)
+            better = yield from keyed.corrected(evaluation, seen)
             better_error, better_seen = yield from error_after(better, full, interpolation)
             if better_error > error:
                 error, seen = yield from error_after(tracks, full, interpolation)

@@ -15,7 +15,7 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.scenario import Throw
-from . import bake, bake_target, compat, identity, keys, objects, reference
+from . import bake, bake_target, compat, evaluation, identity, keys, objects, reference
 from .keys import Track
 from .pose import nearest_rotation, rotation_matrices, rotation_property, rotation_values
 
@@ -93,7 +93,7 @@ def _matrix(scene, thing, frame):
     """(4, 4) world matrix of an object at a frame."""
     whole = math.floor(frame)
     scene.frame_set(whole, subframe=frame - whole)
-    layer = reference.view_layer(scene, thing)
+    layer = evaluation.view_layer(scene, thing)
     return np.array(thing.evaluated_get(layer.depsgraph).matrix_world, float)
 
 
@@ -168,7 +168,7 @@ class _Writer:
     def __init__(self, scene, flight, scale, take, stack):
         self.flight, self._scale = flight, scale
         self._thing = thing = scene.objects[flight.name]
-        self._layer = reference.view_layer(scene, thing)
+        self._layer = evaluation.view_layer(scene, thing)
         self._mode = thing.rotation_mode
         self._rotation = rotation_property(self._mode)
         source, slot = _source(thing)

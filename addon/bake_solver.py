@@ -6,8 +6,6 @@ animation. On a control rig the mechanism between control and bone is unknown: i
 the controls are corrected by what is read back.
 """
 
-import math
-
 import numpy as np
 from mathutils import Matrix
 
@@ -289,7 +287,7 @@ class PlainSolver(_Solver):
             location = channels[:, :3, 3] * (not connected)
         return location, rotation, scale_of(channels) if scale is None else scale
 
-    def corrected(self, scene, seen):
+    def corrected(self, evaluation, seen):
         """Tracks that also account for where bones in between were seen; yields progress.
 
         seen: bone -> (T, 4, 4) poses.
@@ -388,14 +386,14 @@ class ControlSolver(_Solver):
         """Whether a control's location is keyed, too."""
         return self._before[control] is None or control in self._feet
 
-    def corrected(self, scene, seen):
+    def corrected(self, evaluation, seen):
         """Tracks that turn each control by what its bone still lacks; yields progress.
 
         seen: bone -> (T, 4, 4) poses.
         """
         if self._responses is None:
             responses = _Responses(self.armature, self._pairs, self._wanted.bones, self._knees)
-            yield from responses.probe(scene, self._clip.frames[-1])
+            yield from responses.probe(evaluation, self._clip.frames[-1])
             self._responses = responses
             self._wanted.spread(self._shares())
         self._stretch(seen)
@@ -490,24 +488,31 @@ class _Responses:
     def __init__(self, armature, pairs, bones, knees):
         """knees: controls that turn a bent limb about the line between its ends."""
         self._armature, self._pairs, self._bones = armature, pairs, bones
-        self._knees, self._still, self._frame = knees, None, None
+        self._knees, self._still, self._bases = knees, None, None
+        self._evaluation, self._frame = None, 0.0
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
 
-    def probe(self, scene, frame):
+    def probe(self, evaluation, frame):
         """Find them, at a frame; yields progress from 0 to 1."""
-        layer = reference.view_layer(scene, self._armature)
-        whole = math.floor(frame)
-        self._frame = whole, float(frame - whole)
-        scene.frame_set(whole, subframe=self._frame[1])
-        self._still = self._seen(layer)
+        self._evaluation, self._frame = evaluation, float(frame)
+        self._still = self._seen(evaluation.at(self._frame))
+        self._bases = self._channels()
         for i, control in enumerate(self._pairs):
-            yield from self._turn(control, scene, layer, i / len(self._pairs))
-            self._lengthen(control, scene, layer)
+            yield from self._turn(control, i / len(self._pairs))
+            self._lengthen(control)
             yield i / len(self._pairs)
 
-    def _seen(self, layer):
-        """(rotations and lengths of bones, rotations of what controls inherit) at present."""
-        evaluated = self._armature.evaluated_get(layer.depsgraph).pose.bones
+    def _channels(self):
+        """What the channels of all bones say now."""
+        bones = self._armature.pose.bones
+        bases = np.empty(len(bones) * 16, np.float32)
+        bones.foreach_get("matrix_basis", bases)
+        return bases
+
+    def _seen(self, evaluated):
+        """(rotations and lengths of bones, rotations of what controls inherit) of the evaluated
+        armature."""
+        evaluated = evaluated.pose.bones
         names = dict.fromkeys((*self._pairs, *self._bones))
         poses = {name: np.array(evaluated[name].matrix, float)[:3, :3] for name in names}
         spaces = {
@@ -521,24 +526,24 @@ class _Responses:
         )
         return rotations, lengths, spaces
 
-    def _after(self, control, scene, layer, change):
+    def _after(self, control, change):
         """What is seen after a change to a control's basis, which is then taken back: the next
         evaluation sees that."""
-        if self._frame != (scene.frame_current, scene.frame_subframe):
+        evaluation = self._evaluation
+        if evaluation.frame != self._frame or (self._channels() != self._bases).any():
             # Between two slices the window went to the user's frame.
-            scene.frame_set(self._frame[0], subframe=self._frame[1])
+            evaluation.at(self._frame)
         owner = self._armature.pose.bones[control]
         names = "location", rotation_property(owner.rotation_mode), "scale"
         before = {name: tuple(getattr(owner, name)) for name in names}
         owner.matrix_basis = owner.matrix_basis @ change
         try:
-            layer.update()
-            return self._seen(layer)
+            return self._seen(evaluation.updated())
         finally:
             for name, values in before.items():
                 setattr(owner, name, values)
 
-    def _turn(self, control, scene, layer, progress):
+    def _turn(self, control, progress):
         """Turn a control about its own three axes, one after the other; yields its progress."""
         still, _, still_spaces = self._still
         own = still[control]
@@ -546,7 +551,7 @@ class _Responses:
         follow, share = dict.fromkeys(self._bones, 0.0), dict.fromkeys(self._pairs, 0.0)
         for axis in (1,) if control in self._knees else range(3):
             change = Matrix.Rotation(PROBE, 4, "XYZ"[axis])
-            seen, _, spaces = self._after(control, scene, layer, change)
+            seen, _, spaces = self._after(control, change)
             yield progress
             turns = {name: own.T @ _vector(seen[name] @ still[name].T) / PROBE for name in follow}
             response[:, axis] = turns[self._pairs[control]]
@@ -560,11 +565,9 @@ class _Responses:
             (control, name): np.clip(part / PROBE / 3, 0, 1) for name, part in share.items()
         }
 
-    def _lengthen(self, control, scene, layer):
+    def _lengthen(self, control):
         """Stretch a control along its length."""
-        _, lengths, _ = self._after(
-            control, scene, layer, Matrix.Diagonal((1, np.exp(PROBE), 1, 1))
-        )
+        _, lengths, _ = self._after(control, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
         for name in self._bones:
             self.stretch[control, name] = np.log(lengths[name] / self._still[1][name]) / PROBE
 

@@ -13,7 +13,7 @@ from ..controller.exceptions import SettingsError
 from ..controller.rotations import quaternion_from_matrix, rotation_vector
 from ..controller.scenario import Collider, Thing, random_throws
 from ..controller.solids import stands_at
-from . import bake_target, compat, reference
+from . import bake_target, compat, evaluation
 from .object_shapes import measure, split
 
 #: A collider that is faster than this has jumped [m/s].
@@ -320,7 +320,7 @@ def _sampling(scene, reading, objects):
     """Evaluate the frames that the objects need: yields the progress, returns {name: _Sample}."""
     samples = {thing.name: _Sample(*_frames(thing, reading)) for thing in objects}
     frames = sorted({frame for sample in samples.values() for frame in sample.frames})
-    layers = {thing.name: reference.view_layer(scene, thing) for thing in objects}
+    layers = {thing.name: evaluation.view_layer(scene, thing) for thing in objects}
     for count, frame in enumerate(frames):
         whole = math.floor(frame)
         scene.frame_set(whole, subframe=frame - whole)

@@ -26,7 +26,7 @@ from bpy.props import (
 from ..controller.exceptions import SettingsError, demand
 from ..controller.scenario import Push, random_pushes
 from ..controller.skeleton import SEGMENT_INDEX, SEGMENTS, SIDES
-from . import reference
+from . import evaluation
 
 STRENGTH = "poise_strength"
 #: Parts of a rig map that are no body of their own, and the body that they belong to.
@@ -300,10 +300,10 @@ def _sampling(scene, reading, empties):
     """
     if not empties:
         return {}
-    layers = {name: reference.view_layer(scene, empty) for name, empty in empties.items()}
+    layers = {name: evaluation.view_layer(scene, empty) for name, empty in empties.items()}
     for name, empty in empties.items():
         demand(
-            reference.is_enabled(empty, layers[name]),
+            evaluation.is_enabled(empty, layers[name]),
             f"The empty '{name}' or its collection is disabled in the viewport, so that Blender "
             "does not move it: enable it in the Outliner.",
         )

@@ -17,6 +17,7 @@ from ..controller.motion import Motion
 from ..controller.rotations import quaternion_from_matrix
 from ..controller.skeleton import LANDMARKS, PARENTS, SEGMENTS, SIDES
 from . import compat, source_values
+from .evaluation import evaluating, is_enabled, view_layer
 from .pose import nearest_rotation
 
 #: Lengths of scene units in use [m]: motion capture, centimetres, inches, feet, …
@@ -178,14 +179,21 @@ def unchanged(scene, armature):
         scene.frame_set(frame, subframe=subframe)
 
 
-def sampling(scene, armature, frames, bones=None):
+def sampling(scene, armature, frames):
+    """`sampled` of all bones of an armature."""
+    with evaluating(scene, armature) as evaluation:
+        return (yield from sampled(evaluation, frames))
+
+
+def sampled(evaluation, frames, bones=None):
     """Evaluate frames: yields the progress from 0 to 1.
 
+    evaluation: evaluation.Evaluation of the armature.
     bones: names of the bones to sample; None for all.
     Returns the names, their pose matrices (F, B, 4, 4) in the armature's space, their channel
     (basis) matrices (F, B, 4, 4), and the object's world and basis matrices (F, 4, 4).
     """
-    layer = view_layer(scene, armature)
+    armature = evaluation.armature
     names = tuple(armature.pose.bones.keys())
     total = len(names)
     rows = slice(None) if bones is None else [names.index(bone) for bone in bones]
@@ -196,9 +204,7 @@ def sampling(scene, armature, frames, bones=None):
     objects = np.empty((len(frames), 4, 4))
     object_bases = np.empty((len(frames), 4, 4))
     for i, frame in enumerate(frames):
-        whole = math.floor(frame)
-        scene.frame_set(whole, subframe=frame - whole)
-        evaluated = armature.evaluated_get(layer.depsgraph)
+        evaluated = evaluation.at(frame)
         if not evaluated.is_evaluated:
             raise _disabled(armature)
         objects[i] = evaluated.matrix_world
@@ -208,7 +214,7 @@ def sampling(scene, armature, frames, bones=None):
             target[i] = buffer.reshape(total, 4, 4)[rows].swapaxes(1, 2)
         yield (i + 1) / len(frames)
     still = np.ptp(poses, axis=0).max() == 0 and np.ptp(objects, axis=0).max() == 0
-    if still and not is_enabled(armature, layer):
+    if still and not is_enabled(armature, view_layer(evaluation.scene, armature)):
         raise _disabled(armature)
     return (names if bones is None else tuple(bones)), poses, basis, objects, object_bases
 
@@ -220,20 +226,6 @@ def _disabled(armature):
     )
 
 
-def is_enabled(thing, layer):
-    """Whether an object is enabled in the viewport. If it is not, Blender animates it only for
-    others that need it, but takes it for evaluated as soon as a setting of the scene names it."""
-
-    def holds(branch):
-        collection = branch.collection
-        if collection.hide_viewport:
-            return False
-        own = not branch.exclude and thing.name in collection.objects
-        return own or any(holds(child) for child in branch.children)
-
-    return not thing.hide_viewport and holds(layer.layer_collection)
-
-
 def run(generator):
     """What a generator returns in the end, without its progress."""
     while True:
@@ -241,20 +233,6 @@ def run(generator):
             next(generator)
         except StopIteration as end:
             return end.value
-
-
-def view_layer(scene, armature):
-    """A view layer of the scene in which the armature object is."""
-    for layer in scene.view_layers:
-        if layer.depsgraph is None or armature.name not in layer.objects:
-            # Blender brings a layer up to date only when somebody looks at it.
-            layer.update()
-        if armature.name in layer.objects:
-            return layer
-    raise RigError(
-        f"'{armature.name}' is in no view layer of the scene '{scene.name}': "
-        "link it to the scene or include its collection."
-    )
 
 
 def _animation(armature, action):

@@ -14,7 +14,7 @@ from bpy.props import BoolProperty, FloatProperty, IntProperty, PointerProperty
 from ..controller.exceptions import SettingsError
 from ..controller.physics_weights import NAMES
 from . import compat
-from .reference import view_layer
+from .evaluation import view_layer
 
 #: Name of the property, and so the beginning of its F-curves' paths.
 PROPERTY = "poise_weights"

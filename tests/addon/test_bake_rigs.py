@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mathutils import Euler
 
-from poise.addon import bake, bake_solver, bake_target, compat, keys, reference, rig
+from poise.addon import bake, bake_solver, bake_target, compat, evaluation, keys, reference, rig
 from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.rotations import multiply, rotation_vector
@@ -225,10 +225,11 @@ def test_how_controls_act_is_found_the_same_in_slices(rigify):
     whole, sliced = (bake_solver._Responses(armature, pairs, bones, ()) for _ in "12")
     scene.frame_set(31)
     before = [armature.pose.bones[name].matrix_basis.copy() for name in pairs]
-    reference.run(whole.probe(scene, 31.0))
-    scene.frame_set(3)
-    for _ in sliced.probe(scene, 31.0):
+    with evaluation.evaluating(scene, armature) as evaluated:
+        reference.run(whole.probe(evaluated, 31.0))
         scene.frame_set(3)
+        for _ in sliced.probe(evaluated, 31.0):
+            scene.frame_set(3)
     for control in pairs:
         assert sliced.inverse[control] == pytest.approx(whole.inverse[control], abs=1e-3)
     assert sliced.share == pytest.approx(whole.share, abs=1e-3)

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_pushes, pushes, reference, session
+from poise.addon import command_pushes, evaluation, pushes, session
 from poise.addon.command_line import main
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.exceptions import SettingsError
@@ -247,7 +247,7 @@ def into_disabled_collection(thing):
     outer.children.link(inner)
     inner.objects.link(thing)
     bpy.context.scene.collection.objects.unlink(thing)
-    assert reference.is_enabled(thing, bpy.context.view_layer)
+    assert evaluation.is_enabled(thing, bpy.context.view_layer)
     outer.hide_viewport = True
 
 

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Evaluate an armature at other frames while the window stays at the user's.
+
+For that the armature is put into a scene of its own, aside: with nothing but what its pose depends
+on, so that no mesh that hangs on it is deformed, and no window is drawn anew at every frame. Where
+the user's scene itself may have a say in the pose, it is that scene which goes to each frame. What
+is read is the same.
+
+The scene aside is never saved. An undo step that somebody's script or click makes meanwhile holds
+it; it is removed as soon as such a step is restored.
+"""
+
+import contextlib
+import math
+
+import bpy
+import numpy as np
+
+from ..controller.exceptions import RigError
+
+#: Name of a scene aside, and the property that marks it.
+NAME, MARK = "Poise Reading", "poise_aside"
+#: What of a scene's `render` the state at a frame depends on.
+_RENDER = (
+    "fps",
+    "fps_base",
+    "frame_map_old",
+    "frame_map_new",
+    "use_simplify",
+    "simplify_subdivision",
+)
+#: Constraints that ask for the scene's own camera or clip.
+_SOLVERS = {"CAMERA_SOLVER", "FOLLOW_TRACK", "OBJECT_SOLVER"}
+#: Modifiers that go on from the frame before.
+_SIMULATED = {"CLOTH", "DYNAMIC_PAINT", "FLUID", "NODES", "PARTICLE_SYSTEM", "SOFT_BODY"}
+
+
+class Evaluation:
+    """Evaluates an armature of a scene.
+
+    scene, armature: the user's.
+    """
+
+    def __init__(self, scene, armature, aside=None):
+        """aside: the scene in which it is evaluated; None for the user's."""
+        self.scene, self.armature, self._aside = scene, armature, aside
+        self._layer = aside.view_layers[0] if aside else view_layer(scene, armature)
+
+    @property
+    def frame(self):
+        """The frame at which it is evaluated."""
+        scene = self._aside or self.scene
+        return scene.frame_current + scene.frame_subframe
+
+    def at(self, frame):
+        """The evaluated armature object at a frame."""
+        aside, whole = self._aside, math.floor(frame)
+        if aside and whole >= 0:  # a property takes none below, but by a preference
+            aside.frame_current, aside.frame_subframe = whole, frame - whole
+            return self.updated()
+        (aside or self.scene).frame_set(whole, subframe=frame - whole)
+        return self._now()
+
+    def updated(self):
+        """The evaluated armature object at the same frame, after its channels were changed."""
+        self._layer.update()
+        return self._now()
+
+    def _now(self):
+        return self.armature.evaluated_get(self._layer.depsgraph)
+
+    def stands_alone(self):
+        """Whether what is evaluated aside is what the user's scene shows, at its frame and at all
+        others."""
+        scene, graph = self.scene, self._layer.depsgraph
+        if any(_asks_scene(one.original, self._aside) for one in graph.ids):
+            return False
+        frame, subframe = scene.frame_current, scene.frame_subframe
+        own = Evaluation(scene, self.armature).at(frame + subframe)
+        return np.array_equal(_pose(own), _pose(self.at(frame + subframe)), equal_nan=True)
+
+
+@contextlib.contextmanager
+def evaluating(scene, armature):
+    """An Evaluation of an armature of a scene, aside if that is the same.
+
+    Raises RigError if the armature is in no view layer.
+    """
+    aside = None
+    try:
+        if is_enabled(armature, view_layer(scene, armature)) and not _handlers():
+            aside = _scene_aside(scene, armature)
+            evaluation = Evaluation(scene, armature, aside)
+            if evaluation.stands_alone():
+                yield evaluation
+                return
+            bpy.data.scenes.remove(aside)
+            aside = None
+        yield Evaluation(scene, armature)
+    finally:
+        with contextlib.suppress(ReferenceError):  # another file was loaded, or an undo step
+            if aside is not None:
+                bpy.data.scenes.remove(aside)
+
+
+def _scene_aside(scene, armature):
+    """A new scene of the armature alone, evaluated once."""
+    aside = bpy.data.scenes.new(NAME)
+    aside[MARK] = aside.is_runtime_data = True
+    for name in _RENDER:
+        setattr(aside.render, name, getattr(scene.render, name))
+    aside.collection.objects.link(armature)
+    aside.frame_current, aside.frame_subframe = scene.frame_current, scene.frame_subframe
+    aside.view_layers[0].update()
+    return aside
+
+
+def _handlers():
+    """Functions of others that Blender calls as it evaluates: they may know but one scene."""
+    handlers = bpy.app.handlers
+    return [
+        *handlers.frame_change_pre,
+        *handlers.frame_change_post,
+        *handlers.depsgraph_update_pre,
+        *handlers.depsgraph_update_post,
+    ]
+
+
+def _asks_scene(block, aside):
+    """Whether a data-block that a pose depends on may look different in another scene, or go on
+    from the frame before."""
+    if isinstance(block, bpy.types.Scene):
+        return block != aside
+    animation = getattr(block, "animation_data", None)
+    if animation and any(_driver_asks_scene(curve.driver) for curve in animation.drivers):
+        return True
+    return isinstance(block, bpy.types.Object) and _object_asks_scene(block)
+
+
+def _object_asks_scene(thing):
+    pose = thing.pose
+    owners = (thing, *(pose.bones if pose else ()))
+    return (
+        thing.rigid_body is not None
+        or (pose is not None and pose.ik_solver != "LEGACY")
+        or any(modifier.type in _SIMULATED for modifier in thing.modifiers)
+        or any(one.type in _SOLVERS for owner in owners for one in owner.constraints)
+    )
+
+
+def _driver_asks_scene(driver):
+    """Whether a driver asks for a scene, or runs Python, which may."""
+    if driver.type == "SCRIPTED" and not driver.is_simple_expression:
+        return True
+    return any(variable.type == "CONTEXT_PROP" for variable in driver.variables)
+
+
+def _pose(armature):
+    """All that is read of an evaluated armature object."""
+    bones = armature.pose.bones
+    values = np.empty((2, len(bones) * 16), np.float32)
+    for row, name in zip(values, ("matrix", "matrix_basis"), strict=True):
+        bones.foreach_get(name, row)
+    return np.concatenate([values.ravel(), np.ravel(armature.matrix_world)])
+
+
+def view_layer(scene, armature):
+    """A view layer of the scene in which the armature object is."""
+    for layer in scene.view_layers:
+        if layer.depsgraph is None or armature.name not in layer.objects:
+            # Blender brings a layer up to date only when somebody looks at it.
+            layer.update()
+        if armature.name in layer.objects:
+            return layer
+    raise RigError(
+        f"'{armature.name}' is in no view layer of the scene '{scene.name}': "
+        "link it to the scene or include its collection."
+    )
+
+
+def is_enabled(thing, layer):
+    """Whether an object is enabled in the viewport. If it is not, Blender animates it only for
+    others that need it, but takes it for evaluated as soon as a setting of the scene names it."""
+
+    def holds(branch):
+        collection = branch.collection
+        if collection.hide_viewport:
+            return False
+        own = not branch.exclude and thing.name in collection.objects
+        return own or any(holds(child) for child in branch.children)
+
+    return not thing.hide_viewport and holds(layer.layer_collection)
+
+
+@bpy.app.handlers.persistent
+def _sweep(*_):
+    """Remove what an undo step held."""
+    for scene in [one for one in bpy.data.scenes if MARK in one]:
+        bpy.data.scenes.remove(scene)
+
+
+def register():
+    """Leave nothing behind in undone or recovered files, from now on."""
+    for handlers in _restored():
+        handlers.append(_sweep)
+
+
+def unregister():
+    """Undo `register`."""
+    for handlers in _restored():
+        handlers.remove(_sweep)
+
+
+def _restored():
+    handlers = bpy.app.handlers
+    return handlers.undo_post, handlers.redo_post, handlers.load_post
