@@ -40,6 +40,14 @@ SHEAR_STEPS = 8
 #: A leg on IK whose knee or ankle is off by more than this [m] goes back to FK. In straight legs a
 #: rounded place of the ankle turns the knee out by some tenths of a millimetre.
 STRAY = 1e-3
+#: Channels of a bone, and how many values each has.
+_CHANNELS = {
+    "location": 3,
+    "rotation_quaternion": 4,
+    "rotation_euler": 3,
+    "rotation_axis_angle": 4,
+    "scale": 3,
+}
 #: By how much a control is turned to see what follows [rad].
 PROBE = 0.1
 
@@ -488,7 +496,7 @@ class _Responses:
     def __init__(self, armature, pairs, bones, knees):
         """knees: controls that turn a bent limb about the line between its ends."""
         self._armature, self._pairs, self._bones = armature, pairs, bones
-        self._knees, self._still, self._bases = knees, None, None
+        self._knees, self._still, self._channels = knees, None, None
         self._evaluation, self._frame = None, 0.0
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
 
@@ -496,18 +504,25 @@ class _Responses:
         """Find them, at a frame; yields progress from 0 to 1."""
         self._evaluation, self._frame = evaluation, float(frame)
         self._still = self._seen(evaluation.at(self._frame))
-        self._bases = self._channels()
+        self._channels = self._read()
         for i, control in enumerate(self._pairs):
             yield from self._turn(control, i / len(self._pairs))
             self._lengthen(control)
             yield i / len(self._pairs)
 
-    def _channels(self):
-        """What the channels of all bones say now."""
+    def _read(self):
+        """{channel: (B, n)} what the channels of all bones say now."""
         bones = self._armature.pose.bones
-        bases = np.empty(len(bones) * 16, np.float32)
-        bones.foreach_get("matrix_basis", bases)
-        return bases
+        values = {name: np.empty(len(bones) * n, np.float32) for name, n in _CHANNELS.items()}
+        for name, array in values.items():
+            bones.foreach_get(name, array)
+        return {name: array.reshape(len(bones), -1) for name, array in values.items()}
+
+    def _write(self, channels):
+        """Set them all at once: unlike one by one that has no window drawn anew."""
+        for name, array in channels.items():
+            self._armature.pose.bones.foreach_set(name, array.ravel())
+        self._armature.update_tag(refresh={"DATA"})
 
     def _seen(self, evaluated):
         """(rotations and lengths of bones, rotations of what controls inherit) of the evaluated
@@ -530,18 +545,27 @@ class _Responses:
         """What is seen after a change to a control's basis, which is then taken back: the next
         evaluation sees that."""
         evaluation = self._evaluation
-        if evaluation.frame != self._frame or (self._channels() != self._bases).any():
+        now, before = self._read(), self._channels
+        moved = any((now[name] != before[name]).any() for name in before)
+        if moved or evaluation.frame != self._frame:
             # Between two slices the window went to the user's frame.
             evaluation.at(self._frame)
-        owner = self._armature.pose.bones[control]
-        names = "location", rotation_property(owner.rotation_mode), "scale"
-        before = {name: tuple(getattr(owner, name)) for name in names}
-        owner.matrix_basis = owner.matrix_basis @ change
+        bones = self._armature.pose.bones
+        row, turned = bones.find(control), bones[control].matrix_basis @ change
+        matrices = np.empty(len(bones) * 16, np.float32)
+        bones.foreach_get("matrix_basis", matrices)
+        matrices[16 * row : 16 * row + 16] = np.ravel(turned.transposed())
         try:
+            bones.foreach_set("matrix_basis", matrices)
+            after = self._read()
+            for name in before:  # those of other bones have changed by what is lost in matrices
+                after[name] = np.where(
+                    np.arange(len(bones))[:, None] == row, after[name], before[name]
+                )
+            self._write(after)
             return self._seen(evaluation.updated())
         finally:
-            for name, values in before.items():
-                setattr(owner, name, values)
+            self._write(before)
 
     def _turn(self, control, progress):
         """Turn a control about its own three axes, one after the other; yields its progress."""

@@ -56,7 +56,11 @@ class Evaluation:
         """The evaluated armature object at a frame."""
         aside, whole = self._aside, math.floor(frame)
         if aside and whole >= 0:  # a property takes none below, but by a preference
-            aside.frame_current, aside.frame_subframe = whole, frame - whole
+            if self.frame == frame:
+                aside.frame_current = whole  # as it was: evaluated once more
+            else:
+                _set_all("frame_current", aside, whole)
+                _set_all("frame_subframe", aside, frame - whole)
             return self.updated()
         (aside or self.scene).frame_set(whole, subframe=frame - whole)
         return self._now()
@@ -101,6 +105,16 @@ def evaluating(scene, armature):
         with contextlib.suppress(ReferenceError):  # another file was loaded, or an undo step
             if aside is not None:
                 bpy.data.scenes.remove(aside)
+
+
+def _set_all(name, scene, value):
+    """Set a property of one of all scenes: to set it by itself would have all others, too,
+    evaluated anew at every frame."""
+    scenes = bpy.data.scenes
+    values = [0] * len(scenes)
+    scenes.foreach_get(name, values)
+    values[scenes.find(scene.name)] = value
+    scenes.foreach_set(name, values)
 
 
 def _scene_aside(scene, armature):

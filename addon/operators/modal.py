@@ -12,13 +12,15 @@ from ..reference import is_constrained
 from ..shot import Shot
 from ..translations import tr
 
-#: Work this long in each turn [s], and ask for the next turn after this long [s]. What is left of
-#: a frame of the window goes to drawing and to the user.
+#: Work this long in each turn [s], and ask for the next turn so often [s]: between two turns the
+#: window draws, and the user has a say.
 BUDGET = 0.016
-PERIOD = 0.02
-#: Draw what changes at most so often [Hz], and in no more than this share of the time: without a
-#: graphics card a drawing takes longer than the work of a turn.
-RATE, SHARE = 25.0, 0.25
+PERIOD = 0.005
+#: Look so often [s] at what other processes have done.
+LOOK = 0.02
+#: Draw what moves, and mere progress, at most so often [Hz], and in no more than this share of the
+#: time: without a graphics card a drawing takes longer than the work of a turn.
+RATE, PROGRESS_RATE, SHARE = 25.0, 5.0, 0.25
 
 #: Moving about in the window harms nothing, even while the scene is being read.
 _HARMLESS = ("MOUSEMOVE", "INBETWEEN_MOUSEMOVE", "WINDOW_DEACTIVATE", "MIDDLEMOUSE")
@@ -85,7 +87,8 @@ class JobOperator:
     _job = None
     _names = None
     _seen = None
-    _drawn = _next = 0.0
+    _turned = _drawn = _next = 0.0
+    _draws = False
 
     def execute(self, context):
         """Do everything at once."""
@@ -132,7 +135,8 @@ class JobOperator:
         if event.type != "TIMER":
             alone = job.owns_scene and not _harmless(context, event)
             return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
-        self._begin_turn()
+        if not self._begin_turn():
+            return {"PASS_THROUGH"}
         try:
             done = job.step(BUDGET)
         except PoiseError as error:
@@ -150,28 +154,31 @@ class JobOperator:
     def redraw(self, _context):
         """Show what the last turn has changed: the progress, and the ghost where there is one."""
         job = self._job
-        seen = job.doing, job.progress
-        if seen == self._seen or not self.may_draw():
+        seen, still = (job.doing, job.progress), job.ghost() is None
+        if seen == self._seen or not self.may_draw(PROGRESS_RATE if still else RATE):
             return
         self._seen = seen
-        if job.ghost() is None:
+        if still:
             redraw_sidebars()
         else:
             redraw()
 
     def _begin_turn(self):
-        """What was drawn in the turn before took until now."""
-        if self._drawn:
-            took = time.perf_counter() - self._drawn
-            self._next = self._drawn + max(1 / RATE, took / SHARE)
-            self._drawn = 0.0
-
-    def may_draw(self):
-        """Whether it is time to draw again."""
+        """Whether it is time for a turn. What was drawn in the one before took until now."""
         now = time.perf_counter()
-        if now < self._next:
+        if self._draws:
+            self._next, self._draws = self._drawn + (now - self._drawn) / SHARE, False
+        if self._job.waits and now < self._turned + LOOK:
             return False
-        self._drawn = now
+        self._turned = now
+        return True
+
+    def may_draw(self, rate=RATE):
+        """Whether it is time to draw again, at most so often [Hz]."""
+        now = time.perf_counter()
+        if now < max(self._next, self._drawn + 1 / rate):
+            return False
+        self._drawn, self._draws = now, True
         return True
 
     def cancel(self, context):

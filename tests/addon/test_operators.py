@@ -813,12 +813,13 @@ def test_drawing_takes_at_most_a_quarter_of_the_time(monkeypatch, cost):
     now, drawn = 1.0, 0
     monkeypatch.setattr(modal, "time", SimpleNamespace(perf_counter=lambda: now))
     operator = modal.JobOperator()
+    operator._job = SimpleNamespace(waits=False)
     while now < 21.0:
         operator._begin_turn()
         now += modal.BUDGET
         draws = operator.may_draw()
         drawn += draws
-        now += max(modal.PERIOD - modal.BUDGET, cost * draws)
+        now += max(modal.PERIOD, cost * draws)
     most = 20.0 * min(modal.RATE, modal.SHARE / cost)
     assert 0.7 * most < drawn <= most + 1
 
@@ -827,8 +828,35 @@ def test_a_stage_without_progress_does_not_hold_up_drawing(monkeypatch):
     now = 1.0
     monkeypatch.setattr(modal, "time", SimpleNamespace(perf_counter=lambda: now))
     operator = modal.JobOperator()
+    operator._job = SimpleNamespace(waits=False)
     assert operator.may_draw()
     while now < 2.0:
         now += modal.PERIOD
         operator._begin_turn()
     assert operator.may_draw()
+
+
+def test_mere_progress_is_drawn_less_often(monkeypatch):
+    now, drawn = 1.0, 0
+    monkeypatch.setattr(modal, "time", SimpleNamespace(perf_counter=lambda: now))
+    operator = modal.JobOperator()
+    operator._job = SimpleNamespace(waits=False)
+    while now < 21.0:
+        operator._begin_turn()
+        now += modal.BUDGET
+        drawn += operator.may_draw(modal.PROGRESS_RATE)
+    assert 0.9 * 20.0 * modal.PROGRESS_RATE < drawn <= 20.0 * modal.PROGRESS_RATE + 1
+
+
+def test_others_are_looked_at_less_often_than_turns_come(monkeypatch):
+    now = 1.0
+    monkeypatch.setattr(modal, "time", SimpleNamespace(perf_counter=lambda: now))
+    operator = modal.JobOperator()
+    turns = {}
+    for waits in (False, True):
+        operator._job = SimpleNamespace(waits=waits)
+        turns[waits] = 0
+        for _ in range(200):
+            now += modal.PERIOD
+            turns[waits] += operator._begin_turn()
+    assert turns[False] == 200 and 40 <= turns[True] <= 50
