@@ -74,14 +74,10 @@ class Evaluation:
         return self.armature.evaluated_get(self._layer.depsgraph)
 
     def stands_alone(self):
-        """Whether what is evaluated aside is what the user's scene shows, at its frame and at all
-        others."""
-        scene, graph = self.scene, self._layer.depsgraph
-        if any(_asks_scene(one.original, self._aside) for one in graph.ids):
-            return False
-        frame, subframe = scene.frame_current, scene.frame_subframe
-        own = Evaluation(scene, self.armature).at(frame + subframe)
-        return np.array_equal(_pose(own), _pose(self.at(frame + subframe)), equal_nan=True)
+        """Whether what is evaluated aside is what the user's scene shows at its frame."""
+        frame = self.scene.frame_current + self.scene.frame_subframe
+        own = _pose(Evaluation(self.scene, self.armature).at(frame))
+        return np.array_equal(own, _pose(self.at(frame)), equal_nan=True)
 
 
 @contextlib.contextmanager
@@ -92,7 +88,7 @@ def evaluating(scene, armature):
     """
     aside = None
     try:
-        if is_enabled(armature, view_layer(scene, armature)) and not _handlers():
+        if is_enabled(armature, view_layer(scene, armature)) and not _scene_counts(armature):
             aside = _scene_aside(scene, armature)
             evaluation = Evaluation(scene, armature, aside)
             if evaluation.stands_alone():
@@ -129,22 +125,31 @@ def _scene_aside(scene, armature):
     return aside
 
 
-def _handlers():
-    """Functions of others that Blender calls as it evaluates: they may know but one scene."""
+def _scene_counts(armature):
+    """Whether a pose may depend on the scene in which it is evaluated, or on what was evaluated
+    there before."""
     handlers = bpy.app.handlers
-    return [
-        *handlers.frame_change_pre,
-        *handlers.frame_change_post,
-        *handlers.depsgraph_update_pre,
-        *handlers.depsgraph_update_post,
-    ]
+    return bool(  # functions of others may know but one scene
+        handlers.frame_change_pre
+        or handlers.frame_change_post
+        or handlers.depsgraph_update_pre
+        or handlers.depsgraph_update_post
+    ) or any(_asks_scene(block) for block in _needed(armature))
 
 
-def _asks_scene(block, aside):
-    """Whether a data-block that a pose depends on may look different in another scene, or go on
-    from the frame before."""
+def _needed(block):
+    """A data-block with all that it points to, by whatever setting, and what these point to."""
+    users = bpy.data.user_map()
+    found = new = {block}
+    while new:
+        new = {one for one, by in users.items() if one not in found and by & new}
+        found = found | new
+    return found
+
+
+def _asks_scene(block):
     if isinstance(block, bpy.types.Scene):
-        return block != aside
+        return True
     animation = getattr(block, "animation_data", None)
     if animation and any(_driver_asks_scene(curve.driver) for curve in animation.drivers):
         return True
