@@ -503,6 +503,7 @@ class _Responses:
     def probe(self, evaluation, frame):
         """Find them, at a frame; yields progress from 0 to 1."""
         self._evaluation, self._frame = evaluation, float(frame)
+        evaluation.show()
         self._still = self._seen(evaluation.at(self._frame))
         self._channels = self._read()
         for i, control in enumerate(self._pairs):

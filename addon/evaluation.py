@@ -36,15 +36,26 @@ _SIMULATED = {"CLOTH", "DYNAMIC_PAINT", "FLUID", "NODES", "PARTICLE_SYSTEM", "SO
 
 
 class Evaluation:
-    """Evaluates an armature of a scene.
+    """Evaluates an armature of a scene. scene, armature: the user's."""
 
-    scene, armature: the user's.
-    """
+    def __init__(self, scene, armature):
+        """Raises RigError if the armature is in no view layer."""
+        self.scene, self.armature = scene, armature
+        self._layer = view_layer(scene, armature)
+        self._aside, self._compared = None, False
 
-    def __init__(self, scene, armature, aside=None):
-        """aside: the scene in which it is evaluated; None for the user's."""
-        self.scene, self.armature, self._aside = scene, armature, aside
-        self._layer = aside.view_layers[0] if aside else view_layer(scene, armature)
+    def go_aside(self):
+        """Evaluate in a scene of its own, if the user's has no say in the pose."""
+        if is_enabled(self.armature, self._layer) and not _scene_counts(self.armature):
+            self._aside = bpy.data.scenes.new(NAME)
+            _furnish(self._aside, self.scene, self.armature)
+
+    def close(self):
+        """Leave nothing aside."""
+        aside, self._aside = self._aside, None
+        if aside is not None:
+            with contextlib.suppress(ReferenceError):  # another file was loaded, or an undo step
+                bpy.data.scenes.remove(aside)
 
     @property
     def frame(self):
@@ -54,6 +65,8 @@ class Evaluation:
 
     def at(self, frame):
         """The evaluated armature object at a frame."""
+        if self._aside and not self._compared:
+            self._compare()
         aside, whole = self._aside, math.floor(frame)
         if aside and whole >= 0:  # a property takes none below, but by a preference
             if self.frame == frame:
@@ -67,17 +80,29 @@ class Evaluation:
 
     def updated(self):
         """The evaluated armature object at the same frame, after its channels were changed."""
-        self._layer.update()
+        self._at_work.depsgraph.update()
         return self._now()
 
-    def _now(self):
-        return self.armature.evaluated_get(self._layer.depsgraph)
+    def show(self):
+        """From now on the armature itself has the channels of the frame at which it is evaluated,
+        so that they can be changed; without this it keeps those of the user's frame."""
+        self._at_work.update()
 
-    def stands_alone(self):
-        """Whether what is evaluated aside is what the user's scene shows at its frame."""
+    @property
+    def _at_work(self):
+        """The view layer that is evaluated."""
+        return self._aside.view_layers[0] if self._aside else self._layer
+
+    def _now(self):
+        return self.armature.evaluated_get(self._at_work.depsgraph)
+
+    def _compare(self):
+        """Stay aside only if the pose there is the one that the user's scene shows at its frame."""
+        self._compared = True
         frame = self.scene.frame_current + self.scene.frame_subframe
-        own = _pose(Evaluation(self.scene, self.armature).at(frame))
-        return np.array_equal(own, _pose(self.at(frame)), equal_nan=True)
+        aside = _pose(self.at(frame))
+        if not np.array_equal(aside, _pose(Evaluation(self.scene, self.armature).at(frame))):
+            self.close()
 
 
 @contextlib.contextmanager
@@ -86,21 +111,12 @@ def evaluating(scene, armature):
 
     Raises RigError if the armature is in no view layer.
     """
-    aside = None
+    evaluation = Evaluation(scene, armature)
     try:
-        if is_enabled(armature, view_layer(scene, armature)) and not _scene_counts(armature):
-            aside = _scene_aside(scene, armature)
-            evaluation = Evaluation(scene, armature, aside)
-            if evaluation.stands_alone():
-                yield evaluation
-                return
-            bpy.data.scenes.remove(aside)
-            aside = None
-        yield Evaluation(scene, armature)
+        evaluation.go_aside()
+        yield evaluation
     finally:
-        with contextlib.suppress(ReferenceError):  # another file was loaded, or an undo step
-            if aside is not None:
-                bpy.data.scenes.remove(aside)
+        evaluation.close()
 
 
 def _set_all(name, scene, value):
@@ -113,16 +129,14 @@ def _set_all(name, scene, value):
     scenes.foreach_set(name, values)
 
 
-def _scene_aside(scene, armature):
-    """A new scene of the armature alone, evaluated once."""
-    aside = bpy.data.scenes.new(NAME)
+def _furnish(aside, scene, armature):
+    """Put an armature into a new scene alone, and evaluate it once."""
     aside[MARK] = aside.is_runtime_data = True
     for name in _RENDER:
         setattr(aside.render, name, getattr(scene.render, name))
     aside.collection.objects.link(armature)
-    aside.frame_current, aside.frame_subframe = scene.frame_current, scene.frame_subframe
-    aside.view_layers[0].update()
-    return aside
+    # Unlike an update of its view layer, this leaves the armature's own channels alone.
+    aside.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
 
 def _scene_counts(armature):

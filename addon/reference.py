@@ -104,6 +104,7 @@ def reading(
         frames = sampled_frames(scene, armature, action, slot, frames)
         rate = _sample_rate(scene, frames, rate)
         samples = yield from sampling(scene, armature, frames)
+        yield 1.0
     names, matrices, basis, objects, object_bases = samples
     _check_range(armature, action, slot, frames, matrices)
     check_object(armature, frames, objects)
@@ -182,6 +183,7 @@ def unchanged(scene, armature):
 def sampling(scene, armature, frames):
     """`sampled` of all bones of an armature."""
     with evaluating(scene, armature) as evaluation:
+        yield 0.0
         return (yield from sampled(evaluation, frames))
 
 
