@@ -18,8 +18,8 @@ import numpy as np
 
 from ..controller.exceptions import RigError
 
-#: Name of a scene aside, and the property that marks it.
-NAME, MARK = "Poise Reading", "poise_aside"
+#: Name of a scene aside, which lists leave out for its dot, and the property that marks it.
+NAME, MARK = ".poise", "poise_aside"
 #: What of a scene's `render` the state at a frame depends on.
 _RENDER = (
     "fps",

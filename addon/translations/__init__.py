@@ -11,9 +11,9 @@ and neither the physics nor the command line knows of languages.
 `python -m poise.addon.translations` brings the files up to date with the source.
 """
 
-import ast
+import json
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from inspect import get_annotations
 from pathlib import Path
 
@@ -84,10 +84,15 @@ class Catalog:
     def __init__(self, entries):
         """entries: {text: translation}; both with {0}, {1:.2f}, … for what is put in."""
         self._entries = entries
-        made = [_pattern(text, entries[text]) for text in entries if PLACE.search(text)]
-        self._patterns = sorted(made, key=lambda entry: -entry[1])  # the most telling ones first
         # Panels say the same again and again.
         self.say, self._known = lru_cache(1024)(self._say), lru_cache(4096)(self._find)
+
+    @cached_property
+    def _patterns(self):
+        """Those of texts with places, the most telling ones first; nobody waits for those of a
+        language that the window does not speak."""
+        made = [_pattern(text, said) for text, said in self._entries.items() if PLACE.search(text)]
+        return sorted(made, key=lambda entry: -entry[1])
 
     def _say(self, text):
         """A text translated; what is not known in it stays English, be it all of it."""
@@ -167,6 +172,6 @@ def read(path):
             continue
         word, quote, rest = line.partition('"')
         key = word.strip() or key
-        # Only strings of one line stand here, which Python writes as .po files do.
-        fields[key] += ast.literal_eval(quote + rest)
+        # Only strings of one line stand here, which JSON writes as .po files do.
+        fields[key] += json.loads(quote + rest)
     return entries
