@@ -14,11 +14,20 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from .exceptions import MotionError, SettingsError
+from .momentum import GRAVITY
 from .motion import Motion
 from .rolling import rolled
-from .rotations import arctan2, continuous, exponential, multiply, rotation_vector, unit
+from .rotations import (
+    arctan2,
+    continuous,
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    rotation_vector,
+    unit,
+)
 from .stance import reference_contacts
-from .trajectory import Trajectory, butterworth
+from .trajectory import Trajectory, bell, butterworth
 
 _SHORTEST, _LONGEST = 0.4, 2.5  # [s] of a cycle
 _CUTOFF = 6.0  # [Hz] of the poses that are compared
@@ -31,6 +40,7 @@ _STRAIGHT = np.radians(10)
 _SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded
 #: A curve may turn a walker by at most so much in a cycle [rad].
 _MOST_TURN = np.radians(60)
+_LEANING = 0.6  # [s] over which a body begins to lean into a bend
 _MAX_SECONDS = 3600.0
 #: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
 _LEAST_TRAVEL = 0.1
@@ -392,10 +402,12 @@ def walking_target(character, motion, cutoff):
     root, rotation, angles, contacts = _seamless(character, motion.source, walk.cycle)
     at = samples % period
     points, yaw = walk.places(character, motion.source, samples)
+    leaning = exponential(_lean(walk, yaw, motion.rate)[:, None] * [-1.0, 0, 0])
+    tilt = matrix_from_quaternion(leaning)
     target = Trajectory(
         motion.rate,
-        points + _turned(root[at], yaw),
-        continuous(multiply(_about_z(yaw), rotation[at])),
+        points + _turned((tilt @ root[at][..., None])[..., 0], yaw),
+        continuous(multiply(_about_z(yaw), multiply(leaning, rotation[at]))),
         angles[at],
     )
     smooth, _, _, _ = target.smoothed(cutoff)
@@ -405,6 +417,16 @@ def walking_target(character, motion, cutoff):
         smooth, root=smooth.root[own], rotation=smooth.rotation[own], angles=smooth.angles[own]
     )
     return cut, contacts[at][own]
+
+
+def _lean(walk, yaw, rate):
+    """(N,) how far a body leans to its left [rad] that walks along a curve in directions (N,)
+    [rad]: as far as its weight balances what its way bends it."""
+    if not len(walk.points):
+        return np.zeros(len(yaw))
+    speed = walk.cycle.length / walk.cycle.period * rate
+    lean = np.arctan(speed * np.gradient(yaw) * rate / GRAVITY)
+    return bell(lean, _LEANING, rate)
 
 
 def _seamless(character, source, cycle):

@@ -18,9 +18,10 @@ from poise.controller import (
     SettingsError,
     Simulation,
 )
-from poise.controller.gait import Walk, cycle_between, find_cycle
+from poise.controller.gait import Walk, _lean, cycle_between, find_cycle
+from poise.controller.momentum import GRAVITY
 from poise.controller.rotations import matrix_from_quaternion
-from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
+from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX
 from poise.controller.sole import Ground, sole_of
 from poise.controller.stance import LEFT, RIGHT
 from poise.controller.walking import Walking
@@ -153,6 +154,43 @@ def test_a_walk_follows_a_curve(walker):
     ankle = joints[:, SEGMENT_INDEX["foot_l"], :2]
     speed = np.linalg.norm(np.diff(ankle, axis=0), axis=1)[stands] * motion.rate
     assert np.median(speed) < 0.1
+
+
+def test_who_walks_a_bend_leans_into_it(walker, monkeypatch):
+    """As far as gravity needs to bend the way; on a straight line not at all."""
+    character, motion, cycle = walker("walk")
+
+    def inside():
+        """(F,) how far [m] the centre of mass is inside of a bend of 3 m, seen from the feet."""
+        smooth = Reference.build(character, endless).smooth
+        com = np.einsum("fsi,s->fi", smooth.centres, character.masses / character.mass)
+        radii = [
+            np.linalg.norm(points[:, :2] - [0, 3.0], axis=1)
+            for points in (com, smooth.joints[:, FEET].mean(1))
+        ]
+        return radii[1] - radii[0]
+
+    endless = Walk(cycle, 6.0, circle(3.0)).motion(character, motion)
+    leaning = inside()
+    monkeypatch.setattr("poise.controller.gait._lean", lambda walk, yaw, rate: np.zeros(len(yaw)))
+    leaning -= inside()
+    speed = cycle.length / cycle.period * motion.rate
+    height = 0.9  # [m] of the centre of mass, about
+    assert leaning.mean() == pytest.approx(height * speed**2 / (3.0 * GRAVITY), rel=0.15)
+    monkeypatch.undo()
+    line = Walk(cycle, 3.0, ((0, 0), (9, 0)))
+    assert np.abs(_lean(line, line.places(character, motion, np.arange(181))[1], 60.0)).max() == 0
+
+
+@pytest.mark.slow
+def test_a_tight_bend_is_walked(walker):
+    """With a radius of 1.5 m: without a lean it ended after four seconds."""
+    character, motion, cycle = walker("walk_slow")
+    endless = Walk(cycle, 9.0, circle(1.5)).motion(character, motion)
+    recording = Simulation(character, endless).run()
+    assert recording.success, recording.why()
+    away = np.linalg.norm(recording.com[:, :2] - [0, 1.5], axis=1) - 1.5
+    assert np.abs(away).max() < 0.4
 
 
 def test_a_curve_may_be_too_tight_or_too_short(walker):
