@@ -57,6 +57,7 @@ def scenario(driver):
     driver.check("it is baked", driver.result.shot.measures)
     error = driver.result.shot.baked.error_mm
     driver.check("to the millimetre", error < 1, f"{error:.3f} mm")
+    yield 1.0
     yield from driver.shot("rigify")
 
 
