@@ -197,12 +197,12 @@ def baking(
         if reading.looped is not None:
             loop = functools.partial(walks.loop_curves, reading=reading)
         chosen, take = options.action, options.take
+        ceiling = strips.lowest(armature)
         with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
             error = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})
         baked = target.action, target.slot
-        ceiling = strips.lowest(armature)
         source_values.hold(armature, (source, slot), baked, state.values, ceiling)
         if options.nla:
             strips.place(scene, armature, (source, slot), baked)

@@ -548,7 +548,7 @@ class _Responses:
         evaluation = self._evaluation
         now, before = self._read(), self._channels
         moved = any((now[name] != before[name]).any() for name in before)
-        if moved or evaluation.frame != self._frame:
+        if moved or not evaluation.is_at(self._frame):
             # Between two slices the window went to the user's frame.
             evaluation.at(self._frame)
         bones = self._armature.pose.bones

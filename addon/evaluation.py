@@ -55,13 +55,12 @@ class Evaluation:
         aside, self._aside = self._aside, None
         if aside is not None:
             with contextlib.suppress(ReferenceError):  # another file was loaded, or an undo step
-                bpy.data.scenes.remove(aside)
+                _remove(aside)
 
-    @property
-    def frame(self):
-        """The frame at which it is evaluated."""
+    def is_at(self, frame):
+        """Whether it is evaluated at a frame; Blender keeps fractions in single precision."""
         scene = self._aside or self.scene
-        return scene.frame_current + scene.frame_subframe
+        return abs(scene.frame_current + scene.frame_subframe - frame) < 1e-5
 
     def at(self, frame):
         """The evaluated armature object at a frame."""
@@ -69,7 +68,7 @@ class Evaluation:
             self._compare()
         aside, whole = self._aside, math.floor(frame)
         if aside and whole >= 0:  # a property takes none below, but by a preference
-            if self.frame == frame:
+            if self.is_at(frame):
                 aside.frame_current = whole  # as it was: evaluated once more
             else:
                 _set_all("frame_current", aside, whole)
@@ -229,6 +228,14 @@ def is_enabled(thing, layer):
 def _sweep(*_):
     """Remove what an undo step held."""
     for scene in [one for one in bpy.data.scenes if MARK in one]:
+        _remove(scene)
+
+
+def _remove(scene):
+    """Remove a scene. Blender 4.3 crashes in `scenes.remove` where there is no window."""
+    if bpy.context.window is None:
+        bpy.data.batch_remove([scene])
+    else:
         bpy.data.scenes.remove(scene)
 
 

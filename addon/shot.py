@@ -313,6 +313,7 @@ class Shot(ArmatureShot):
         super().__init__(scene, options or ShotOptions())
         self.reading = self.kept = self.plan = None
         self.objects = {}
+        self._carrier = ""
         self._pushes, self._weights = (), {}
         self.character = self.motion = self.checked = None
         self.reshaping = None
@@ -349,6 +350,8 @@ class Shot(ArmatureShot):
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
         check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
+        parent = self.armature.parent
+        self._carrier = parent.name if parent else self.armature.name
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
         self._weights = weights.collect(self.scene, self.reading, options.weights)
         if options.morphology:
@@ -408,13 +411,14 @@ class Shot(ArmatureShot):
         """clip_check.Ride: what moves the armature beside its own channels; None if nothing does,
         or a collider moves."""
         reading = self.reading
+        if isinstance(self.motion, Endless):
+            return None
         carried = reading.object_matrices @ inverse(reading.object_bases)
         moves = any(collider.moves for collider in self.objects.get("colliders", ()))
         if moves or np.ptp(carried, axis=0).max() < _STILL:
             return None
-        parent = self.armature.parent
         return clip_check.Ride(
-            parent.name if parent else self.armature.name,
+            self._carrier,
             carried[:, :3, 3] * reading.metres_per_unit,
             nearest_rotation(carried[:, :3, :3]),
         )

@@ -143,7 +143,7 @@ def place(scene, armature, source, baked):
 def _stashed(scene, armature, source):
     """The track that has a source as it is, and how that looks, "" unless it is Poise's; which is
     made if there is none: (None or track, looks)."""
-    if source[0] is None:
+    if not compat.curves(*source):
         return None, ""
     own = [track for track, _, _ in _own(armature)]
     for track in _tracks(armature):
@@ -208,7 +208,7 @@ def remove(armature, baked):
         return
     tracks = armature.animation_data.nla_tracks
     tracks.remove(track)
-    left = [one["stash"] for _, _, one in _own(armature) if one is not None]
+    left = [one[note] for _, _, one in _own(armature) if one is not None for note in NOTES]
     stashed = _find(armature, stash)
     if stashed is not None and stash not in left:
         tracks.remove(stashed)

@@ -17,6 +17,7 @@ def scenario(driver):
     driver.module("clip_check_panel").POISE_PT_clip_check.bl_options = set()
     driver.rearrange(closed=("character",))
     yield from driver.open("jumping_jacks")
+    driver.hurry(False)
     yield from _stop(driver)
     yield from _check(driver)
     _pop(driver)
@@ -46,7 +47,6 @@ def _stop(driver):
 
 def _check(driver):
     longest, before = driver.time_steps(), driver.state()
-    driver.hurry(False)
     yield from driver.click(CHECK)
     yield lambda: driver.result.check is not None
     found = driver.result.check
