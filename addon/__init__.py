@@ -15,6 +15,7 @@ def register():
         evaluation,
         menus,
         objects,
+        overlay,
         overlay_bar,
         overlay_marks,
         overlay_paths,
@@ -36,6 +37,7 @@ def register():
     takes.register()
     evaluation.register()
     session.register()
+    overlay.register()
     overlay_marks.register()
     overlay_paths.register()
     overlay_bar.register()
@@ -55,6 +57,7 @@ def unregister():
         evaluation,
         menus,
         objects,
+        overlay,
         overlay_bar,
         overlay_marks,
         overlay_paths,
@@ -74,6 +77,7 @@ def unregister():
     overlay_bar.unregister()
     overlay_paths.unregister()
     overlay_marks.unregister()
+    overlay.unregister()
     session.unregister()
     evaluation.unregister()
     takes.unregister()
@@ -103,7 +107,7 @@ def _classes():
         overlay_panel,
         overlay_settings,
         panels,
-        preferences,
+        preferences_panel,
         properties,
         push_gizmo,
         pushes,
@@ -122,9 +126,10 @@ def _classes():
         weights,
         weights_panel,
     )
+    from .operators import cache
 
     return (
-        *preferences.CLASSES,
+        *preferences_panel.CLASSES,
         *gains.CLASSES,
         *rectify.CLASSES,
         *tuning.CLASSES,
@@ -157,4 +162,5 @@ def _classes():
         *weights.CLASSES,
         *weights_panel.CLASSES,
         *menus.CLASSES,
+        *cache.CLASSES,
     )

@@ -27,6 +27,7 @@ from . import (
     keys,
     loose_bones,
     reference,
+    sampling,
     source_values,
     strips,
     walks,
@@ -337,7 +338,7 @@ def _extended(evaluation, reading, source, slot, count):
         after = after[:0]  # it fell: back to the animation would be a jump
     outside = []
     for part in (before, after):
-        sampled = yield from reference.sampled(evaluation, part) if len(part) else ()
+        sampled = yield from sampling.sampled(evaluation, part) if len(part) else ()
         outside.append(sampled)
     to_armature = inverse(reading.object_matrices[:count])[:, None]
     own = (
@@ -519,7 +520,7 @@ def _write(evaluation, clip, wanted, keyed, tracks, target, options):
 
     def error_after(tracks, keep, interpolation):
         target.write(tracks, [keep(track) for track in tracks], interpolation)
-        sampled = yield from reference.sampled(evaluation, clip.frames, keyed.watched)
+        sampled = yield from sampling.sampled(evaluation, clip.frames, keyed.watched)
         names, poses, _, objects, _ = sampled
         seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
         worlds = {bone: objects @ seen[bone] for bone in wanted.bones}

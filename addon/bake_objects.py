@@ -15,7 +15,7 @@ import numpy as np
 from ..controller.exceptions import BakeError, MotionError
 from ..controller.rotations import matrix_from_quaternion
 from ..controller.scenario import Throw
-from . import bake, bake_target, compat, evaluation, identity, keys, objects, reference
+from . import bake, bake_target, compat, evaluation, identity, keys, objects, sampling
 from .keys import Track
 from .pose import nearest_rotation, rotation_matrices, rotation_property, rotation_values
 
@@ -198,7 +198,7 @@ class _Writer:
         first = flight.release
         if source is not None or thing.animation_data is not None:
             with contextlib.suppress(MotionError):
-                first = min(first, reference.animated_range(thing, source, slot)[0])
+                first = min(first, sampling.animated_range(thing, source, slot)[0])
         before = np.arange(math.floor(first), flight.release)
         return np.concatenate([before, [flight.release], flight.frames])
 

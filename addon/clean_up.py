@@ -17,6 +17,7 @@ from ..controller.skeleton import SIDES
 from ..controller.verdict import judge_motions
 from . import bake, contacts
 from .pose import nearest_rotation
+from .redrawing import on_change
 from .shot import ArmatureShot, check_extent, rig_as_dict, versions
 
 #: Unit of each figure in a report.
@@ -31,12 +32,6 @@ UNITS = {
     "seconds": "s",
     "metres_per_unit": "m per scene unit",
 }
-
-
-def _redraw(_settings, _context):
-    from .properties import redraw
-
-    redraw()
 
 
 class POISE_PG_clean_up(bpy.types.PropertyGroup):
@@ -64,7 +59,7 @@ class POISE_PG_clean_up(bpy.types.PropertyGroup):
         name="Foot",
         description="Whose contacts are changed",
         items=(("LEFT", "Left", "The left foot"), ("RIGHT", "Right", "The right foot")),
-        update=_redraw,
+        update=on_change,
     )
     point: EnumProperty(
         name="Part",
@@ -74,7 +69,7 @@ class POISE_PG_clean_up(bpy.types.PropertyGroup):
             ("BALL", "Ball", "The ball, under the joint of the toes"),
             ("TIP", "Tip", "The tip of the toes"),
         ),
-        update=_redraw,
+        update=on_change,
     )
 
 

@@ -13,7 +13,7 @@ import bpy
 import numpy as np
 
 from ..controller.skeleton import LANDMARK_INDEX
-from . import command_bvh, compat, reference
+from . import command_bvh, compat, reference, sampling
 from .command_progress import say
 from .files import FileError
 from .shot import find_armature
@@ -112,7 +112,7 @@ def _look():
     """(how upright the body is, from -1 to 1; metres per scene unit) over a clip's frames."""
     scene = bpy.context.scene
     armature = find_armature(scene)
-    first, last = reference.animated_range(armature, *compat.assigned(armature))
+    first, last = sampling.animated_range(armature, *compat.assigned(armature))
     step = max(1.0, (last - first) / _LOOKS)
     read = reference.read(scene, armature, frames=(first, last, step))
     at = {name: read.motion.positions[:, i] for name, i in LANDMARK_INDEX.items()}

@@ -13,7 +13,7 @@ import numpy as np
 from ..controller.contact_plan import FEET, POINTS
 from ..controller.exceptions import PlanError
 from . import bars, live_contacts
-from .properties import chosen_armature
+from .chosen import chosen_armature
 from .translations import tr
 
 #: Lower edge of the lowest row, height of each and distance to the next, and between the feet

@@ -19,6 +19,7 @@ from ..controller.adult import adult
 from ..controller.gains import LIMIT, WEIGHTS
 from ..controller.provenance import text_of
 from . import presets, session
+from .chosen import chosen_armature
 
 #: The two sets of balance weights, as they are named for people.
 STANCES = {"single": "On One Leg", "dual": "On Both Feet"}
@@ -147,8 +148,6 @@ def view(scene):
 
 def _measured(scene):
     """The character of the chosen armature, None until it was measured."""
-    from .properties import chosen_armature  # which in turn needs the class below
-
     armature, _ = chosen_armature(bpy.context)
     shot = session.result_of(scene, armature).shot if armature else None
     return shot.character if shot else None

@@ -11,8 +11,9 @@ from ..controller.gains import WEIGHTS
 from ..controller.provenance import tuning_words
 from ..controller.regions import REGIONS
 from . import gains, presets, session
+from .chosen import chosen_armature
 from .panels import _fact, _Panel, _sentence
-from .properties import chosen_armature, redraw
+from .redrawing import redraw
 from .translations import tr
 
 # --- Operators -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 """Contacts in the window: those of an armature, and what follows when they are changed."""
 
 from ..controller.exceptions import PlanError
-from . import bake_target, contacts, reference, session, strips
+from . import bake_target, contacts, sampling, session, strips
 
 
 def known(scene, armature):
@@ -29,7 +29,7 @@ def change(scene, armature, kept):
         clean.update(kept and kept.for_reading(clean.reading))
     contacts.keep(action, slot, kept)
     if clean is not None:
-        reference.run(clean.baking())
+        sampling.run(clean.baking())
 
 
 def clean_outdated(scene, armature):

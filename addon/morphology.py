@@ -10,18 +10,13 @@ from bpy.props import FloatProperty, PointerProperty
 from ..controller import morphology as core
 from ..controller.exceptions import SettingsError
 from ..controller.morphology import GROUPS, KINDS, Morphology
+from .redrawing import on_change_in_sidebar
 
 _WORDS = {
     "length": "Length of the segment, from joint to joint",
     "girth": "Thickness of the segment; of trunk and pelvis also the width of shoulders and hips",
     "mass": "Mass of the segment. Twice as long, or twice as thick both ways, is twice as heavy",
 }
-
-
-def _redraw(_settings, _context):
-    from .properties import redraw_sidebars
-
-    redraw_sidebars()
 
 
 def _percentage(kind):
@@ -36,7 +31,7 @@ def _percentage(kind):
         soft_max=200.0,
         step=100,
         precision=0,
-        update=_redraw,
+        update=on_change_in_sidebar,
     )
 
 

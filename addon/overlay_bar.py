@@ -16,9 +16,9 @@ import numpy as np
 
 from ..controller.stance import AIR, BALL, HEEL, NAMES
 from . import bars, overlay
+from .chosen import chosen_armature
 from .overlay_marks import push_span
 from .overlay_settings import STANCES
-from .properties import chosen_armature
 from .translations import tr
 
 #: Lower and upper edge of each stripe [pixels of a standard screen]; of the feet: reference and

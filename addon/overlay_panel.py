@@ -4,9 +4,9 @@
 import bpy
 
 from . import session
+from .chosen import chosen_armature
 from .overlay_settings import MARKS, PATHS, STANCES
 from .panels import _Panel
-from .properties import chosen_armature
 
 
 class POISE_PT_overlays(_Panel, bpy.types.Panel):

@@ -4,6 +4,8 @@
 import bpy
 from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty
 
+from .redrawing import on_change
+
 #: Overlays in the 3D views, in the order of the panel.
 MARKS = ("pushes", "things", "forces", "cop", "com", "support")
 #: Those of the whole result, likewise.
@@ -12,14 +14,8 @@ PATHS = ("trail", "arcs", "footprints")
 STANCES = ("dual", "left", "right", "flight")
 
 
-def _redraw(_settings, _context):
-    from .properties import redraw
-
-    redraw()
-
-
 def _switch(name, description, default):
-    return BoolProperty(name=name, description=description, default=default, update=_redraw)
+    return BoolProperty(name=name, description=description, default=default, update=on_change)
 
 
 def _colour(name, default):
@@ -30,7 +26,7 @@ def _colour(name, default):
         min=0.0,
         max=1.0,
         default=default,
-        update=_redraw,
+        update=on_change,
     )
 
 
@@ -109,7 +105,7 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
         soft_max=2000.0,
         step=5000,
         precision=0,
-        update=_redraw,
+        update=on_change,
     )
     pushes_colour: _colour("Pushes", (0.95, 0.20, 0.15))
     things_colour: _colour("Things", (0.62, 0.45, 0.85))

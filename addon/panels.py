@@ -25,6 +25,7 @@ from . import (
     takes,
     takes_panel,
 )
+from .chosen import chosen_armature
 from .operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -40,7 +41,7 @@ from .operators import (
     POISE_OT_simulate,
 )
 from .operators.modal import unreadable
-from .properties import chosen_armature, shot_options
+from .properties import shot_options
 from .shot import warnings_of
 from .translations import tr
 

@@ -6,8 +6,6 @@ names say so: Blender would multiply a property of unit MASS by the cube of that
 body of 70 kg in a scene in centimetres as 70 mg.
 """
 
-import time
-
 import bpy
 from bpy.props import (
     BoolProperty,
@@ -31,51 +29,12 @@ from . import (
     rectify,
     rig,
     robustness,
-    session,
     shot,
     tuning,
     walks,
 )
-
-#: While a job is at work, animation editors are drawn again after this time [s]: it takes long.
-_EDITORS_PERIOD = 0.5
-
-_editors_drawn = 0.0
-
-
-def redraw():
-    """Draw all 3D views again, ghosts and panels, and the stance bars of the animation editors."""
-    global _editors_drawn
-    types, now = {"VIEW_3D"}, time.monotonic()
-    if session.job() is None or now > _editors_drawn + _EDITORS_PERIOD:
-        types |= {"DOPESHEET_EDITOR", "GRAPH_EDITOR"}
-        _editors_drawn = now
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type in types:
-                area.tag_redraw()
-
-
-def redraw_sidebars():
-    """Draw the panels in all 3D views again, and nothing else."""
-    _redraw_regions("UI")
-
-
-def redraw_views():
-    """Draw what all 3D views show again, without their panels."""
-    _redraw_regions("WINDOW")
-
-
-def _redraw_regions(kind):
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            for region in area.regions if area.type == "VIEW_3D" else ():
-                if region.type == kind:
-                    region.tag_redraw()
-
-
-def _redraw(_settings, _context):
-    redraw()
+from .chosen import chosen_frames
+from .redrawing import on_change
 
 
 def _is_armature(_settings, thing):
@@ -96,7 +55,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ("QUICK", "Quick", "Character, range and style; all else is folded away"),
             ("FULL", "Full", "All panels"),
         ),
-        update=_redraw,
+        update=on_change,
     )
     style: EnumProperty(
         name="Style",
@@ -311,7 +270,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ("BESIDE", "Beside", "Beside the original"),
             ("HIDDEN", "Hidden", "Nowhere"),
         ),
-        update=_redraw,
+        update=on_change,
     )
     ghost_distance: FloatProperty(
         name="Distance (m)",
@@ -320,7 +279,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         soft_min=-5.0,
         soft_max=5.0,
         step=10,
-        update=_redraw,
+        update=on_change,
     )
 
     # --- Bake
@@ -420,39 +379,6 @@ def register():
 def unregister():
     """Undo `register`."""
     del bpy.types.Scene.poise
-
-
-def chosen_armature(context):
-    """The armature that the settings and the selection mean; (object, reason why there is none)."""
-    scene = context.scene
-    chosen = scene.poise.armature
-    if chosen is not None:
-        if chosen.name in scene.objects and chosen.type == "ARMATURE":
-            return chosen, ""
-        return None, f"'{chosen.name}' is not in this scene any more: choose another armature"
-    active = context.active_object
-    for thing in (active, active.find_armature() if active else None):
-        if thing is not None and thing.type == "ARMATURE":
-            return thing, ""
-    armatures = [thing for thing in scene.objects if thing.type == "ARMATURE"]
-    if len(armatures) == 1:
-        return armatures[0], ""
-    if armatures:
-        return None, "The scene has several armatures: choose or select one"
-    return None, "The scene has no armature: add or import an animated character"
-
-
-def chosen_frames(scene):
-    """(first, last) frame that the settings of a scene name; None for all that is animated."""
-    settings = scene.poise
-    ranges = {
-        "ACTION": None,
-        "CUSTOM": (settings.first_frame, settings.last_frame),
-        "SCENE": (scene.frame_start, scene.frame_end),
-    }
-    if scene.use_preview_range:
-        ranges["SCENE"] = (scene.frame_preview_start, scene.frame_preview_end)
-    return ranges[settings.frames]
 
 
 def shot_options(context, armature):

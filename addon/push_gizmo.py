@@ -15,8 +15,8 @@ from bpy_extras import view3d_utils
 from mathutils import Matrix, Vector
 
 from . import pushes, session
+from .chosen import chosen_armature
 from .panels import _known_map
-from .properties import chosen_armature
 from .translations import tr
 
 #: Force that an arrow of a metre stands for [N].

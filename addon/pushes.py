@@ -27,6 +27,8 @@ from ..controller.exceptions import SettingsError, demand
 from ..controller.scenario import Push, random_pushes
 from ..controller.skeleton import SEGMENT_INDEX, SEGMENTS, SIDES
 from . import evaluation
+from .chosen import chosen_armature
+from .redrawing import on_change
 
 STRENGTH = "poise_strength"
 #: Parts of a rig map that are no body of their own, and the body that they belong to.
@@ -52,19 +54,11 @@ PARTS = (
 )
 
 
-def _redraw(_push, _context):
-    from .properties import redraw
-
-    redraw()
-
-
 def _is_empty(_push, thing):
     return thing.type == "EMPTY"
 
 
 def _bones(_push, context, _text):
-    from .properties import chosen_armature
-
     armature, _ = chosen_armature(context)
     return list(armature.data.bones.keys()) if armature else []
 
@@ -82,7 +76,7 @@ class POISE_PG_push(bpy.types.PropertyGroup):
             ("VECTOR", "Arrow", "Set here, or by dragging the arrow in the 3D view"),
             ("EMPTY", "Empty", "From an empty and its animation: along its Z axis, at its place"),
         ),
-        update=_redraw,
+        update=on_change,
     )
     frame: IntProperty(name="Start (frame)", description="Frame at which it begins", default=20)
     duration: FloatProperty(
@@ -105,13 +99,13 @@ class POISE_PG_push(bpy.types.PropertyGroup):
         soft_max=500.0,
         step=1000,
         precision=0,
-        update=_redraw,
+        update=on_change,
     )
     azimuth: FloatProperty(
         name="Direction",
         description="Where it pushes to, seen from above: 0° along the scene's X axis, 90° along Y",
         subtype="ANGLE",
-        update=_redraw,
+        update=on_change,
     )
     elevation: FloatProperty(
         name="Upwards",
@@ -119,20 +113,20 @@ class POISE_PG_push(bpy.types.PropertyGroup):
         subtype="ANGLE",
         min=-np.pi / 2,
         max=np.pi / 2,
-        update=_redraw,
+        update=on_change,
     )
     part: EnumProperty(
         name="Part",
         description="What part of the body it pushes",
         items=PARTS,
         default="TRUNK",
-        update=_redraw,
+        update=on_change,
     )
     bone: StringProperty(
         name="Bone",
         description="Bone that it pushes, with the part of the body that the bone carries",
         search=_bones,
-        update=_redraw,
+        update=on_change,
     )
     offset: FloatVectorProperty(
         name="Off Centre (m)",
@@ -160,7 +154,7 @@ class POISE_PG_pushes(bpy.types.PropertyGroup):
     items: CollectionProperty(
         type=POISE_PG_push, name="Pushes", description="The pushes of this scene, in order"
     )
-    index: IntProperty(name="Active Push", description="Push that is shown", update=_redraw)
+    index: IntProperty(name="Active Push", description="Push that is shown", update=on_change)
 
 
 CLASSES = (POISE_PG_push, POISE_PG_pushes)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..controller.exceptions import MotionError, RigError
 from ..controller.skeleton import SIDES
+from . import compat, sampling
 
 #: Frames that are looked at, and the share of them, the most upright ones, that is judged.
 _FRAMES, _UPRIGHT = 24, 0.5
@@ -138,16 +139,14 @@ def _sampled(armature):
     """(F, B, 4, 4) world matrices at some frames of the assigned animation, or as it stands."""
     import bpy
 
-    from . import compat, reference
-
     scene = bpy.context.scene
-    with reference.unchanged(scene, armature):
+    with sampling.unchanged(scene, armature):
         start = end = scene.frame_current
         if armature.animation_data is not None:
             with contextlib.suppress(MotionError):  # without keys it is detected as it stands
-                start, end = reference.animated_range(armature, *compat.assigned(armature))
+                start, end = sampling.animated_range(armature, *compat.assigned(armature))
         frames = np.unique(np.linspace(start, end, _FRAMES).round())
-        _, poses, _, objects, *_ = reference.run(reference.sampling(scene, armature, frames))
+        _, poses, _, objects, *_ = sampling.run(sampling.sampling(scene, armature, frames))
     return objects[:, None] @ poses
 
 

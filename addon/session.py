@@ -236,16 +236,10 @@ def _before_load(*_):
 
 def register():
     """Forget everything when another file is loaded, from now on."""
-    from . import overlay
-
     bpy.app.handlers.load_pre.append(_before_load)
-    overlay.register()
 
 
 def unregister():
     """Undo `register`, and forget everything now."""
-    from . import overlay
-
     clear()
-    overlay.unregister()
     bpy.app.handlers.load_pre.remove(_before_load)

@@ -22,7 +22,8 @@ from bpy.props import (
 )
 
 from . import bake_target, outdated, session
-from .properties import chosen_armature, redraw, redraw_views
+from .chosen import chosen_armature
+from .redrawing import redraw, redraw_views
 from .translations import tr
 
 #: Colours (red, green, blue) of the ghosts of takes, as on the screen, in the order of their use.

@@ -4,8 +4,8 @@
 import bpy
 
 from . import session, takes
+from .chosen import chosen_armature
 from .operators import POISE_OT_keep_take, POISE_OT_remove_take
-from .properties import chosen_armature
 
 
 class POISE_UL_takes(bpy.types.UIList):

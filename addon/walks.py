@@ -14,7 +14,7 @@ from bpy.props import BoolProperty, FloatProperty, PointerProperty, StringProper
 from ..controller import Character
 from ..controller.exceptions import MotionError, SettingsError
 from ..controller.gait import Walk, cycle_between, find_cycle
-from .translations import tr
+from .redrawing import on_change_in_sidebar
 
 #: An armature object that moves farther than this [m] in its cycle is animated itself.
 _STILL = 0.01
@@ -38,12 +38,6 @@ def _is_curve(_settings, thing):
     return thing.type == "CURVE"
 
 
-def _redraw(_settings, _context):
-    from .properties import redraw_sidebars
-
-    redraw_sidebars()
-
-
 class POISE_PG_walk(bpy.types.PropertyGroup):
     """How a character of this scene walks on."""
 
@@ -51,7 +45,7 @@ class POISE_PG_walk(bpy.types.PropertyGroup):
         name="Walk On",
         description="Loop a walk or run for as long as wanted. Every step lands where the body "
         "needs it, so that pushes on the way do not bring it down at once",
-        update=_redraw,
+        update=on_change_in_sidebar,
     )
     seconds: FloatProperty(
         name="Length (s)",
@@ -220,49 +214,4 @@ def loop_curves(holder, reading):
         curve.update()
 
 
-class POISE_OT_find_cycle(bpy.types.Operator):
-    """Find the cycle of a walk."""
-
-    bl_idname = "poise.find_cycle"
-    bl_label = "Find Cycle of Walk"
-    bl_description = (
-        "Look for the stretch of the animation that loops best, from a step to the next one of "
-        "the same foot, and take its frames as the cycle"
-    )
-    bl_options = {"REGISTER", "UNDO"}
-
-    @classmethod
-    def poll(cls, context):
-        """Needs an animated armature, and nothing at work."""
-        from .operators.modal import poll_animated
-
-        return poll_animated(cls, context)
-
-    def execute(self, context):
-        """Read, search, and take down the frames."""
-        from ..controller.exceptions import PoiseError
-        from . import reference, rig
-        from .properties import chosen_armature, chosen_frames
-
-        scene, settings = context.scene, context.scene.poise
-        armature, _ = chosen_armature(context)
-        frames = chosen_frames(scene)
-        try:
-            reading = reference.read(
-                scene,
-                armature,
-                frames=(*frames, 1.0)[:3] if frames else None,
-                rig_map=rig.find(armature, name=settings.rig) if settings.rig else None,
-            )
-            _, cycle = cycle_of(reading, settings.mass if settings.use_mass else None)
-        except PoiseError as error:
-            self.report({"ERROR"}, tr(str(error)))
-            return {"CANCELLED"}
-        walk = settings.walk
-        walk.first, walk.last = (float(reading.frames[i]) for i in (cycle.first, cycle.last))
-        walk.found, walk.use_cycle = describe(reading, cycle), True
-        self.report({"INFO"}, tr(walk.found))
-        return {"FINISHED"}
-
-
-CLASSES = (POISE_PG_walk, POISE_OT_find_cycle)
+CLASSES = (POISE_PG_walk,)

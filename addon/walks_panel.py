@@ -4,9 +4,9 @@
 import bpy
 
 from . import session
+from .operators import POISE_OT_find_cycle
 from .panels import _Panel, _sentence
 from .translations import tr
-from .walks import POISE_OT_find_cycle
 
 
 class POISE_PT_walk(_Panel, bpy.types.Panel):

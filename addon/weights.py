@@ -15,17 +15,12 @@ from ..controller.exceptions import SettingsError
 from ..controller.physics_weights import NAMES
 from . import compat
 from .evaluation import view_layer
+from .redrawing import on_change
 
 #: Name of the property, and so the beginning of its F-curves' paths.
 PROPERTY = "poise_weights"
 
 _OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
-
-
-def _redraw(_weights, _context):
-    from .properties import redraw
-
-    redraw()
 
 
 def _weight(name, description):
@@ -48,7 +43,7 @@ def _frame(name, description, default):
 
 def _switch(name, description):
     return BoolProperty(
-        name=name, description=description, options=set(), override=_OVERRIDABLE, update=_redraw
+        name=name, description=description, options=set(), override=_OVERRIDABLE, update=on_change
     )
 
 

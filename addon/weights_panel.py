@@ -5,8 +5,8 @@ import bpy
 
 from ..controller.physics_weights import NAMES
 from . import session
+from .chosen import chosen_armature
 from .panels import _Panel, _sentence
-from .properties import chosen_armature
 from .translations import tr
 from .weights import PROPERTY
 

@@ -76,7 +76,8 @@ def _load_package():
     sys.modules["poise"] = package
     specification.loader.exec_module(package)
     importlib.import_module("poise.controller")
-    importlib.import_module("poise.controller.world").load_engine()  # no task could do without
+    world = importlib.import_module("poise.controller.world")
+    world.load_engine()  # no task could do without
 
 
 def _perform(task):

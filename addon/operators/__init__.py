@@ -8,7 +8,6 @@ from .bake import (
     POISE_OT_discard,
     POISE_OT_show,
 )
-from .cache import POISE_OT_clear_cache, POISE_OT_open_cache
 from .clean_up import POISE_OT_clean_up
 from .clip_check import POISE_OT_check_clip, POISE_OT_show_check, POISE_OT_show_finding
 from .contacts import (
@@ -43,6 +42,7 @@ from .robustness import POISE_OT_find_limit, POISE_OT_show_limit
 from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
 from .takes import POISE_OT_keep_take, POISE_OT_remove_take
 from .verdict import POISE_OT_show_clean_flaw, POISE_OT_show_flaw
+from .walks import POISE_OT_find_cycle
 
 __all__ = [
     "CLASSES",
@@ -55,7 +55,6 @@ __all__ = [
     "POISE_OT_cancel",
     "POISE_OT_check_clip",
     "POISE_OT_clean_up",
-    "POISE_OT_clear_cache",
     "POISE_OT_clear_pushes",
     "POISE_OT_delete_bake",
     "POISE_OT_delete_contact",
@@ -66,6 +65,7 @@ __all__ = [
     "POISE_OT_end_contact",
     "POISE_OT_example_scene",
     "POISE_OT_find_contacts",
+    "POISE_OT_find_cycle",
     "POISE_OT_find_limit",
     "POISE_OT_forget_rectification",
     "POISE_OT_generate_pushes",
@@ -76,7 +76,6 @@ __all__ = [
     "POISE_OT_make_collider",
     "POISE_OT_make_thing",
     "POISE_OT_move_push",
-    "POISE_OT_open_cache",
     "POISE_OT_optimize",
     "POISE_OT_preview_best",
     "POISE_OT_push_here",
@@ -130,6 +129,7 @@ CLASSES = (
     POISE_OT_discard,
     POISE_OT_keep_take,
     POISE_OT_remove_take,
+    POISE_OT_find_cycle,
     POISE_OT_make_thing,
     POISE_OT_make_collider,
     POISE_OT_unmark,
@@ -139,6 +139,4 @@ CLASSES = (
     POISE_OT_move_push,
     POISE_OT_clear_pushes,
     POISE_OT_generate_pushes,
-    POISE_OT_open_cache,
-    POISE_OT_clear_cache,
 )

@@ -7,7 +7,9 @@ import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
 from .. import bake, bake_objects, bake_target, ik_legs, session, strips, takes
-from ..properties import bake_options, chosen_armature, redraw
+from ..chosen import chosen_armature
+from ..properties import bake_options
+from ..redrawing import redraw
 from ..translations import tr
 from .job import BakeJob
 from .modal import JobOperator, poll_idle

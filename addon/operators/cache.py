@@ -57,3 +57,6 @@ class POISE_OT_clear_cache(bpy.types.Operator):
         if left:
             self.report({"WARNING"}, tr(f"Kept, since another Blender works on them: {left}"))
         return {"FINISHED"}
+
+
+CLASSES = (POISE_OT_open_cache, POISE_OT_clear_cache)

@@ -4,8 +4,9 @@
 import bpy
 
 from .. import ik_legs, session
+from ..chosen import chosen_frames
 from ..clean_up import CleanShot, CleanShotOptions, options_of
-from ..properties import bake_options, chosen_frames
+from ..properties import bake_options
 from ..translations import tr
 from .job import Job, in_background, reading_source
 from .modal import JobOperator, poll_animated

@@ -6,7 +6,8 @@ from functools import partial
 import bpy
 
 from .. import clip_check_plot, limit_plot, session
-from ..properties import chosen_armature, shot_options
+from ..chosen import chosen_armature
+from ..properties import shot_options
 from ..shot import Shot
 from ..translations import tr
 from .findings import ShowFinding

@@ -7,9 +7,10 @@ import math
 import bpy
 
 from ...controller.exceptions import PlanError, PoiseError
-from .. import contact_bar, contacts, live_contacts, reference, session
+from .. import contact_bar, contacts, live_contacts, sampling, session
+from ..chosen import chosen_armature, chosen_frames
 from ..clean_up import CleanShot, CleanShotOptions
-from ..properties import chosen_armature, chosen_frames, redraw
+from ..redrawing import redraw
 from ..translations import tr
 from .job import Job, in_background, reading_source
 from .modal import JobOperator, StatusBar, poll_animated, poll_idle
@@ -74,7 +75,7 @@ def _all_frames(scene, armature):
     chosen = chosen_frames(scene)
     if chosen is None:
         return None
-    first, last = reference.animated_range(armature, *contacts.source_of(armature))
+    first, last = sampling.animated_range(armature, *contacts.source_of(armature))
     return min(first, chosen[0]), max(last, chosen[1])
 
 

@@ -6,7 +6,7 @@ import math
 from bpy.props import IntProperty
 
 from .. import session
-from ..properties import chosen_armature
+from ..chosen import chosen_armature
 from ..translations import tr
 
 

@@ -6,9 +6,10 @@ import time
 
 from ...controller.exceptions import PoiseError
 from .. import session, source_values
+from ..chosen import chosen_armature
 from ..outdated import settings_of
-from ..properties import chosen_armature, redraw, redraw_sidebars
-from ..reference import is_constrained
+from ..redrawing import redraw, redraw_sidebars
+from ..sampling import is_constrained
 from ..shot import Shot
 from ..translations import tr
 

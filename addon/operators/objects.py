@@ -4,7 +4,7 @@
 import bpy
 
 from .. import session
-from ..properties import redraw
+from ..redrawing import redraw
 from ..translations import tr
 
 

@@ -14,7 +14,8 @@ from ...controller.optimization import Search, load_cma
 from ...controller.workers import WorkerPool
 from .. import checkpoints, gains, preferences, session, tuning
 from ..locks import claimed
-from ..properties import redraw, redraw_sidebars, shot_options
+from ..properties import shot_options
+from ..redrawing import redraw, redraw_sidebars
 from ..shot import Shot
 from ..translations import tr
 from .job import Job, in_background, reading_stages

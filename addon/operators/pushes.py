@@ -8,8 +8,9 @@ from bpy.props import EnumProperty, FloatProperty, IntProperty
 
 from ...controller.exceptions import MotionError
 from ...controller.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
-from .. import compat, pushes, reference, session
-from ..properties import chosen_armature, chosen_frames, redraw
+from .. import compat, pushes, sampling, session
+from ..chosen import chosen_armature, chosen_frames
+from ..redrawing import redraw
 from ..translations import tr
 
 _SAME = ("use", "kind", "frame", "duration", "strength", "azimuth", "elevation", "part", "bone")
@@ -183,5 +184,5 @@ def _range(context):
     chosen, (armature, _) = chosen_frames(scene), chosen_armature(context)
     if chosen is None and armature is not None and armature.animation_data is not None:
         with contextlib.suppress(MotionError):  # nothing is keyed yet
-            chosen = reference.animated_range(armature, *compat.assigned(armature))
+            chosen = sampling.animated_range(armature, *compat.assigned(armature))
     return chosen or (scene.frame_start, scene.frame_end)

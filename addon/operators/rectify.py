@@ -11,14 +11,10 @@ from ...controller.optimization import load_cma
 from ...controller.rectification import Rectification
 from ...controller.workers import WorkerPool
 from .. import checkpoints, method, preferences, rectify, session
+from ..chosen import chosen_armature
 from ..locks import claimed
-from ..properties import (
-    chosen_armature,
-    redraw,
-    redraw_sidebars,
-    redraw_views,
-    shot_options,
-)
+from ..properties import shot_options
+from ..redrawing import redraw, redraw_sidebars, redraw_views
 from ..shot import Shot
 from ..translations import tr
 from ..tuning import clock

@@ -6,7 +6,7 @@ from bpy_extras.io_utils import ExportHelper
 
 from ...controller.exceptions import PoiseError
 from .. import rig, session
-from ..properties import chosen_armature
+from ..chosen import chosen_armature
 from ..translations import tr
 from .modal import poll_idle
 

@@ -11,7 +11,9 @@ from ...controller.measures import T_MAX
 from ...controller.robustness import LimitSearch
 from ...controller.workers import WorkerPool
 from .. import limit_plot, preferences, robustness, session
-from ..properties import chosen_armature, redraw_sidebars, shot_options
+from ..chosen import chosen_armature
+from ..properties import shot_options
+from ..redrawing import redraw_sidebars
 from ..shot import Shot
 from ..translations import tr
 from .job import Job, reading_stages

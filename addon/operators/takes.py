@@ -4,7 +4,8 @@
 import bpy
 
 from .. import session, takes
-from ..properties import chosen_armature, redraw
+from ..chosen import chosen_armature
+from ..redrawing import redraw
 from ..translations import tr
 from .bake import poll_simulated
 

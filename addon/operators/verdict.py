@@ -4,7 +4,7 @@
 import bpy
 
 from .. import session
-from ..properties import chosen_armature
+from ..chosen import chosen_armature
 from ..translations import tr
 from .bake import poll_simulated
 from .findings import ShowFinding

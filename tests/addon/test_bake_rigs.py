@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from mathutils import Euler
 
-from poise.addon import bake, bake_solver, bake_target, compat, evaluation, keys, reference, rig
+from poise.addon import (
+    bake,
+    bake_solver,
+    bake_target,
+    compat,
+    evaluation,
+    keys,
+    reference,
+    rig,
+    sampling,
+)
 from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.rotations import multiply, rotation_vector
@@ -158,7 +168,7 @@ def test_a_strip_on_a_generated_rigify_rig(rigify, differences, ik, legs):
 def heads(scene, armature):
     """(F, B, 3) where bones are, at frames on both sides of the clip too."""
     frames = np.arange(-5, 46, 5)
-    return reference.run(reference.sampling(scene, armature, frames))[1][..., :3, 3]
+    return sampling.run(sampling.sampling(scene, armature, frames))[1][..., :3, 3]
 
 
 @pytest.mark.slow
@@ -190,7 +200,7 @@ def test_legs_of_a_generated_rigify_rig_on_ik(rigify, ik):
         bones[moves].keyframe_insert("rotation_euler", frame=frame)
     shot = Shot(scene, ShotOptions(armature=armature.name))
     for part in (shot.read(), shot.simulate()):
-        reference.run(part)
+        sampling.run(part)
     shot.bake()
     for side in SIDES:
         assert bones[f"thigh_parent.{side.upper()}"]["IK_FK"] == 0
@@ -226,7 +236,7 @@ def test_how_controls_act_is_found_the_same_in_slices(rigify):
     scene.frame_set(31)
     before = [armature.pose.bones[name].matrix_basis.copy() for name in pairs]
     with evaluation.evaluating(scene, armature) as evaluated:
-        reference.run(whole.probe(evaluated, 31.0))
+        sampling.run(whole.probe(evaluated, 31.0))
         scene.frame_set(3)
         for _ in sliced.probe(evaluated, 31.0):
             scene.frame_set(3)
@@ -290,7 +300,7 @@ def test_legs_that_stretch_on_a_generated_rigify_rig(rigify):
         torso.keyframe_insert("location", frame=frame)
     shot = Shot(scene, ShotOptions(armature=armature.name, keys=FK))
     for part in (shot.read(), shot.simulate()):
-        reference.run(part)
+        sampling.run(part)
     shot.bake()
     read = reference.read(
         scene,
@@ -322,12 +332,12 @@ def test_a_clean_up_on_a_generated_rigify_rig(rigify, ik):
     """Toes included: they have a control."""
     scene, armature = bpy.context.scene, rigify(ik)
     shot = CleanShot(scene, CleanShotOptions(armature=armature.name, keys=FK))
-    reference.run(shot.read())
+    sampling.run(shot.read())
     cleaned = shot.solve()
     assert all(np.linalg.norm(leg.toe) > 0.9 for leg in cleaned.body.legs.values())
     before, after = cleaned.slip()
     assert after < 0.05 * before
-    assert reference.run(shot.baking()).error_mm < 0.5
+    assert sampling.run(shot.baking()).error_mm < 0.5
     wanted = cleaned.motion(shot.reading.motion).positions
     read = reference.read(
         scene,

@@ -12,7 +12,7 @@ import pytest
 
 from poise.addon import batch_strip, command_line, command_tune
 from poise.addon.command_optimize import NoTrialError
-from poise.addon.reference import run
+from poise.addon.sampling import run
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.performed import performed_motion
 from poise.controller.skeleton import LANDMARK_INDEX

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import bake_target, clean_up_panel, command_line, compat, reference, session
+from poise.addon import (
+    bake_target,
+    clean_up_panel,
+    command_line,
+    compat,
+    reference,
+    sampling,
+    session,
+)
 from poise.addon.clean_up import CleanShot, CleanShotOptions, toes_of
 from poise.controller.clean_up import CleanUpOptions
 from poise.controller.contact_plan import ContactPlan
@@ -29,9 +37,9 @@ def extension(blender):
 def cleaned(armature, **options):
     """The CleanShot of an armature, with its keys written."""
     shot = CleanShot(bpy.context.scene, CleanShotOptions(armature=armature.name, **options))
-    reference.run(shot.read())
+    sampling.run(shot.read())
     shot.solve()
-    reference.run(shot.baking())
+    sampling.run(shot.baking())
     return shot
 
 

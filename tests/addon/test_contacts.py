@@ -7,7 +7,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line, compat, contacts, reference
+from poise.addon import command_line, compat, contacts, sampling
 from poise.addon.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shot import Shot, ShotOptions
 from poise.controller.contact_plan import ContactPlan
@@ -23,7 +23,7 @@ def armature(import_clip):
 def read(armature, **options):
     """A CleanShot that was read."""
     shot = CleanShot(bpy.context.scene, CleanShotOptions(armature=armature.name, **options))
-    reference.run(shot.read())
+    sampling.run(shot.read())
     return shot
 
 
@@ -62,7 +62,7 @@ def test_simulation_and_clean_up_follow_it(armature):
     found = kept_for(armature, shorter)
     expected = found.plan.contacts(194, 60.0)
     shot = Shot(bpy.context.scene, ShotOptions(armature=armature.name))
-    reference.run(shot.read())
+    sampling.run(shot.read())
     shot.prepare()
     stance = shot.simulation.reference.stance
     assert np.array_equal(stance & 1, expected[:, 0]) and np.array_equal(
@@ -238,7 +238,7 @@ def test_a_given_plan_comes_first_and_walks_have_none(armature):
         ShotOptions(armature=armature.name, contacts=plan, walk=WalkOptions(seconds=5)),
     )
     with pytest.raises(SettingsError, match="finds its own contacts"):
-        reference.run(shot.read())
+        sampling.run(shot.read())
 
 
 def test_without_an_action_there_is_no_place_for_it(armature):

@@ -18,7 +18,7 @@ from poise.addon import (
     panels,
     session,
 )
-from poise.addon.properties import chosen_armature
+from poise.addon.chosen import chosen_armature
 from poise.controller.contact_plan import FEET, POINTS, ContactPlan
 
 pytestmark = pytest.mark.usefixtures("registered")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Vector
 
-from poise.addon import bake, compat, ik_legs, panels, reference
+from poise.addon import bake, compat, ik_legs, panels, reference, sampling
 from poise.addon.bake import BakeOptions
 from poise.addon.operators.clean_up import POISE_OT_clean_up
 from poise.addon.rig import find as find_map
@@ -29,7 +29,7 @@ class IkRig:
         self.scene, self.armature, self.map = bpy.context.scene, armature, rig_map
         self.differences, self.bones = differences, armature.pose.bones
         frames = np.arange(1.0, 31)
-        names, poses, *_ = reference.run(reference.sampling(self.scene, armature, frames))
+        names, poses, *_ = sampling.run(sampling.sampling(self.scene, armature, frames))
         self._edit(pole, foot, root)
         cleared = LEGS if foot == "child" else [*LEGS, "foot.L", "foot.R"]
         curves = compat.channels(*compat.assigned(armature)).fcurves
@@ -431,7 +431,7 @@ def test_a_simulation_is_baked_to_the_controls(biped, differences, foot, legs):
         hips.keyframe_insert("location", frame=frame)
     shot = Shot(rig.scene, ShotOptions(armature=biped.name, keys=BakeOptions(legs=legs)))
     for part in (shot.read(), shot.simulate()):
-        reference.run(part)
+        sampling.run(part)
     assert shot.bake().error_mm < 0.1
     on_ik = [bone for side in "LR" for bone in (rig.control(side).name, f"knee.{side}")]
     assert shot.inspection()["leg_controls"] == on_ik

@@ -5,7 +5,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, compat, morphology, reference
+from poise.addon import bake, compat, morphology, reference, sampling
 from poise.addon.command_line import main
 from poise.addon.rig import RigMap
 from poise.addon.shot import Shot, ShotOptions
@@ -220,7 +220,7 @@ def test_rigs_with_controls_are_refused_before_anything_is_simulated(biped, bipe
     reading = reference.read(bpy.context.scene, biped, rig_map=rig_map)
     monkeypatch.setattr(reference, "reading", lambda *a, **b: (yield 1.0) or reading)
     with pytest.raises(BakeError) as caught:
-        reference.run(shot.read())
+        sampling.run(shot.read())
     assert "The rig map 'controls' bakes to controls" in str(caught.value)
     assert "choose a rig map of the deforming bones" in str(caught.value)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from poise.addon import bake_target, compat, objects, objects_panel, reference, session
+from poise.addon import bake_target, compat, objects, objects_panel, sampling, session
 from poise.addon.properties import bake_options
 from poise.controller.exceptions import PoiseError, SettingsError
 from poise.controller.rotations import matrix_from_quaternion
@@ -32,7 +32,7 @@ def collected(frames=range(1, 31), unit=1.0):
         positions=np.zeros((len(frames), len(LANDMARKS), 3)),
     )
     reading = SimpleNamespace(frames=frames, metres_per_unit=unit, motion=motion)
-    return reference.run(objects.collecting(bpy.context.scene, reading))
+    return sampling.run(objects.collecting(bpy.context.scene, reading))
 
 
 def only(role, **settings):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from poise.addon import bake_objects, bake_target, compat, objects, reference
+from poise.addon import bake_objects, bake_target, compat, objects, reference, sampling
 from poise.controller.exceptions import BakeError
 from poise.controller.rotations import exponential, matrix_from_quaternion, multiply
 from poise.controller.scenario import Scenario, Throw
@@ -62,7 +62,7 @@ def bake(armature, biped_map, take=""):
     """Collect, pretend to simulate, bake: (reading, recording)."""
     scene = bpy.context.scene
     reading = reference.read(scene, armature, rig_map=biped_map)
-    found = reference.run(objects.collecting(scene, reading))
+    found = sampling.run(objects.collecting(scene, reading))
     recording = Recorded(reading, found["things"])
     planned = bake_objects.plan(scene, reading, recording)
     bake_objects.bake_things(scene, reading, planned, take)
@@ -219,7 +219,7 @@ def test_a_second_bake_replaces_the_first(box, biped, biped_map):
 def test_an_object_deleted_since_is_told_before_anything_is_written(box, biped, biped_map):
     scene = bpy.context.scene
     reading = reference.read(scene, biped, rig_map=biped_map)
-    found = reference.run(objects.collecting(scene, reading))
+    found = sampling.run(objects.collecting(scene, reading))
     recording = Recorded(reading, found["things"])
     bpy.data.objects.remove(box)
     actions = set(bpy.data.actions)
@@ -233,7 +233,7 @@ def test_what_cannot_be_keyed_is_told_before_anything_is_written(box, biped, bip
     scene = bpy.context.scene
     keyed(box, biped)
     reading = reference.read(scene, biped, rig_map=biped_map)
-    recording = Recorded(reading, reference.run(objects.collecting(scene, reading))["things"])
+    recording = Recorded(reading, sampling.run(objects.collecting(scene, reading))["things"])
     if what == "driver":
         box.driver_add("rotation_euler", 1)
     elif what == "lock":

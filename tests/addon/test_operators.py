@@ -22,6 +22,7 @@ from poise.addon import (
     properties,
     session,
 )
+from poise.addon.chosen import chosen_armature
 from poise.addon.operators import job as job_module
 from poise.addon.operators import modal
 from poise.addon.operators.job import SimulateJob
@@ -178,7 +179,7 @@ def test_settings_become_bake_options(keys, expected):
 
 
 def test_armature_is_chosen_or_active_or_the_only_one(armature, import_clip):
-    scene, choose = bpy.context.scene, lambda: properties.chosen_armature(bpy.context)
+    scene, choose = bpy.context.scene, lambda: chosen_armature(bpy.context)
     bpy.context.view_layer.objects.active = None
     assert choose() == (armature, "")
     other = import_clip("stand")
@@ -200,7 +201,7 @@ def test_a_mesh_stands_for_its_armature(armature):
     bpy.context.scene.collection.objects.link(mesh)
     mesh.modifiers.new("Armature", "ARMATURE").object = armature
     bpy.context.view_layer.objects.active = mesh
-    assert properties.chosen_armature(bpy.context) == (armature, "")
+    assert chosen_armature(bpy.context) == (armature, "")
 
 
 # --- The job -------------------------------------------------------------------------------------
@@ -718,7 +719,7 @@ def drawn():
     """All that the panels of the full mode show now, as one text."""
     bpy.context.scene.poise.mode = "FULL"
     texts, context = [], Drawn()
-    armature, reason = properties.chosen_armature(context)
+    armature, reason = chosen_armature(context)
     for cls in panels.CLASSES:
         poll = getattr(cls, "poll", None)
         if poll is None or cls.poll.__func__(cls, context):

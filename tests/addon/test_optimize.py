@@ -344,7 +344,8 @@ BLENDER = """
 import sys
 from pathlib import Path
 import bpy, poise
-from poise.addon import checkpoints, properties
+from poise.addon import checkpoints
+from poise.addon.chosen import chosen_armature
 from poise.addon.operators import optimize
 from poise.controller import workers
 
@@ -360,7 +361,7 @@ checkpoints.folder = lambda: Path(folder)
 optimize.DURATION, optimize.WorkerPool = 1.0, Pool
 poise.register()
 bpy.ops.wm.open_mainfile(filepath=shot)
-armature, _ = properties.chosen_armature(bpy.context)
+armature, _ = chosen_armature(bpy.context)
 options = properties.shot_options(bpy.context, armature)
 job = optimize.OptimizeJob(bpy.context.scene, options, bpy.context.scene.poise.tuning)
 job.start()

@@ -14,6 +14,7 @@ import pytest
 
 from poise.addon import folders, gains_panel, presets, properties, session
 from poise.addon import gains as scene_gains
+from poise.addon.chosen import chosen_armature
 from poise.addon.operators.job import InspectJob, SimulateJob
 from poise.controller import Gains, GainsError
 from poise.controller.adult import adult
@@ -278,7 +279,7 @@ def test_sliders_fit_the_body_at_hand(settings, measured):
         Gains.default(measured.character).stiffness[0], rel=1e-6
     )
     settings.frequency_trunk = 2.0
-    options = properties.shot_options(bpy.context, properties.chosen_armature(bpy.context)[0])
+    options = properties.shot_options(bpy.context, chosen_armature(bpy.context)[0])
     assert options.gains == json.loads(settings.custom)
     assert options.balance is None
 

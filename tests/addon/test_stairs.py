@@ -5,7 +5,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, reference, shot
+from poise.addon import bake, reference, sampling, shot
 from poise.controller.rotations import multiply
 from poise.controller.skeleton import LANDMARK_INDEX
 from poise.experiments import stairs
@@ -45,13 +45,13 @@ def test_a_walk_up_the_stairs_of_the_scene_is_simulated_and_baked(import_clip):
     _, frames, _ = up_the_stairs(armature)
     options = shot.ShotOptions(armature=armature.name, frames=frames)
     performed = shot.Shot(bpy.context.scene, options)
-    reference.run(performed.read())
+    sampling.run(performed.read())
     for _ in performed.simulate():
         pass
     assert performed.recording.success, performed.why
     assert not [f for f in performed.check().findings if f.kind in ("support", "float", "start")]
     performed.bake()
-    reference.run(performed.measure())
+    sampling.run(performed.measure())
     # Toes go a little into the floor at push-off, before and after; not by a step.
     assert performed.measures["foot_penetration"][1] < 60
     assert performed.recording.com[-1, 2] - performed.recording.com[0, 2] > 3.5 * stairs.RISE
@@ -60,7 +60,7 @@ def test_a_walk_up_the_stairs_of_the_scene_is_simulated_and_baked(import_clip):
     missing = bpy.data.objects["Step 3"]
     bpy.data.objects.remove(missing)
     performed = shot.Shot(bpy.context.scene, options)
-    reference.run(performed.read())
+    sampling.run(performed.read())
     performed.embody()
     told = [f.sentence for f in performed.check().findings if f.kind == "support"]
     assert told and "above anything: put a collider under it" in told[0]

@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import checkpoints, overlay, preferences, session
+from poise.addon import checkpoints, overlay, preferences, preferences_panel, session
 from poise.addon.locks import claimed
 from poise.controller import CheckpointError, workers
 
@@ -154,7 +154,7 @@ def test_the_preferences_show_everything(enabled, cache):
     texts = []
     values = {name: getattr(enabled, name) for name in preferences.Defaults.__dataclass_fields__}
     stand_in = SimpleNamespace(**values, bl_rna=enabled.bl_rna, layout=Lines(texts))
-    preferences.POISE_AP_preferences.draw(stand_in, bpy.context)
+    preferences_panel.POISE_AP_preferences.draw(stand_in, bpy.context)
     assert texts == [
         "Workers, 0: automatic",
         "Cache Folder",

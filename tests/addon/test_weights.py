@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import compat, reference, session, weights_panel
+from poise.addon import compat, sampling, session, weights_panel
+from poise.addon.chosen import chosen_armature
 from poise.addon.command_line import main
-from poise.addon.properties import chosen_armature
 from poise.addon.shot import Shot, ShotOptions
 from poise.addon.weights import WeightOptions, collect
 from poise.controller import Push, Scenario, Simulation
@@ -169,7 +169,7 @@ def test_an_override_gets_weights_of_its_own(weighed, tmp_path):
 
 def heads(armature, frames):
     """(F, B, 3) heads of all bones [m]."""
-    _, poses, _, objects, _ = reference.run(reference.sampling(bpy.context.scene, armature, frames))
+    _, poses, _, objects, _ = sampling.run(sampling.sampling(bpy.context.scene, armature, frames))
     return (objects[:, None] @ poses)[:, :, :3, 3]
 
 
