@@ -27,7 +27,7 @@ def _run():
     except RequirementError as error:
         print(f"poise: {error}", file=sys.stderr)
         return 1
-    from .addon.command_line import main
+    from .addon.command.command_line import main
 
     return main(sys.argv[1:], program="python -m poise")
 

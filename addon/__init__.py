@@ -9,23 +9,12 @@ def register():
     """Register the classes, the settings of a scene and the command `blender --command poise`."""
     import bpy
 
-    from . import (
-        command_line,
-        contact_bar,
-        evaluation,
-        menus,
-        objects,
-        overlay,
-        overlay_bar,
-        overlay_marks,
-        overlay_paths,
-        properties,
-        pushes,
-        session,
-        takes,
-        translations,
-        weights,
-    )
+    from .blender import evaluation, session, translations
+    from .command import command_line
+    from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
+    from .scene import objects, pushes, weights
+    from .settings import properties, takes
+    from .window import menus
 
     for cls in _classes():
         translations.separate(cls)
@@ -51,24 +40,13 @@ def unregister():
     """Undo `register`: stop what runs and forget all results."""
     import bpy
 
-    from . import (
-        command_line,
-        contact_bar,
-        evaluation,
-        menus,
-        objects,
-        overlay,
-        overlay_bar,
-        overlay_marks,
-        overlay_paths,
-        properties,
-        pushes,
-        session,
-        takes,
-        translations,
-        tuning_plot,
-        weights,
-    )
+    from .blender import evaluation, session, translations
+    from .command import command_line
+    from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
+    from .plots import tuning_plot
+    from .scene import objects, pushes, weights
+    from .settings import properties, takes
+    from .window import menus
 
     command_line.unregister()
     menus.unregister()
@@ -91,42 +69,28 @@ def unregister():
 
 
 def _classes():
-    from . import (
-        clean_up,
+    from . import operators
+    from .scene import morphology, objects, pushes, walks, weights
+    from .settings import gains, overlay_settings, properties, takes
+    from .shots import clean_up, clip_check, rectify, robustness, tuning
+    from .sidebar import (
         clean_up_panel,
-        clip_check,
         clip_check_panel,
-        gains,
         gains_panel,
-        menus,
-        morphology,
         morphology_panel,
-        objects,
         objects_panel,
-        operators,
         overlay_panel,
-        overlay_settings,
         panels,
-        preferences_panel,
-        properties,
-        push_gizmo,
-        pushes,
         pushes_panel,
         quick_panel,
-        rectify,
         rectify_panel,
-        robustness,
         robustness_panel,
-        takes,
         takes_panel,
-        tuning,
         tuning_panel,
-        walks,
         walks_panel,
-        weights,
         weights_panel,
     )
-    from .operators import cache
+    from .window import cache, menus, preferences_panel, push_gizmo
 
     return (
         *preferences_panel.CLASSES,

@@ -6,9 +6,10 @@ recording = Simulation(character, motion).run()
 print(recording.summary())
 """
 
-from .bake_measures import measures_of_bake
-from .character import Character, Shape
-from .contact_plan import ContactPlan
+from .body.bake_measures import measures_of_bake
+from .body.character import Character, Shape
+from .contacts.contact_plan import ContactPlan
+from .control.gains import BALANCE_MODES, Gains
 from .exceptions import (
     BakeError,
     CheckpointError,
@@ -21,13 +22,15 @@ from .exceptions import (
     SettingsError,
     SimulationError,
 )
-from .gains import BALANCE_MODES, Gains
-from .motion import Motion
-from .optimization import Search, SearchSettings
-from .recording import Recording
-from .reference import Reference
-from .robustness import LimitSearch, LimitSettings
-from .scenario import (
+from .geometry.motion import Motion
+from .geometry.skeleton import LANDMARKS, SEGMENTS
+from .processes.workers import SerialExecutor, WorkerPool
+from .reference.reference import Reference
+from .search.optimization import Search, SearchSettings
+from .search.robustness import LimitSearch, LimitSettings
+from .search.trial import Problem
+from .simulation.recording import Recording
+from .simulation.scenario import (
     Collider,
     Push,
     Scenario,
@@ -37,10 +40,7 @@ from .scenario import (
     random_pushes,
     random_throws,
 )
-from .simulation import Settings, Simulation
-from .skeleton import LANDMARKS, SEGMENTS
-from .trial import Problem
-from .workers import SerialExecutor, WorkerPool
+from .simulation.simulation import Settings, Simulation
 
 __all__ = [
     "BALANCE_MODES",

@@ -12,7 +12,7 @@ import bpy
 import numpy as np
 
 from poise.addon.example.figure import build_armature, key_pose
-from poise.controller.rotations import matrix_from_quaternion, rotation_about
+from poise.controller.geometry.rotations import matrix_from_quaternion, rotation_about
 
 #: From the clip's axes to Blender's: Z up, facing -Y, the left side at +X.
 AXES = np.array([[0, 0, -1], [-1, 0, 0], [0, 1, 0]], float)

@@ -11,7 +11,7 @@ from mathutils import Matrix
 
 from poise.addon.example.character import HIP, bones, key
 from poise.addon.example.figure import build_armature
-from poise.controller.rotations import rotation_about
+from poise.controller.geometry.rotations import rotation_about
 
 FPS = 24
 #: Steps of the walk, how long each is [m], and how many frames it takes.

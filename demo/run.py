@@ -24,7 +24,7 @@ import staging
 
 from poise.addon.example import character
 from poise.addon.example.figure import build_body
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller import PoiseError
 
 #: The captured clip and the part of it [s] before the feet leave the floor.

@@ -8,10 +8,11 @@ import numpy as np
 from footprints import footprint, posed, sole
 from mathutils import Vector
 
-from poise.addon import bake, compat
+from poise.addon.baking import bake
+from poise.addon.blender import compat
 from poise.addon.example.figure import material
-from poise.controller.skeleton import LANDMARKS, SIDES
-from poise.controller.stance import runs
+from poise.controller.geometry.skeleton import LANDMARKS, SIDES
+from poise.controller.geometry.stance import runs
 
 ORIGINAL, BAKED = (0.75, 0.16, 0.03), (0.02, 0.33, 0.50)
 #: Size of the floor's squares [m].

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from ..controller import BALANCE_MODES, Gains, PoiseError
-from ..controller.trial import NOISE
-from ..controller.workers import WorkerPool
+from ..controller.processes.workers import WorkerPool
+from ..controller.search.trial import NOISE
 from .clips import KINDS, OTHERS, problem_of
 from .components import COMPONENTS, trial
 

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from ..controller import Settings
-from ..controller.measures import MAXIMA, T_MAX
-from ..controller.trial import NOISE, Problem
+from ..controller.search.trial import NOISE, Problem
+from ..controller.simulation.measures import MAXIMA, T_MAX
 from .made import MADE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,7 +74,7 @@ def read(name):
 
 def captured(name):
     """The Motion of a captured clip. Raises ModuleNotFoundError without the bpy module."""
-    from ..addon import reference
+    from ..addon.rigs import reference
 
     scene = load(name)
     return reference.read(scene, scene.objects[0]).motion

@@ -13,16 +13,19 @@ from unittest import mock
 
 import numpy as np
 
-from ..controller import Simulation, SimulationError, balance, controller, planting, simulation
-from ..controller import reference as reference_module
-from ..controller.controller import Controller
-from ..controller.foot_hold import FootHold
-from ..controller.gains import BALANCE_MODES, WEIGHTS, Gains
-from ..controller.legs import AXES
-from ..controller.momentum import GRAVITY
-from ..controller.sole import Region, carrying
-from ..controller.stance import LEFT, RIGHT
-from ..controller.trial import Problem
+from ..controller import Simulation, SimulationError
+from ..controller.body.momentum import GRAVITY
+from ..controller.body.sole import Region, carrying
+from ..controller.control import balance, controller
+from ..controller.control.controller import Controller
+from ..controller.control.foot_hold import FootHold
+from ..controller.control.gains import BALANCE_MODES, WEIGHTS, Gains
+from ..controller.control.legs import AXES
+from ..controller.geometry.stance import LEFT, RIGHT
+from ..controller.reference import planting
+from ..controller.reference import reference as reference_module
+from ..controller.search.trial import Problem
+from ..controller.simulation import simulation
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..controller import Gains, PoiseError
-from ..controller.morphology import Morphology, presets
-from ..controller.optimization import Search, SearchSettings
-from ..controller.workers import WorkerPool
+from ..controller.body.morphology import Morphology, presets
+from ..controller.processes.workers import WorkerPool
+from ..controller.search.optimization import Search, SearchSettings
 from .clips import problem_of
 from .table3 import _say, _write
 

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from ..controller import Character, Motion
-from ..controller.rotations import (
+from ..controller.geometry.rotations import (
     exponential,
     matrix_from_quaternion,
     quaternion_from_matrix,
@@ -18,7 +18,7 @@ from ..controller.rotations import (
     rotation_vector,
     unit,
 )
-from ..controller.skeleton import JOINT_OF, LANDMARKS, SEGMENTS, SIDES
+from ..controller.geometry.skeleton import JOINT_OF, LANDMARKS, SEGMENTS, SIDES
 
 STATURE = 1.75  # [m]
 RATE = 60.0  # [Hz]

@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..controller import PoiseError, Settings, SimulationError, simulation
-from ..controller.measures import MAXIMA, NAMES
-from ..controller.rectification import METHODS, PRESETS, Rectification, RectifySettings
-from ..controller.trial import Problem
-from ..controller.workers import WorkerPool
+from ..controller import PoiseError, Settings, SimulationError
+from ..controller.processes.workers import WorkerPool
+from ..controller.search.rectification import METHODS, PRESETS, Rectification, RectifySettings
+from ..controller.search.trial import Problem
+from ..controller.simulation import simulation
+from ..controller.simulation.measures import MAXIMA, NAMES
 from .clips import ROOT, load
 from .components import Component, _Unbalanced
 from .table3 import _say
@@ -160,7 +161,7 @@ def _write(path, report):
 
 def _row(clip, options, pool):
     """What became of a clip, as JSON-able data; {"error": sentence} if it was refused."""
-    from ..addon.shot import Shot
+    from ..addon.shots.shot import Shot
     from .sticks import figures
 
     try:

@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..controller import Character, Scenario, Settings, Simulation
-from ..controller.leg_bending import bend_leg
-from ..controller.rolling import bell, bell_smooth, bridged, phases
-from ..controller.rotations import (
+from ..controller.geometry.leg_bending import bend_leg
+from ..controller.geometry.rotations import (
     exponential,
     matrix_from_quaternion,
     quaternion_from_matrix,
     unit,
 )
-from ..controller.scenario import Collider, Solid
-from ..controller.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
-from ..controller.solids import stands_at
-from ..controller.stance import around, find_contacts, runs
-from ..controller.terrain import Terrain
+from ..controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
+from ..controller.geometry.solids import stands_at
+from ..controller.geometry.stance import around, find_contacts, runs
+from ..controller.reference.rolling import bell, bell_smooth, bridged, phases
+from ..controller.reference.terrain import Terrain
+from ..controller.simulation.scenario import Collider, Solid
 from .clips import read
 
 #: Height of a step, depth of its tread [m], and slope of a ramp [rad].

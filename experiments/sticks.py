@@ -8,10 +8,10 @@ simulated ones are as far off those captured as they are in truth.
 
 import numpy as np
 
-from ..addon.limit_plot import _ON_PAPER, _write, png
-from ..addon.tuning_plot import _blend, _cover_segment
-from ..controller.rotations import matrix_from_quaternion
-from ..controller.skeleton import SEGMENT_INDEX, SIDES
+from ..addon.plots.limit_plot import _ON_PAPER, _write, png
+from ..addon.plots.tuning_plot import _blend, _cover_segment
+from ..controller.geometry.rotations import matrix_from_quaternion
+from ..controller.geometry.skeleton import SEGMENT_INDEX, SIDES
 
 COLUMNS = ("captured", "rectified and simulated", "captured and simulated")
 MOMENTS = 8

@@ -16,10 +16,11 @@ from unittest import mock
 
 import numpy as np
 
-from ..controller import Gains, Settings, optimization
-from ..controller.optimization import Search, SearchSettings
-from ..controller.trial import Problem
-from ..controller.workers import WorkerPool
+from ..controller import Gains, Settings
+from ..controller.processes.workers import WorkerPool
+from ..controller.search import optimization
+from ..controller.search.optimization import Search, SearchSettings
+from ..controller.search.trial import Problem
 from .clips import read
 
 #: Clip, balance mode and target of each task: none is reached untuned.

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ..controller import BALANCE_MODES, Gains, PoiseError
-from ..controller.optimization import PARAMETRISATIONS, Ranges, Search, SearchSettings
-from ..controller.workers import WorkerPool
+from ..controller.processes.workers import WorkerPool
+from ..controller.search.optimization import PARAMETRISATIONS, Ranges, Search, SearchSettings
 from .clips import KINDS, problem_of
 
 QUICK = 2  # generations

@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..controller import Gains, PoiseError
-from ..controller.optimization import Search, SearchSettings
-from ..controller.trial import evaluate, raise_error
-from ..controller.workers import Remote, WorkerPool
+from ..controller.processes.workers import Remote, WorkerPool
+from ..controller.search.optimization import Search, SearchSettings
+from ..controller.search.trial import evaluate, raise_error
 from .clips import KINDS, problem_of
 
 #: A clip, or two, for each of the paper's: captured, made where no capture is in place.

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..controller.clean_up import BALANCE, CleanUpOptions, clean_up, propose
-from ..controller.leg_chain import UNKNOWNS, Body
-from ..controller.stance import runs
+from ..controller.clean_up.clean_up import BALANCE, CleanUpOptions, clean_up, propose
+from ..controller.clean_up.leg_chain import UNKNOWNS, Body
+from ..controller.geometry.stance import runs
 from .clips import ROOT, load
 from .table3 import _say
 
@@ -95,7 +95,7 @@ def table(rows):
 def picture(rows):
     """(height, width, 4) of {clip: what `curves` gave}, from the bottom up: before red, after
     blue, grey where the point stands."""
-    from ..addon.limit_plot import _ON_PAPER, _write
+    from ..addon.plots.limit_plot import _ON_PAPER, _write
 
     shape = len(rows) * _HIGH + _HEADING, len(FIGURES) * _WIDE
     # The tools draw squares.
@@ -115,8 +115,8 @@ def picture(rows):
 
 def _plot(paper, corner, seconds, pair, stands):
     """One plot at its lower left corner [pixels]."""
-    from ..addon.limit_plot import _ON_PAPER, _write
-    from ..addon.tuning_plot import _blend, _cover_segment
+    from ..addon.plots.limit_plot import _ON_PAPER, _write
+    from ..addon.plots.tuning_plot import _blend, _cover_segment
 
     least, most = float(np.min(pair)), float(np.max(pair))
     left, low = corner[0] + _MARGIN, corner[1] + 34
@@ -140,9 +140,9 @@ def _plot(paper, corner, seconds, pair, stands):
 
 def main(arguments=None):
     """Clean the clips, print the table, draw the picture."""
-    from ..addon import reference
-    from ..addon.clean_up import toes_of
-    from ..addon.limit_plot import png
+    from ..addon.plots.limit_plot import png
+    from ..addon.rigs import reference
+    from ..addon.shots.clean_up import toes_of
 
     options = _parser().parse_args(arguments)
     rows, drawn = {}, {}

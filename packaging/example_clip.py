@@ -15,7 +15,11 @@ import bpy
 import numpy as np
 
 from poise.addon.example import character, figure
-from poise.controller.rotations import quaternion_from_matrix, rotation_about, rotation_vector
+from poise.controller.geometry.rotations import (
+    quaternion_from_matrix,
+    rotation_about,
+    rotation_vector,
+)
 
 TARGET = Path(__file__).resolve().parent.parent / "presets" / "example" / "hello.json"
 FPS, START, END = 24, 0.45, 3.95  # [Hz], [s] of the clip: its start is a calibration pose

@@ -20,8 +20,9 @@ import numpy as np
 import pybullet
 import pybullet_data
 
-from poise.addon import compat, keys, reference
-from poise.addon.shot import Shot, ShotOptions, versions
+from poise.addon.blender import compat, keys
+from poise.addon.rigs import reference
+from poise.addon.shots.shot import Shot, ShotOptions, versions
 from poise.controller import (
     Character,
     Gains,
@@ -32,14 +33,12 @@ from poise.controller import (
     Settings,
     Simulation,
     WorkerPool,
-    controller,
-    legs,
-    tracking,
 )
-from poise.controller.controller import Controller
-from poise.controller.trial import evaluate
-from poise.controller.workers import Remote
-from poise.controller.world import World
+from poise.controller.control import controller, legs, tracking
+from poise.controller.control.controller import Controller
+from poise.controller.processes.workers import Remote
+from poise.controller.search.trial import evaluate
+from poise.controller.simulation.world import World
 from poise.experiments.clips import captured
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bpy
 
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller import Character, Settings, Simulation, SimulationError
 
 ROOT = Path(__file__).resolve().parent.parent

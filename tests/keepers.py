@@ -76,7 +76,7 @@ def main():
     names, judge = parser.parse_args().clips, judge_module()
     if judge is None:
         raise SystemExit("There is no judge: set POISE_KEEPERS to the folder of judge.py.")
-    from poise.addon.shot import Shot
+    from poise.addon.shots.shot import Shot
 
     figures = _module("figures", ROOT / "tests" / "figures.py")
     folder = Path(os.environ.get("POISE_MOTIONS", ROOT.parent / "shared" / "motions"))

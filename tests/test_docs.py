@@ -148,7 +148,7 @@ def test_controls_are_called_what_they_are():
 def parser():
     """The parser of the command line."""
     pytest.importorskip("bpy")
-    from poise.addon.command_line import _parser
+    from poise.addon.command.command_line import _parser
 
     return _parser("poise")
 
@@ -210,7 +210,7 @@ def test_panels_are_documented_and_exist():
 
 def test_keys_of_reports_are_documented_with_their_unit():
     pytest.importorskip("bpy")
-    from poise.addon.shot import UNITS
+    from poise.addon.shots.shot import UNITS
 
     reports = text_of(DOCS / "td.md").split("\n## Reports")[1].split("\n## ")[0]
     plain = reports.replace("`", "")

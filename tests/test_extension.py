@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from poise.addon import requirements
-from poise.controller import world
 from poise.controller.exceptions import SimulationError
+from poise.controller.simulation import world
 
 ROOT = Path(__file__).resolve().parent.parent
 LINUX = "pybullet_arm64-3.2.8-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl"

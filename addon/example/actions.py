@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...controller.rotations import exponential, matrix_from_quaternion
-from .. import compat
+from ...controller.geometry.rotations import exponential, matrix_from_quaternion
+from ..blender import compat
 from .character import key
 from .figure import key_pose
 

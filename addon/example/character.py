@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from ...controller.rotations import rotation_about
+from ...controller.geometry.rotations import rotation_about
 from .figure import key_pose
 
 #: Stature [m].

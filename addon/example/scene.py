@@ -5,7 +5,7 @@ import math
 
 import bpy
 
-from .. import compat
+from ..blender import compat
 from . import actions, character
 from .figure import build_armature, build_body
 

@@ -6,13 +6,16 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
-from .. import bake, bake_objects, bake_target, ik_legs, session, strips, takes
-from ..chosen import chosen_armature
-from ..properties import bake_options
-from ..redrawing import redraw
-from ..translations import tr
-from .job import BakeJob
-from .modal import JobOperator, poll_idle
+from ..actions import bake_target, strips
+from ..baking import bake, bake_objects, ik_legs
+from ..blender import session
+from ..blender.chosen import chosen_armature
+from ..blender.redrawing import redraw
+from ..blender.translations import tr
+from ..jobs.job import BakeJob
+from ..jobs.modal import JobOperator, poll_idle
+from ..settings import takes
+from ..settings.properties import bake_options
 
 _BAKE = bpy.props.IntProperty(
     name="Bake",

@@ -3,13 +3,14 @@
 
 import bpy
 
-from .. import ik_legs, session
-from ..chosen import chosen_frames
-from ..clean_up import CleanShot, CleanShotOptions, options_of
-from ..properties import bake_options
-from ..translations import tr
-from .job import Job, in_background, reading_source
-from .modal import JobOperator, poll_animated
+from ..baking import ik_legs
+from ..blender import session
+from ..blender.chosen import chosen_frames
+from ..blender.translations import tr
+from ..jobs.job import Job, in_background, reading_source
+from ..jobs.modal import JobOperator, poll_animated
+from ..settings.properties import bake_options
+from ..shots.clean_up import CleanShot, CleanShotOptions, options_of
 
 
 class CleanUpJob(Job):

@@ -5,14 +5,15 @@ from functools import partial
 
 import bpy
 
-from .. import clip_check_plot, limit_plot, session
-from ..chosen import chosen_armature
-from ..properties import shot_options
-from ..shot import Shot
-from ..translations import tr
-from .findings import ShowFinding
-from .job import Job, in_background, reading_source
-from .modal import JobOperator, poll_animated
+from ..blender import session
+from ..blender.chosen import chosen_armature
+from ..blender.translations import tr
+from ..jobs.findings import ShowFinding
+from ..jobs.job import Job, in_background, reading_source
+from ..jobs.modal import JobOperator, poll_animated
+from ..plots import clip_check_plot, limit_plot
+from ..settings.properties import shot_options
+from ..shots.shot import Shot
 from .robustness import fit, image_editor
 
 

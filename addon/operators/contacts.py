@@ -7,13 +7,16 @@ import math
 import bpy
 
 from ...controller.exceptions import PlanError, PoiseError
-from .. import contact_bar, contacts, live_contacts, sampling, session
-from ..chosen import chosen_armature, chosen_frames
-from ..clean_up import CleanShot, CleanShotOptions
-from ..redrawing import redraw
-from ..translations import tr
-from .job import Job, in_background, reading_source
-from .modal import JobOperator, StatusBar, poll_animated, poll_idle
+from ..blender import session
+from ..blender.chosen import chosen_armature, chosen_frames
+from ..blender.redrawing import redraw
+from ..blender.translations import tr
+from ..jobs.job import Job, in_background, reading_source
+from ..jobs.modal import JobOperator, StatusBar, poll_animated, poll_idle
+from ..overlays import contact_bar
+from ..rigs import sampling
+from ..scene import contacts, live_contacts
+from ..shots.clean_up import CleanShot, CleanShotOptions
 
 #: So near to the end of a span it is taken by the mouse [pixels of a standard screen].
 REACH = 8

@@ -4,9 +4,9 @@
 import bpy
 import mathutils
 
-from .. import session
+from ..blender import session
+from ..blender.translations import tr
 from ..example import scene as example
-from ..translations import tr
 
 
 class POISE_OT_example_scene(bpy.types.Operator):

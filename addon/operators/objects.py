@@ -3,9 +3,9 @@
 
 import bpy
 
-from .. import session
-from ..redrawing import redraw
-from ..translations import tr
+from ..blender import session
+from ..blender.redrawing import redraw
+from ..blender.translations import tr
 
 
 def _meshes(context):

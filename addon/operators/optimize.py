@@ -9,17 +9,19 @@ import bpy
 
 from ... import controller
 from ...controller.exceptions import CheckpointError, PoiseError
-from ...controller.measures import T_MAX
-from ...controller.optimization import Search, load_cma
-from ...controller.workers import WorkerPool
-from .. import checkpoints, gains, preferences, session, tuning
-from ..locks import claimed
-from ..properties import shot_options
-from ..redrawing import redraw, redraw_sidebars
-from ..shot import Shot
-from ..translations import tr
-from .job import Job, in_background, reading_stages
-from .modal import JobOperator, poll_animated
+from ...controller.processes.workers import WorkerPool
+from ...controller.search.optimization import Search, load_cma
+from ...controller.simulation.measures import T_MAX
+from ..blender import checkpoints, preferences, session
+from ..blender.locks import claimed
+from ..blender.redrawing import redraw, redraw_sidebars
+from ..blender.translations import tr
+from ..jobs.job import Job, in_background, reading_stages
+from ..jobs.modal import JobOperator, poll_animated
+from ..settings import gains
+from ..settings.properties import shot_options
+from ..shots import tuning
+from ..shots.shot import Shot
 
 #: Simulate a preview for this long in each turn [s].
 _SLICE = 0.008

@@ -7,11 +7,13 @@ import bpy
 from bpy.props import EnumProperty, FloatProperty, IntProperty
 
 from ...controller.exceptions import MotionError
-from ...controller.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
-from .. import compat, pushes, sampling, session
-from ..chosen import chosen_armature, chosen_frames
-from ..redrawing import redraw
-from ..translations import tr
+from ...controller.simulation.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
+from ..blender import compat, session
+from ..blender.chosen import chosen_armature, chosen_frames
+from ..blender.redrawing import redraw
+from ..blender.translations import tr
+from ..rigs import sampling
+from ..scene import pushes
 
 _SAME = ("use", "kind", "frame", "duration", "strength", "azimuth", "elevation", "part", "bone")
 

@@ -7,20 +7,22 @@ import time
 import bpy
 
 from ...controller.exceptions import CheckpointError, PoiseError
-from ...controller.optimization import load_cma
-from ...controller.rectification import Rectification
-from ...controller.workers import WorkerPool
-from .. import checkpoints, method, preferences, rectify, session
-from ..chosen import chosen_armature
-from ..locks import claimed
-from ..properties import shot_options
-from ..redrawing import redraw, redraw_sidebars, redraw_views
-from ..shot import Shot
-from ..translations import tr
-from ..tuning import clock
+from ...controller.processes.workers import WorkerPool
+from ...controller.search.optimization import load_cma
+from ...controller.search.rectification import Rectification
+from ..blender import checkpoints, preferences, session
+from ..blender.chosen import chosen_armature
+from ..blender.locks import claimed
+from ..blender.redrawing import redraw, redraw_sidebars, redraw_views
+from ..blender.translations import tr
+from ..jobs.job import Job, SimulateJob, in_background, reading_stages, simulating
+from ..jobs.modal import JobOperator, poll_animated, poll_idle
+from ..settings import method
+from ..settings.properties import shot_options
+from ..shots import rectify
+from ..shots.shot import Shot
+from ..shots.tuning import clock
 from .bake import poll_rectified
-from .job import Job, SimulateJob, in_background, reading_stages, simulating
-from .modal import JobOperator, poll_animated, poll_idle
 
 #: The ghost plays, and rests at the end for so long [s].
 _REST = 0.5

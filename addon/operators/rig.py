@@ -5,10 +5,11 @@ import bpy
 from bpy_extras.io_utils import ExportHelper
 
 from ...controller.exceptions import PoiseError
-from .. import rig, session
-from ..chosen import chosen_armature
-from ..translations import tr
-from .modal import poll_idle
+from ..blender import session
+from ..blender.chosen import chosen_armature
+from ..blender.translations import tr
+from ..jobs.modal import poll_idle
+from ..rigs import rig
 
 
 class POISE_OT_save_map(ExportHelper, bpy.types.Operator):

@@ -7,17 +7,19 @@ from functools import partial
 import bpy
 
 from ...controller.exceptions import PoiseError
-from ...controller.measures import T_MAX
-from ...controller.robustness import LimitSearch
-from ...controller.workers import WorkerPool
-from .. import limit_plot, preferences, robustness, session
-from ..chosen import chosen_armature
-from ..properties import shot_options
-from ..redrawing import redraw_sidebars
-from ..shot import Shot
-from ..translations import tr
-from .job import Job, reading_stages
-from .modal import JobOperator, poll_animated
+from ...controller.processes.workers import WorkerPool
+from ...controller.search.robustness import LimitSearch
+from ...controller.simulation.measures import T_MAX
+from ..blender import preferences, session
+from ..blender.chosen import chosen_armature
+from ..blender.redrawing import redraw_sidebars
+from ..blender.translations import tr
+from ..jobs.job import Job, reading_stages
+from ..jobs.modal import JobOperator, poll_animated
+from ..plots import limit_plot
+from ..settings.properties import shot_options
+from ..shots import robustness
+from ..shots.shot import Shot
 
 #: Length of a sequence [s].
 DURATION = T_MAX

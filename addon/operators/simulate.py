@@ -3,11 +3,11 @@
 
 import bpy
 
-from .. import preferences, session
-from ..properties import shot_options
-from ..translations import tr
-from .job import InspectJob, SimulateJob
-from .modal import JobOperator, poll_animated
+from ..blender import preferences, session
+from ..blender.translations import tr
+from ..jobs.job import InspectJob, SimulateJob
+from ..jobs.modal import JobOperator, poll_animated
+from ..settings.properties import shot_options
 from .rectify import PerformOperator, RectifyJob
 
 

@@ -3,10 +3,11 @@
 
 import bpy
 
-from .. import session, takes
-from ..chosen import chosen_armature
-from ..redrawing import redraw
-from ..translations import tr
+from ..blender import session
+from ..blender.chosen import chosen_armature
+from ..blender.redrawing import redraw
+from ..blender.translations import tr
+from ..settings import takes
 from .bake import poll_simulated
 
 

@@ -3,12 +3,12 @@
 
 import bpy
 
-from .. import session
-from ..chosen import chosen_armature
-from ..translations import tr
+from ..blender import session
+from ..blender.chosen import chosen_armature
+from ..blender.translations import tr
+from ..jobs.findings import ShowFinding
+from ..jobs.modal import poll_idle
 from .bake import poll_simulated
-from .findings import ShowFinding
-from .modal import poll_idle
 
 
 class POISE_OT_show_flaw(ShowFinding, bpy.types.Operator):

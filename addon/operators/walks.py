@@ -4,10 +4,11 @@
 import bpy
 
 from ...controller.exceptions import PoiseError
-from .. import reference, rig, walks
-from ..chosen import chosen_armature, chosen_frames
-from ..translations import tr
-from .modal import poll_animated
+from ..blender.chosen import chosen_armature, chosen_frames
+from ..blender.translations import tr
+from ..jobs.modal import poll_animated
+from ..rigs import reference, rig
+from ..scene import walks
 
 
 class POISE_OT_find_cycle(bpy.types.Operator):

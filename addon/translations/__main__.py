@@ -5,7 +5,7 @@ What is new in the source gets an empty translation, to be filled in; what it ha
 """
 
 from .. import register
-from . import FOLDER, read
+from ..blender.translations import FOLDER, read
 from .collect import collect
 
 

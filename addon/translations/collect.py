@@ -11,11 +11,19 @@ from string import Formatter
 
 import bpy
 
-from ...controller import clip_check, regions, robustness, skeleton
-from ...controller.cleaning import CLEANING
-from ...controller.contact_plan import POINTS
-from .. import _classes, gains, morphology, overlay_bar, panels, rig
-from . import PLACE
+from ...controller.checks import clip_check
+from ...controller.contacts.contact_plan import POINTS
+from ...controller.control import regions
+from ...controller.geometry import skeleton
+from ...controller.reference.cleaning import CLEANING
+from ...controller.search import robustness
+from .. import _classes
+from ..blender.translations import PLACE
+from ..overlays import overlay_bar
+from ..rigs import rig
+from ..scene import morphology
+from ..settings import gains
+from ..sidebar import panels
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGE = __package__.removesuffix(".addon.translations")
@@ -79,7 +87,7 @@ def _known_to_blender():
         for known in owner.bl_rna.properties:
             if known.identifier.startswith("poise"):
                 for text in _property_texts(known):
-                    yield text, "addon/properties.py"
+                    yield text, "addon/settings/properties.py"
 
 
 def _own_texts(cls):
@@ -244,28 +252,28 @@ def _place(inside, node, form):
 def _tables():
     """Words that the source says by way of variables."""
     named = {
-        "addon/panels.py": [
+        "addon/sidebar/panels.py": [
             *(row[1] for row in (*panels.ERROR_ROWS, *panels.OTHER_ROWS, *panels.BAKE_ROWS)),
             *("given", "guessed", "reshaped"),
         ],
-        "addon/overlay_bar.py": overlay_bar.WORDS.values(),
-        "addon/gains.py": [name.replace("_", " ").capitalize() for name in gains.NAMES],
-        "addon/morphology.py": [
+        "addon/overlays/overlay_bar.py": overlay_bar.WORDS.values(),
+        "addon/settings/gains.py": [name.replace("_", " ").capitalize() for name in gains.NAMES],
+        "addon/scene/morphology.py": [
             *(kind.capitalize() for kind in morphology.KINDS),
             *chain(*((body.name, body.description) for body in morphology.known().values())),
         ],
-        "addon/rig.py": [
+        "addon/rigs/rig.py": [
             text for slot in rig.SLOTS for text in (rig.label(slot), rig.label(slot).capitalize())
         ],
-        "controller/robustness.py": robustness.STEPS,
-        "controller/regions.py": [name.title() for name in regions.REGIONS],
-        "controller/contact_plan.py": POINTS,
-        "controller/skeleton.py": [
+        "controller/search/robustness.py": robustness.STEPS,
+        "controller/control/regions.py": [name.title() for name in regions.REGIONS],
+        "controller/contacts/contact_plan.py": POINTS,
+        "controller/geometry/skeleton.py": [
             *skeleton.SIDE_WORDS.values(),
             *map(skeleton.joint_name, skeleton.SEGMENTS[1:]),
         ],
-        "controller/cleaning.py": [name.capitalize() for name in CLEANING],
-        "controller/clip_check.py": [label for label, _ in clip_check.MEASURES.values()],
+        "controller/reference/cleaning.py": [name.capitalize() for name in CLEANING],
+        "controller/checks/clip_check.py": [label for label, _ in clip_check.MEASURES.values()],
     }
     for place, texts in named.items():
         for text in texts:

@@ -92,7 +92,7 @@ def _turn(bone, angles):
 @pytest.fixture
 def biped_map():
     """The rig map of the biped."""
-    from poise.addon.rig import RigMap
+    from poise.addon.rigs.rig import RigMap
 
     limbs = ("clavicle", "upper_arm", "forearm", "hand", "thigh", "shin", "foot", "toe")
     return RigMap(
@@ -119,7 +119,7 @@ def differences():
             columns = [np.interp(np.arange(samples), knots, column) for column in values.T]
             return np.stack(columns, 1).reshape(samples, *shape)
 
-        from poise.controller.skeleton import SEGMENTS
+        from poise.controller.geometry.skeleton import SEGMENTS
 
         vectors = angle * smooth(len(SEGMENTS), 3)
         size = np.linalg.norm(vectors, axis=-1, keepdims=True)
@@ -133,7 +133,7 @@ def differences():
 @pytest.fixture
 def no_differences():
     """no_differences(samples) -> the deltas of a simulation that is its reference."""
-    from poise.controller.skeleton import SEGMENTS
+    from poise.controller.geometry.skeleton import SEGMENTS
 
     def make(samples):
         rotations = np.zeros((samples, len(SEGMENTS), 4))

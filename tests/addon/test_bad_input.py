@@ -14,7 +14,8 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line, compat
+from poise.addon.blender import compat
+from poise.addon.command import command_line
 from poise.controller import Character, Gains
 
 CLIP = "wave"
@@ -232,7 +233,7 @@ def test_options_that_name_nothing(tmp_path, import_clip, capfd, options, messag
 
 
 def test_map_with_a_missing_leg(tmp_path, import_clip, capfd):
-    from poise.addon import rig
+    from poise.addon.rigs import rig
 
     found = rig.find(import_clip(CLIP))
     path = tmp_path / "map.json"
@@ -374,7 +375,7 @@ def test_read_only_output_folder(tmp_path, shot, capfd):
 @pytest.fixture
 def gains(tmp_path, shot):
     """A gains file that fits the shot, as a function that saves changes to it."""
-    from poise.addon import reference
+    from poise.addon.rigs import reference
 
     motion = reference.read(bpy.context.scene, bpy.data.objects[CLIP], frames=(1, 60, 1)).motion
     path = tmp_path / "gains.json"

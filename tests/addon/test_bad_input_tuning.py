@@ -12,8 +12,9 @@ from pathlib import Path
 import bpy
 import pytest
 
-from poise.addon import command_line, command_optimize
-from poise.controller import cluster, optimization
+from poise.addon.command import command_line, command_optimize
+from poise.controller.processes import cluster
+from poise.controller.search import optimization
 
 pytestmark = pytest.mark.once
 

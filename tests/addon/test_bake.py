@@ -5,21 +5,16 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import (
-    bake,
-    bake_target,
-    compat,
-    leg_stretch,
-    loose_bones,
-    reference,
-    source_values,
-)
-from poise.addon.bake import BakeOptions
-from poise.addon.rig import label
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.actions import bake_target
+from poise.addon.baking import bake
+from poise.addon.baking.bake import BakeOptions
+from poise.addon.blender import compat
+from poise.addon.rigs import leg_stretch, loose_bones, reference, source_values
+from poise.addon.rigs.rig import label
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
-from poise.controller.rotations import multiply, rotation_vector
-from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, TOES
+from poise.controller.geometry.rotations import multiply, rotation_vector
+from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, TOES
 
 CONJUGATE = np.array([1, -1, -1, -1])
 
@@ -255,7 +250,7 @@ def test_legs_that_do_not_hang_from_the_pelvis(rig):
     points = [LANDMARK_INDEX[name] for name in ("pelvis", "hip_l")]
     before = reading.motion.positions[:, points]
     after = rig.seen(reading).motion.positions[:, points]
-    from poise.controller.rotations import matrix_from_quaternion
+    from poise.controller.geometry.rotations import matrix_from_quaternion
 
     turned = matrix_from_quaternion(deltas[0][:, 0]) @ (before[:, 1] - before[:, 0])[..., None]
     assert np.allclose(after[:, 1] - after[:, 0], turned[..., 0], atol=1e-5)

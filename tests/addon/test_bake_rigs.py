@@ -6,21 +6,14 @@ import numpy as np
 import pytest
 from mathutils import Euler
 
-from poise.addon import (
-    bake,
-    bake_solver,
-    bake_target,
-    compat,
-    evaluation,
-    keys,
-    reference,
-    rig,
-    sampling,
-)
-from poise.addon.clean_up import CleanShot, CleanShotOptions
-from poise.addon.shot import Shot, ShotOptions
-from poise.controller.rotations import multiply, rotation_vector
-from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDES, TOES
+from poise.addon.actions import bake_target
+from poise.addon.baking import bake, bake_solver
+from poise.addon.blender import compat, evaluation, keys
+from poise.addon.rigs import reference, rig, sampling
+from poise.addon.shots.clean_up import CleanShot, CleanShotOptions
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.controller.geometry.rotations import multiply, rotation_vector
+from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDES, TOES
 
 FK = bake.BakeOptions(legs="FK")
 CONJUGATE = np.array([1, -1, -1, -1])

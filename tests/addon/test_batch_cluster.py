@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from poise.addon import command_batch, command_line
-from poise.controller import cluster
+from poise.addon.command import command_batch, command_line
 from poise.controller.exceptions import ExecutorError
+from poise.controller.processes import cluster
 
 pytestmark = pytest.mark.once
 

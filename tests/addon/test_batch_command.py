@@ -17,11 +17,11 @@ from xml.etree import ElementTree
 import bpy
 import pytest
 
-from poise.addon import batch_shot, command_batch, command_line
-from poise.addon.locks import claimed
-from poise.controller.adult import adult
-from poise.controller.gains import Gains
-from poise.controller.workers import processors
+from poise.addon.blender.locks import claimed
+from poise.addon.command import batch_shot, command_batch, command_line
+from poise.controller.body.adult import adult
+from poise.controller.control.gains import Gains
+from poise.controller.processes.workers import processors
 
 
 def poise(*arguments):

@@ -10,10 +10,13 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_import, command_line, command_progress, compat, reference
-from poise.addon.command_import import import_note, import_shot
-from poise.addon.files import FileError
-from poise.addon.shot import find_armature
+from poise.addon.blender import compat
+from poise.addon.blender.files import FileError
+from poise.addon.command import command_line
+from poise.addon.rigs import reference
+from poise.addon.shots.shot import find_armature
+from poise.addon.terminal import command_import, command_progress
+from poise.addon.terminal.command_import import import_note, import_shot
 from poise.controller.exceptions import RigError
 
 #: What Blender's FBX exporter shall not do, so that it writes the one action as it is.

@@ -16,9 +16,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from poise.addon import batch_shot
-from poise.addon.batch_shot import FAILED, FELL, HUNG, RECORD, STOOD, ShotTask, finished, perform
-from poise.addon.locks import claimed
+from poise.addon.blender.locks import claimed
+from poise.addon.command import batch_shot
+from poise.addon.command.batch_shot import (
+    FAILED,
+    FELL,
+    HUNG,
+    RECORD,
+    STOOD,
+    ShotTask,
+    finished,
+    perform,
+)
 
 PATIENCE = 60  # [s] at most, for what takes a moment
 
@@ -246,7 +255,8 @@ def test_stopped_shot_leaves_nothing(make_task, family):
 
 def test_process_ends_with_the_one_that_started_it(tmp_path):
     """However that ends: its end of the pipe is closed then."""
-    script = "from poise.addon.batch_shot import end_with_parent as f; f(); print(1, flush=True)\n"
+    script = "from poise.addon.command.batch_shot import end_with_parent as f\n"
+    script += "f(); print(1, flush=True)\n"
     script += "while True: pass"
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -258,7 +268,7 @@ def test_process_ends_with_the_one_that_started_it(tmp_path):
 
 
 def test_workers_of_a_cluster_need_nothing_of_blender():
-    script = "import sys; sys.modules['bpy'] = None; import poise.addon.batch_shot"
+    script = "import sys; sys.modules['bpy'] = None; import poise.addon.command.batch_shot"
     assert subprocess.run([sys.executable, "-c", script], timeout=PATIENCE).returncode == 0
 
 

@@ -10,12 +10,13 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import batch_strip, command_line, command_tune
-from poise.addon.command_optimize import NoTrialError
-from poise.addon.sampling import run
-from poise.addon.shot import Shot, ShotOptions
-from poise.controller.performed import performed_motion
-from poise.controller.skeleton import LANDMARK_INDEX
+from poise.addon.command import command_line, command_tune
+from poise.addon.command.command_optimize import NoTrialError
+from poise.addon.plots import batch_strip
+from poise.addon.rigs.sampling import run
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.controller.geometry.skeleton import LANDMARK_INDEX
+from poise.controller.reference.performed import performed_motion
 
 FRAMES = "--frames=1:60"
 

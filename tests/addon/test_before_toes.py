@@ -9,12 +9,16 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, command_line, compat, gains, presets, source_values
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.baking import bake
+from poise.addon.blender import compat
+from poise.addon.command import command_line
+from poise.addon.rigs import source_values
+from poise.addon.settings import gains, presets
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller import Gains
-from poise.controller.adult import adult
-from poise.controller.correction import Correction
-from poise.controller.reference import Reference
+from poise.controller.body.adult import adult
+from poise.controller.reference.reference import Reference
+from poise.controller.search.correction import Correction
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "before_toes"
 COMPLETED = "is from before bodies had toes: theirs have the default gains."

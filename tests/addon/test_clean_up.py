@@ -10,20 +10,16 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import (
-    bake_target,
-    clean_up_panel,
-    command_line,
-    compat,
-    reference,
-    sampling,
-    session,
-)
-from poise.addon.clean_up import CleanShot, CleanShotOptions, toes_of
-from poise.controller.clean_up import CleanUpOptions
-from poise.controller.contact_plan import ContactPlan
-from poise.controller.skeleton import LANDMARK_INDEX
-from poise.controller.verdict import judge_motions
+from poise.addon.actions import bake_target
+from poise.addon.blender import compat, session
+from poise.addon.command import command_line
+from poise.addon.rigs import reference, sampling
+from poise.addon.shots.clean_up import CleanShot, CleanShotOptions, toes_of
+from poise.addon.sidebar import clean_up_panel
+from poise.controller.checks.verdict import judge_motions
+from poise.controller.clean_up.clean_up import CleanUpOptions
+from poise.controller.contacts.contact_plan import ContactPlan
+from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.experiments.sok import _scene
 
 

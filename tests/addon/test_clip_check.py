@@ -9,8 +9,11 @@ import pytest
 from mathutils import Vector
 
 import poise
-from poise.addon import clip_check_panel, clip_check_plot, command_line, compat, session
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.blender import compat, session
+from poise.addon.command import command_line
+from poise.addon.plots import clip_check_plot
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.addon.sidebar import clip_check_panel
 
 
 @pytest.fixture

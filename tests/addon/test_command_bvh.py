@@ -8,8 +8,8 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_bvh, command_import
-from poise.addon.files import FileError
+from poise.addon.blender.files import FileError
+from poise.addon.terminal import command_bvh, command_import
 
 WHOLE = """HIERARCHY
 ROOT Hips

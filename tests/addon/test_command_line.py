@@ -13,9 +13,11 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line, command_rectify, compat, source_values
-from poise.addon.locks import claimed
-from poise.addon.shot import find_armature, warnings_of
+from poise.addon.blender import compat
+from poise.addon.blender.locks import claimed
+from poise.addon.command import command_line, command_rectify
+from poise.addon.rigs import source_values
+from poise.addon.shots.shot import find_armature, warnings_of
 from poise.controller.exceptions import RigError
 
 #: Names of measures.md that are of one clip and one bake.

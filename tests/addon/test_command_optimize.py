@@ -18,12 +18,13 @@ from types import SimpleNamespace
 import bpy
 import pytest
 
-from poise.addon import command_line, presets
-from poise.addon.locks import claimed
-from poise.controller import optimization, polling
+from poise.addon.blender.locks import claimed
+from poise.addon.command import command_line
+from poise.addon.settings import presets
+from poise.controller.control.gains import Gains
 from poise.controller.exceptions import ExecutorError, GainsError
-from poise.controller.gains import Gains
-from poise.controller.measures import MAXIMA
+from poise.controller.search import optimization, polling
+from poise.controller.simulation.measures import MAXIMA
 
 pytestmark = pytest.mark.once
 
@@ -282,7 +283,7 @@ def test_a_budget_too_short_for_one_trial(shot, capsys):
 
 def test_on_a_terminal_trials_are_told(shot, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("poise.addon.command_progress._INTERVAL", 0.0)
+    monkeypatch.setattr("poise.addon.terminal.command_progress._INTERVAL", 0.0)
     assert optimize(shot, "--generations=1") == 3
     told = capsys.readouterr().err
     assert "\rgeneration 1: 2 of 4 trials" in told

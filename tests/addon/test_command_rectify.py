@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import bpy
 import pytest
 
-from poise.addon import command_line, command_rectify
-from poise.addon.locks import claimed
-from poise.addon.shot import Shot
-from poise.controller import rectification
-from poise.controller.correction import Correction
+from poise.addon.blender.locks import claimed
+from poise.addon.command import command_line, command_rectify
+from poise.addon.shots.shot import Shot
+from poise.controller.search import rectification
+from poise.controller.search.correction import Correction
 
 FRAMES = "--frames=1:31"  # five nodes
 RECTIFY = (FRAMES, "--rectify=draft", "--workers=0")

@@ -2,7 +2,7 @@
 import bpy
 import pytest
 
-from poise.addon import compat
+from poise.addon.blender import compat
 
 
 @pytest.fixture

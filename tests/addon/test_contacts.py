@@ -7,10 +7,13 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line, compat, contacts, sampling
-from poise.addon.clean_up import CleanShot, CleanShotOptions
-from poise.addon.shot import Shot, ShotOptions
-from poise.controller.contact_plan import ContactPlan
+from poise.addon.blender import compat
+from poise.addon.command import command_line
+from poise.addon.rigs import sampling
+from poise.addon.scene import contacts
+from poise.addon.shots.clean_up import CleanShot, CleanShotOptions
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.controller.contacts.contact_plan import ContactPlan
 from poise.controller.exceptions import PlanError, SettingsError
 
 
@@ -231,7 +234,7 @@ def test_a_given_plan_comes_first_and_walks_have_none(armature):
     kept_for(armature)
     plan = read(armature).find().deleted("left", "heel", 0)
     assert read(armature, contacts=plan).plan == plan
-    from poise.addon.walks import WalkOptions
+    from poise.addon.scene.walks import WalkOptions
 
     shot = Shot(
         bpy.context.scene,

@@ -8,18 +8,13 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import (
-    clean_up_panel,
-    compat,
-    contact_bar,
-    contacts,
-    live_contacts,
-    operators,
-    panels,
-    session,
-)
-from poise.addon.chosen import chosen_armature
-from poise.controller.contact_plan import FEET, POINTS, ContactPlan
+from poise.addon import operators
+from poise.addon.blender import compat, session
+from poise.addon.blender.chosen import chosen_armature
+from poise.addon.overlays import contact_bar
+from poise.addon.scene import contacts, live_contacts
+from poise.addon.sidebar import clean_up_panel, panels
+from poise.controller.contacts.contact_plan import FEET, POINTS, ContactPlan
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -214,7 +209,7 @@ def test_without_an_action_it_says_so(wave):
 
 
 def test_rows_do_not_overlap_each_other_or_the_stance_bar():
-    from poise.addon import overlay_bar
+    from poise.addon.overlays import overlay_bar
 
     edges = sorted(contact_bar.row(foot, point) for foot in FEET for point in POINTS)
     assert overlay_bar.PUSHES[1] < overlay_bar.OVER + overlay_bar.TEXT < edges[0][0]

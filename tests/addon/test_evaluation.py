@@ -5,7 +5,9 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, evaluation, reference
+from poise.addon.baking import bake
+from poise.addon.blender import evaluation
+from poise.addon.rigs import reference
 
 FRAMES = 1.0, 4.25, 30.0, 12.0, -3.5, 2.0, 2.0
 

@@ -5,9 +5,9 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import compat
-from poise.addon.shot import Shot
-from poise.controller.skeleton import FEET
+from poise.addon.blender import compat
+from poise.addon.shots.shot import Shot
+from poise.controller.geometry.skeleton import FEET
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -90,9 +90,9 @@ def test_the_captured_one_says_where_it_is_from():
 
 
 def test_it_waits_for_a_job(scene):
-    from poise.addon import session
-    from poise.addon.operators.job import SimulateJob
-    from poise.addon.shot import ShotOptions
+    from poise.addon.blender import session
+    from poise.addon.jobs.job import SimulateJob
+    from poise.addon.shots.shot import ShotOptions
 
     job = SimulateJob(scene, ShotOptions(armature=character(scene).name))
     job.start()

@@ -4,7 +4,10 @@
 import bpy
 import pytest
 
-from poise.addon import bake, bake_objects, bake_target, compat, identity, reference
+from poise.addon.actions import bake_target, identity
+from poise.addon.baking import bake, bake_objects
+from poise.addon.blender import compat
+from poise.addon.rigs import reference
 
 
 @pytest.fixture

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Vector
 
-from poise.addon import bake, compat, ik_legs, panels, reference, sampling
-from poise.addon.bake import BakeOptions
+from poise.addon.baking import bake, ik_legs
+from poise.addon.baking.bake import BakeOptions
+from poise.addon.blender import compat
 from poise.addon.operators.clean_up import POISE_OT_clean_up
-from poise.addon.rig import find as find_map
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.rigs import reference, sampling
+from poise.addon.rigs.rig import find as find_map
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.addon.sidebar import panels
 from poise.controller.exceptions import RigError
-from poise.controller.rotations import multiply, rotation_vector
-from poise.controller.skeleton import LANDMARK_INDEX, SIDES
+from poise.controller.geometry.rotations import multiply, rotation_vector
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SIDES
 
 CONJUGATE = np.array([1, -1, -1, -1])
 LEGS = [f"{bone}.{side}" for bone in ("thigh", "shin") for side in "LR"]

@@ -5,15 +5,18 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, compat, morphology, reference, sampling
-from poise.addon.command_line import main
-from poise.addon.rig import RigMap
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.baking import bake
+from poise.addon.blender import compat
+from poise.addon.command.command_line import main
+from poise.addon.rigs import reference, sampling
+from poise.addon.rigs.rig import RigMap
+from poise.addon.scene import morphology
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller import Character
+from poise.controller.body.morphology import GROUPS, Morphology, Reshaping, presets
 from poise.controller.exceptions import BakeError
-from poise.controller.morphology import GROUPS, Morphology, Reshaping, presets
-from poise.controller.rotations import matrix_from_quaternion
-from poise.controller.skeleton import (
+from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.skeleton import (
     JOINT_OF,
     LANDMARK_INDEX,
     OPTIONAL_LANDMARKS,

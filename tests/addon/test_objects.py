@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from poise.addon import bake_target, compat, objects, objects_panel, sampling, session
-from poise.addon.properties import bake_options
+from poise.addon.actions import bake_target
+from poise.addon.blender import compat, session
+from poise.addon.rigs import sampling
+from poise.addon.scene import objects
+from poise.addon.settings.properties import bake_options
+from poise.addon.sidebar import objects_panel
 from poise.controller.exceptions import PoiseError, SettingsError
-from poise.controller.rotations import matrix_from_quaternion
-from poise.controller.scenario import Throw
-from poise.controller.skeleton import LANDMARKS
+from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.skeleton import LANDMARKS
+from poise.controller.simulation.scenario import Throw
 
 pytestmark = pytest.mark.usefixtures("registered")
 

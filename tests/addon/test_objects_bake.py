@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from poise.addon import bake_objects, bake_target, compat, objects, reference, sampling
+from poise.addon.actions import bake_target
+from poise.addon.baking import bake_objects
+from poise.addon.blender import compat
+from poise.addon.rigs import reference, sampling
+from poise.addon.scene import objects
 from poise.controller.exceptions import BakeError
-from poise.controller.rotations import exponential, matrix_from_quaternion, multiply
-from poise.controller.scenario import Scenario, Throw
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
+from poise.controller.simulation.scenario import Scenario, Throw
 
 pytestmark = pytest.mark.usefixtures("registered")
 

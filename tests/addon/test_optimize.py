@@ -19,22 +19,16 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import (
-    checkpoints,
-    gains,
-    panels,
-    preferences,
-    properties,
-    session,
-    tuning,
-    tuning_panel,
-    tuning_plot,
-)
-from poise.addon.locks import claimed
+from poise.addon.blender import checkpoints, preferences, session
+from poise.addon.blender.locks import claimed
 from poise.addon.operators import optimize
-from poise.controller import workers
+from poise.addon.plots import tuning_plot
+from poise.addon.settings import gains, properties
+from poise.addon.shots import tuning
+from poise.addon.sidebar import panels, tuning_panel
 from poise.controller.exceptions import ExecutorError, PoiseError
-from poise.controller.optimization import SearchSettings
+from poise.controller.processes import workers
+from poise.controller.search.optimization import SearchSettings
 
 BUDGET = 0.005
 PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
@@ -69,7 +63,7 @@ def formula(_payload, gains, seed):
     return {"reward": float(reward), "seconds": 1.0, "cpu": 0.1, **fell}
 
 
-formula.__module__ = "poise.controller.trial"
+formula.__module__ = "poise.controller.search.trial"
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +82,7 @@ def registered(blender, monkeypatch, tmp_path):
 def quick(monkeypatch):
     """Searches that simulate nothing."""
     monkeypatch.setattr(optimize, "WorkerPool", Pool)
-    monkeypatch.setattr("poise.controller.optimization.evaluate", formula)
+    monkeypatch.setattr("poise.controller.search.optimization.evaluate", formula)
 
 
 @pytest.fixture
@@ -344,10 +338,10 @@ BLENDER = """
 import sys
 from pathlib import Path
 import bpy, poise
-from poise.addon import checkpoints
-from poise.addon.chosen import chosen_armature
+from poise.addon.blender import checkpoints
+from poise.addon.blender.chosen import chosen_armature
 from poise.addon.operators import optimize
-from poise.controller import workers
+from poise.controller.processes import workers
 
 shot, folder = sys.argv[-2:]
 pools = []
@@ -448,7 +442,7 @@ def test_no_folder_is_told_and_ends_nothing(quick, armature, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(bpy.utils, "user_resource", refuse)
     monkeypatch.setattr(optimize, "WorkerPool", Pool)
-    monkeypatch.setattr("poise.controller.optimization.evaluate", formula)
+    monkeypatch.setattr("poise.controller.search.optimization.evaluate", formula)
     job = new_job(armature)
     step_until(job, lambda: job.search is not None)
     assert "'tuning' for checkpoints cannot be made (Permission denied)" in job.warning
@@ -500,7 +494,9 @@ def test_start_in_the_air(quick, armature):
     scene = bpy.context.scene
     curve = next(
         curve
-        for curve in poise.addon.compat.curves(*poise.addon.compat.assigned(armature))
+        for curve in poise.addon.blender.compat.curves(
+            *poise.addon.blender.compat.assigned(armature)
+        )
         if curve.data_path.endswith("location") and curve.array_index == 1
     )
     assert curve is not None

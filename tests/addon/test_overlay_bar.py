@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from poise import addon
-from poise.addon import overlay, overlay_bar
-from poise.controller.scenario import Push
-from poise.controller.stance import AIR, BALL, HEEL, SOLE
+from poise.addon.overlays import overlay, overlay_bar
+from poise.controller.geometry.stance import AIR, BALL, HEEL, SOLE
+from poise.controller.simulation.scenario import Push
 
 COLOURS = {"dual": (0, 1, 0), "left": (1, 1, 0), "right": (0, 0, 1), "flight": (1, 1, 1)}
 RED = (1, 0, 0)

@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from poise import addon
-from poise.addon import overlay, overlay_marks, overlay_panel, overlay_settings, session
-from poise.addon.overlay_marks import Look
-from poise.addon.shot import Shot
+from poise.addon.blender import session
+from poise.addon.overlays import overlay, overlay_marks
+from poise.addon.overlays.overlay_marks import Look
+from poise.addon.settings import overlay_settings
+from poise.addon.shots.shot import Shot
+from poise.addon.sidebar import overlay_panel
 from poise.controller import Simulation
-from poise.controller.recording import Recording
-from poise.controller.rotations import matrix_from_quaternion
-from poise.controller.scenario import Push, Scenario, Solid, Thing, Throw
-from poise.controller.skeleton import FEET, SEGMENT_INDEX, SEGMENTS
+from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.skeleton import FEET, SEGMENT_INDEX, SEGMENTS
+from poise.controller.simulation.recording import Recording
+from poise.controller.simulation.scenario import Push, Scenario, Solid, Thing, Throw
 
 SCALE = 400.0
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)

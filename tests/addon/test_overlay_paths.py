@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from poise import addon
-from poise.addon import overlay, overlay_paths, session
-from poise.addon.shot import Shot, ShotOptions
-from poise.controller import paths
-from poise.controller.paths import Footprint
-from poise.controller.stance import BALL, HEEL, SOLE
+from poise.addon.blender import session
+from poise.addon.overlays import overlay, overlay_paths
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.controller.body import paths
+from poise.controller.body.paths import Footprint
+from poise.controller.geometry.stance import BALL, HEEL, SOLE
 
 WHITE, RED, GREEN = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 TRAIL, ARCS, PRINTS = ("trail", (WHITE,)), ("arcs", (WHITE,)), ("footprints", (RED, GREEN))

@@ -12,16 +12,18 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import folders, gains_panel, presets, properties, session
-from poise.addon import gains as scene_gains
-from poise.addon.chosen import chosen_armature
-from poise.addon.operators.job import InspectJob, SimulateJob
+from poise.addon.blender import folders, session
+from poise.addon.blender.chosen import chosen_armature
+from poise.addon.jobs.job import InspectJob, SimulateJob
+from poise.addon.settings import gains as scene_gains
+from poise.addon.settings import presets, properties
+from poise.addon.sidebar import gains_panel
 from poise.controller import Gains, GainsError
-from poise.controller.adult import adult
-from poise.controller.clip_features import clip_features
-from poise.controller.gains import WEIGHTS
-from poise.controller.provenance import tuning_words
-from poise.controller.regions import REGIONS
+from poise.controller.body.adult import adult
+from poise.controller.control.gains import WEIGHTS
+from poise.controller.control.regions import REGIONS
+from poise.controller.search.clip_features import clip_features
+from poise.controller.search.provenance import tuning_words
 
 SHIPPED = ["Single Leg", "Standing", "Wide Stance"]
 

@@ -8,11 +8,13 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, compat, reference, source_values
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.baking import bake
+from poise.addon.blender import compat
+from poise.addon.rigs import reference, source_values
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.exceptions import PoiseError
-from poise.controller.rotations import multiply, rotation_vector
-from poise.controller.skeleton import LANDMARK_INDEX, SEGMENTS
+from poise.controller.geometry.rotations import multiply, rotation_vector
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENTS
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from poise import addon
-from poise.addon import push_gizmo
-from poise.addon.push_gizmo import arrow, force_of, near, place, snapped
+from poise.addon.window import push_gizmo
+from poise.addon.window.push_gizmo import arrow, force_of, near, place, snapped
 
 
 @pytest.fixture

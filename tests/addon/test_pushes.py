@@ -9,13 +9,15 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_pushes, evaluation, pushes, session
-from poise.addon.command_line import main
-from poise.addon.shot import Shot, ShotOptions
+from poise.addon.blender import evaluation, session
+from poise.addon.command.command_line import main
+from poise.addon.scene import pushes
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.addon.terminal import command_pushes
+from poise.controller.body.morphology import Morphology
 from poise.controller.exceptions import SettingsError
-from poise.controller.morphology import Morphology
-from poise.controller.scenario import random_pushes
-from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
+from poise.controller.simulation.scenario import random_pushes
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -15,22 +15,16 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import (
-    bake_target,
-    checkpoints,
-    compat,
-    method,
-    panels,
-    properties,
-    rectify_panel,
-    session,
-)
-from poise.addon import rectify as settings_of_rectify
-from poise.addon.operators import modal
+from poise.addon.actions import bake_target
+from poise.addon.blender import checkpoints, compat, session
+from poise.addon.jobs import modal
 from poise.addon.operators import rectify as operators
-from poise.addon.shot import Shot
-from poise.controller import rectification
+from poise.addon.settings import method, properties
+from poise.addon.shots import rectify as settings_of_rectify
+from poise.addon.shots.shot import Shot
+from poise.addon.sidebar import panels, rectify_panel
 from poise.controller.exceptions import ExecutorError, PoiseError
+from poise.controller.search import rectification
 
 BUDGET = 0.005
 PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine

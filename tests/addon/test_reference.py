@@ -3,10 +3,11 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import compat, reference
+from poise.addon.blender import compat
+from poise.addon.rigs import reference
 from poise.controller.exceptions import MotionError, RigError
-from poise.controller.rotations import matrix_from_quaternion
-from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
+from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_optional_landmarks(read, biped_map):
     motion = read().motion
     assert np.isfinite(motion.positions).all()
     bones = {k: v for k, v in biped_map.bones.items() if k[:3] not in ("toe", "han")}
-    from poise.addon.rig import RigMap
+    from poise.addon.rigs.rig import RigMap
 
     motion = read_with(read, RigMap(name="bare", bones=bones)).motion
     for name in ("ball_l", "fingertip_r"):
@@ -323,7 +324,7 @@ def test_tweak_mode(biped, read):
 
 
 def test_a_bone_of_the_map_that_does_not_exist(scene, biped, biped_map):
-    from poise.addon.rig import RigMap
+    from poise.addon.rigs.rig import RigMap
 
     rig_map = RigMap(name="odd", bones={**biped_map.bones, "shin_l": ("calf.L",)})
     with pytest.raises(RigError, match=r"'odd' names 'calf.L' for shin_l"):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from poise.addon import rig
+from poise.addon.rigs import rig
 from poise.controller.exceptions import RigError
 
 SIDED = ("clavicle", "upper_arm", "forearm", "hand", "thigh", "shin", "foot", "toe")

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from poise.addon import rig
+from poise.addon.rigs import rig
 from poise.controller.exceptions import RigError
 
 CLIPS = (

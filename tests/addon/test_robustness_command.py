@@ -11,8 +11,8 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_line
-from poise.controller.trial import Problem
+from poise.addon.command import command_line
+from poise.controller.search.trial import Problem
 
 pytestmark = pytest.mark.once
 
@@ -43,15 +43,15 @@ def withstand(_payload, _gains, _seed, _kind, grid, angle, _share):
 
 
 for _function in (trial, bounds, withstand):
-    _function.__module__ = "poise.controller.trial"
+    _function.__module__ = "poise.controller.search.trial"
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Trials that simulate nothing."""
-    monkeypatch.setattr("poise.controller.robustness.evaluate", trial)
-    monkeypatch.setattr("poise.controller.robustness.bounds", bounds)
-    monkeypatch.setattr("poise.controller.robustness.withstand", withstand)
+    monkeypatch.setattr("poise.controller.search.robustness.evaluate", trial)
+    monkeypatch.setattr("poise.controller.search.robustness.bounds", bounds)
+    monkeypatch.setattr("poise.controller.search.robustness.withstand", withstand)
 
 
 def save(folder):
@@ -145,10 +145,10 @@ def test_a_budget_that_runs_out_is_told(quick, shot, capsys, monkeypatch):
         now[0] += 1.0
         return trial(payload, gains, seed)
 
-    lasting.__module__ = "poise.controller.trial"
-    monkeypatch.setattr("poise.controller.robustness.evaluate", lasting)
+    lasting.__module__ = "poise.controller.search.trial"
+    monkeypatch.setattr("poise.controller.search.robustness.evaluate", lasting)
     clock = SimpleNamespace(monotonic=lambda: now[0], process_time=lambda: now[0])
-    monkeypatch.setattr("poise.controller.polling.time", clock)
+    monkeypatch.setattr("poise.controller.search.polling.time", clock)
     assert measure(shot, "--budget=5s", "--report", shot.parent / "r.json") == 3
     out, err = capsys.readouterr()
     assert "Nothing was measured by direction, so there is no plot." in err
@@ -167,8 +167,8 @@ def test_ctrl_c_keeps_what_is_measured(quick, shot, capsys, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return trial(payload, gains, seed)
 
-    interrupted.__module__ = "poise.controller.trial"
-    monkeypatch.setattr("poise.controller.robustness.evaluate", interrupted)
+    interrupted.__module__ = "poise.controller.search.trial"
+    monkeypatch.setattr("poise.controller.search.robustness.evaluate", interrupted)
     # A shell that starts a job in the background lets it ignore Ctrl-C.
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -280,8 +280,8 @@ def test_every_generation_draws_anew(tmp_path, import_clip, monkeypatch, capsys)
             "cpu": 0.1,
         }
 
-    noted.__module__ = "poise.controller.trial"
-    monkeypatch.setattr("poise.controller.optimization.evaluate", noted)
+    noted.__module__ = "poise.controller.search.trial"
+    monkeypatch.setattr("poise.controller.search.optimization.evaluate", noted)
     arguments = ("--pushes=90", "--population=4", "--generations=3", "--confirmations=2")
     assert poise("optimize", shot, *arguments, "--workers=0") == 3
     trials, final = seen[3:-4], seen[-4:]  # after the start, and before the choice

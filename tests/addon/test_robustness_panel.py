@@ -9,10 +9,13 @@ import bpy
 import pytest
 
 import poise
-from poise.addon import properties, robustness, robustness_panel, session
+from poise.addon.blender import session
 from poise.addon.operators import robustness as operators
+from poise.addon.settings import properties
+from poise.addon.shots import robustness
+from poise.addon.sidebar import robustness_panel
 from poise.controller.exceptions import PoiseError
-from poise.controller.trial import Problem
+from poise.controller.search.trial import Problem
 
 PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
 #: What the stand-in for the body withstands [N].
@@ -61,7 +64,7 @@ def withstand(_payload, _gains, _seed, _kind, _grid, _angle, _share):
 
 
 for _function in (trial, falling, bounds, withstand):
-    _function.__module__ = "poise.controller.trial"
+    _function.__module__ = "poise.controller.search.trial"
 
 
 @pytest.fixture(autouse=True)
@@ -70,9 +73,9 @@ def registered(blender, monkeypatch):
     monkeypatch.setattr(Pool, "open", 0)
     monkeypatch.setattr(operators, "DURATION", 1.0)
     monkeypatch.setattr(operators, "WorkerPool", Pool)
-    monkeypatch.setattr("poise.controller.robustness.evaluate", trial)
-    monkeypatch.setattr("poise.controller.robustness.bounds", bounds)
-    monkeypatch.setattr("poise.controller.robustness.withstand", withstand)
+    monkeypatch.setattr("poise.controller.search.robustness.evaluate", trial)
+    monkeypatch.setattr("poise.controller.search.robustness.bounds", bounds)
+    monkeypatch.setattr("poise.controller.search.robustness.withstand", withstand)
     poise.register()
     yield
     poise.unregister()
@@ -223,7 +226,7 @@ def test_words_for_a_limit(armature):
 
 
 def test_words_for_a_clip_that_falls(armature, monkeypatch):
-    monkeypatch.setattr("poise.controller.robustness.evaluate", falling)
+    monkeypatch.setattr("poise.controller.search.robustness.evaluate", falling)
     assert words(armature) == (
         "The limit is 0: undisturbed, 0 of 2 sequences stand, and it falls at 0.5 s (the feet "
         "slide); tune it first"

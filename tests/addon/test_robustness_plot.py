@@ -9,8 +9,8 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import limit_plot
-from poise.controller.robustness import LimitSettings, Outcome
+from poise.addon.plots import limit_plot
+from poise.controller.search.robustness import LimitSettings, Outcome
 
 CENTRE = (0.5 * limit_plot.SIZE, 0.475 * limit_plot.SIZE)
 RADIUS = 0.345 * limit_plot.SIZE

@@ -5,9 +5,11 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake, reference, sampling, shot
-from poise.controller.rotations import multiply
-from poise.controller.skeleton import LANDMARK_INDEX
+from poise.addon.baking import bake
+from poise.addon.rigs import reference, sampling
+from poise.addon.shots import shot
+from poise.controller.geometry.rotations import multiply
+from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.experiments import stairs
 
 pytestmark = pytest.mark.usefixtures("registered")

@@ -5,7 +5,11 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import bake_target, compat, contacts, overlay, session, strips, takes
+from poise.addon.actions import bake_target, strips
+from poise.addon.blender import compat, session
+from poise.addon.overlays import overlay
+from poise.addon.scene import contacts
+from poise.addon.settings import takes
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import (
-    bake_target,
-    compat,
-    overlay,
-    panels,
-    session,
-    takes,
-    takes_panel,
-)
+from poise.addon.actions import bake_target
+from poise.addon.blender import compat, session
+from poise.addon.overlays import overlay
+from poise.addon.settings import takes
+from poise.addon.sidebar import panels, takes_panel
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -7,10 +7,13 @@ import bpy
 import pytest
 
 import poise
-from poise.addon import clean_up, compat, method, objects
-from poise.addon.clean_up import CleanShot, CleanShotOptions
-from poise.addon.shot import ArmatureShot, Shot, ShotOptions
-from poise.controller.morphology import Morphology
+from poise.addon.blender import compat
+from poise.addon.scene import objects
+from poise.addon.settings import method
+from poise.addon.shots import clean_up
+from poise.addon.shots.clean_up import CleanShot, CleanShotOptions
+from poise.addon.shots.shot import ArmatureShot, Shot, ShotOptions
+from poise.controller.body.morphology import Morphology
 
 
 class _Barred:

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("bpy")
 
 import poise
-from poise.addon import translations
-from poise.addon.translations import FOLDER, PLACE, Catalog, read
+from poise.addon.blender import translations
+from poise.addon.blender.translations import FOLDER, PLACE, Catalog, read
 from poise.addon.translations.__main__ import content
 from poise.addon.translations.collect import collect
 
@@ -52,17 +52,17 @@ def test_what_blender_and_the_source_say_is_collected(texts):
     of_all_kinds = {
         "Simulate Physics": "addon/operators/simulate.py",  # the label of an operator
         "Stop, and use the best gains that were found so far": "addon/operators/optimize.py",
-        "Which frames to simulate": "addon/properties.py",  # the tooltip of a property
-        "Foot Forces": "addon/properties.py",  # an item of an enumeration
-        "Clip Check": "addon/clip_check_panel.py",  # the label of a panel
-        "Physics (Poise)": "addon/menus.py",
-        "Save as Preset…": "addon/tuning_panel.py",  # text= of a button
-        "Keeper: {0:.2f} s, to frame {1:g}": "addon/panels.py",  # a sentence
-        "'{0}' has no animation: give it an action": "addon/operators/modal.py",  # why it is grey
-        "measuring the body": "addon/operators/job.py",  # what a job is doing
-        "A mass of {0:g} kg is out of range: give 1 to 1000 kg.": "controller/character.py",
-        "both feet": "addon/overlay_bar.py",  # drawn over an editor
-        "Left Foot": "addon/pushes.py",
+        "Which frames to simulate": "addon/settings/properties.py",  # the tooltip of a property
+        "Foot Forces": "addon/settings/properties.py",  # an item of an enumeration
+        "Clip Check": "addon/sidebar/clip_check_panel.py",  # the label of a panel
+        "Physics (Poise)": "addon/window/menus.py",
+        "Save as Preset…": "addon/sidebar/tuning_panel.py",  # text= of a button
+        "Keeper: {0:.2f} s, to frame {1:g}": "addon/sidebar/panels.py",  # a sentence
+        "'{0}' has no animation: give it an action": "addon/jobs/modal.py",  # why it is grey
+        "measuring the body": "addon/jobs/job.py",  # what a job is doing
+        "A mass of {0:g} kg is out of range: give 1 to 1000 kg.": "controller/body/character.py",
+        "both feet": "addon/overlays/overlay_bar.py",  # drawn over an editor
+        "Left Foot": "addon/scene/pushes.py",
     }
     assert {text: place for text, place in of_all_kinds.items() if place in texts[text]} == (
         of_all_kinds
@@ -198,7 +198,7 @@ def test_languages_are_there_while_poise_is_registered(texts):
 
 
 def test_properties_have_words_of_their_own(texts):
-    from poise.addon.properties import POISE_PG_settings
+    from poise.addon.settings.properties import POISE_PG_settings
 
     style = POISE_PG_settings.bl_rna.properties["style"]
     assert (style.enum_items["CLOSE"].name, style.translation_context) == ("Close", "Poise")

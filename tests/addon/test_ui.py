@@ -10,7 +10,9 @@ import bpy
 import pytest
 
 import poise
-from poise.addon import menus, operators, session
+from poise.addon import operators
+from poise.addon.blender import session
+from poise.addon.window import menus
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -9,9 +9,12 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import checkpoints, overlay, preferences, preferences_panel, session
-from poise.addon.locks import claimed
-from poise.controller import CheckpointError, workers
+from poise.addon.blender import checkpoints, preferences, session
+from poise.addon.blender.locks import claimed
+from poise.addon.overlays import overlay
+from poise.addon.window import preferences_panel
+from poise.controller import CheckpointError
+from poise.controller.processes import workers
 
 pytestmark = pytest.mark.usefixtures("registered")
 

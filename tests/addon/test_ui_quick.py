@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import gains, outdated, panels, properties, quick, quick_panel, session
+from poise.addon.blender import session
+from poise.addon.settings import gains, properties, quick
+from poise.addon.shots import outdated
+from poise.addon.sidebar import panels, quick_panel
 from poise.controller import Gains
-from poise.controller.adult import adult
-from poise.controller.styles import STYLES
+from poise.controller.body.adult import adult
+from poise.controller.control.styles import STYLES
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -10,10 +10,12 @@ from types import SimpleNamespace
 import bpy
 import pytest
 
-from poise.addon import command_line, panels, session
-from poise.addon.shot import Shot, ShotOptions
-from poise.addon.translations import FOLDER, Catalog, read
-from poise.controller.verdict import FEET, MEASURES
+from poise.addon.blender import session
+from poise.addon.blender.translations import FOLDER, Catalog, read
+from poise.addon.command import command_line
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.addon.sidebar import panels
+from poise.controller.checks.verdict import FEET, MEASURES
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -5,10 +5,10 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import walks_panel
-from poise.addon.properties import shot_options
-from poise.addon.shot import Shot, ShotOptions
-from poise.addon.walks import WalkOptions
+from poise.addon.scene.walks import WalkOptions
+from poise.addon.settings.properties import shot_options
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.addon.sidebar import walks_panel
 from poise.controller import MotionError, SettingsError
 
 

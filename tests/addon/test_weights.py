@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon import compat, sampling, session, weights_panel
-from poise.addon.chosen import chosen_armature
-from poise.addon.command_line import main
-from poise.addon.shot import Shot, ShotOptions
-from poise.addon.weights import WeightOptions, collect
+from poise.addon.blender import compat, session
+from poise.addon.blender.chosen import chosen_armature
+from poise.addon.command.command_line import main
+from poise.addon.rigs import sampling
+from poise.addon.scene.weights import WeightOptions, collect
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.addon.sidebar import weights_panel
 from poise.controller import Push, Scenario, Simulation
+from poise.controller.control.physics_weights import NAMES
 from poise.controller.exceptions import SettingsError
-from poise.controller.physics_weights import NAMES
 
 pytestmark = pytest.mark.usefixtures("registered")
 

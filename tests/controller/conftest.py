@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Motion
-from poise.controller.rotations import (
+from poise.controller.geometry.rotations import (
     exponential,
     matrix_from_quaternion,
     quaternion_from_matrix,
 )
-from poise.controller.skeleton import LANDMARKS, PARENTS, SEGMENTS
+from poise.controller.geometry.skeleton import LANDMARKS, PARENTS, SEGMENTS
 
 #: Joint centres of an upright person of stature 1 [m], x forward, y left.
 _UPRIGHT = {

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from poise.controller import banded
+from poise.controller.geometry import banded
 
 
 @pytest.mark.parametrize(

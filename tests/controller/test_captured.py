@@ -14,7 +14,7 @@ IN_PLACE = ("stand", "arm", "hips_twist", "wave", "bow")
 @pytest.fixture
 def read_motion(import_clip):
     """The function read_motion(name) -> Motion of a captured clip."""
-    from poise.addon import reference
+    from poise.addon.rigs import reference
 
     def read(name):
         return reference.read(bpy.context.scene, import_clip(name)).motion

@@ -2,8 +2,9 @@
 import numpy as np
 import pytest
 
-from poise.controller import Character, RigError, SettingsError, Simulation, anthropometry
-from poise.controller.skeleton import (
+from poise.controller import Character, RigError, SettingsError, Simulation
+from poise.controller.body import anthropometry
+from poise.controller.geometry.skeleton import (
     JOINT_OF,
     LANDMARK_INDEX,
     PARENTS,
@@ -91,7 +92,7 @@ def test_knees_bend_backward_and_elbows_forward(make_motion):
 @pytest.mark.parametrize("heading", [0.0, 1.0, np.pi / 2, -2.5])
 def test_facing_does_not_matter(make_motion, heading):
     from poise.controller import Motion
-    from poise.controller.rotations import multiply
+    from poise.controller.geometry.rotations import multiply
 
     motion = make_motion()
     turn = np.array([np.cos(heading / 2), 0, 0, np.sin(heading / 2)])

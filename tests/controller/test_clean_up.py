@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from poise.controller import Motion
-from poise.controller.clean_problem import Facts, Problem
-from poise.controller.clean_up import CleanUpOptions, clean_up, propose, update
-from poise.controller.contact_plan import ContactPlan
+from poise.controller.clean_up.clean_problem import Facts, Problem
+from poise.controller.clean_up.clean_up import CleanUpOptions, clean_up, propose, update
+from poise.controller.clean_up.leg_chain import COLUMNS, UNKNOWNS, Body, exponential_and_jacobian
+from poise.controller.contacts.contact_plan import ContactPlan
 from poise.controller.exceptions import MotionError, PlanError, RigError, SettingsError
-from poise.controller.leg_chain import COLUMNS, UNKNOWNS, Body, exponential_and_jacobian
-from poise.controller.rotations import (
+from poise.controller.geometry.rotations import (
     matrix_from_quaternion,
     quaternion_from_matrix,
     rotation_about,
 )
-from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDES
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDES
 
 
 def _stepping(time):

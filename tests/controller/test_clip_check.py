@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, MotionError, Settings, SettingsError, Simulation
-from poise.controller.cleaning import CLEANING, clean
-from poise.controller.clip_check import MEASURES, check
-from poise.controller.leg_chain import Body
-from poise.controller.reference import Reference
-from poise.controller.rotations import exponential, matrix_from_quaternion, multiply, unit
-from poise.controller.scenario import Collider, Scenario, Solid
-from poise.controller.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SEGMENTS
-from poise.controller.terrain import Terrain
+from poise.controller.checks.clip_check import MEASURES, check
+from poise.controller.clean_up.leg_chain import Body
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply, unit
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SEGMENTS
+from poise.controller.reference.cleaning import CLEANING, clean
+from poise.controller.reference.reference import Reference
+from poise.controller.reference.terrain import Terrain
+from poise.controller.simulation.scenario import Collider, Scenario, Solid
 
 bpy = pytest.importorskip("bpy")
 
@@ -30,7 +30,7 @@ def clip(clips, request):
 
     def read(name):
         if name not in _motions:
-            from poise.addon import reference
+            from poise.addon.rigs import reference
 
             armature = request.getfixturevalue("import_clip")(name)
             _motions[name] = reference.read(bpy.context.scene, armature).motion
@@ -352,7 +352,7 @@ def test_one_foot_that_skates_is_held_where_it_stands(clip):
     motion = clip("stand")
     character = Character.from_motion(motion)
     trajectory = character.trajectory(motion)
-    from poise.controller.leg_bending import bend_leg
+    from poise.controller.geometry.leg_bending import bend_leg
 
     joints, frames = (array.copy() for array in character.pose(trajectory))
     ankle = joints[:, SEGMENT_INDEX["foot_l"]].copy()

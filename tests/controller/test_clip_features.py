@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Gains
-from poise.controller.clip_features import clip_features, suggest
+from poise.controller.search.clip_features import clip_features, suggest
 
 
 def test_standing_still(adult, standing):

@@ -16,12 +16,13 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from poise.controller import cluster, rotations
+from poise.controller.control.gains import Gains
 from poise.controller.exceptions import ExecutorError
-from poise.controller.gains import Gains
-from poise.controller.simulation import Settings
-from poise.controller.trial import Problem, evaluate
-from poise.controller.workers import Remote, SerialExecutor
+from poise.controller.geometry import rotations
+from poise.controller.processes import cluster
+from poise.controller.processes.workers import Remote, SerialExecutor
+from poise.controller.search.trial import Problem, evaluate
+from poise.controller.simulation.simulation import Settings
 
 PATIENCE = 180  # [s] at most, for what takes a moment, or a while on a busy machine
 

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from poise.controller.contact_finding import airborne, find_plan
-from poise.controller.contact_plan import FEET, POINTS, ContactPlan
+from poise.controller.contacts.contact_finding import airborne, find_plan
+from poise.controller.contacts.contact_plan import FEET, POINTS, ContactPlan
 from poise.controller.exceptions import PlanError, PoiseError
 
 LEFT = {"heel": [[0.1, 0.4]], "ball": [[0.15, 0.6]], "tip": [[0.3, 0.7]]}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from poise.controller import Reference, SettingsError
-from poise.controller.correction import (
+from poise.controller.search.correction import (
     JOINTS,
     SIZE,
     UNITS,

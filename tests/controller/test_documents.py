@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from poise.controller import documents
-from poise.controller.contact_plan import ContactPlan
+from poise.controller.body.morphology import Morphology
+from poise.controller.contacts.contact_plan import ContactPlan
+from poise.controller.control.gains import Gains
 from poise.controller.exceptions import CheckpointError, PoiseError
-from poise.controller.gains import Gains
-from poise.controller.morphology import Morphology
-from poise.controller.polling import Checkpoint
+from poise.controller.search.polling import Checkpoint
 
 PLAN = {
     "version": 1,
@@ -91,7 +91,7 @@ def _made(kind, tmp_path):
         return _shipped(PRESETS / "morphologies"), Morphology.load
     if kind == "rig map":
         pytest.importorskip("bpy")
-        from poise.addon import rig
+        from poise.addon.rigs import rig
 
         return (PRESETS / "rigs" / "rigify.json").read_bytes(), rig.load
     path = tmp_path / "made"

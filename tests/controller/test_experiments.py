@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Gains, Motion, Reference, Settings
-from poise.controller.controller import Controller
-from poise.controller.gains import WEIGHTS
-from poise.controller.measures import MAXIMA
-from poise.controller.optimization import Generation
-from poise.controller.skeleton import LANDMARK_INDEX
-from poise.controller.sole import Ground, sole_of
-from poise.controller.stance import DIRECTIONS, support_reach
-from poise.controller.trial import Problem
+from poise.controller.body.sole import Ground, sole_of
+from poise.controller.control.controller import Controller
+from poise.controller.control.gains import WEIGHTS
+from poise.controller.geometry.skeleton import LANDMARK_INDEX
+from poise.controller.geometry.stance import DIRECTIONS, support_reach
+from poise.controller.search.optimization import Generation
+from poise.controller.search.trial import Problem
+from poise.controller.simulation.measures import MAXIMA
 from poise.experiments import ablation, clips, components, table3
 from poise.experiments.made import MADE
 
@@ -128,7 +128,7 @@ def test_untuned_foot_forces_carry_the_made_clip(name):
 
 def test_captured_clips_are_read_as_the_product_reads_them(import_clip):
     bpy = pytest.importorskip("bpy")
-    from poise.addon import reference
+    from poise.addon.rigs import reference
 
     expected = reference.read(bpy.context.scene, import_clip("kick")).motion
     motion = clips.captured("kick")

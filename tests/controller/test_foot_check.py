@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, RigError
-from poise.controller.clip_check import check
-from poise.controller.skeleton import LANDMARK_INDEX, SIDES
+from poise.controller.checks.clip_check import check
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SIDES
 
 
 def moved(motion, **offsets):

@@ -18,13 +18,13 @@ from poise.controller import (
     SettingsError,
     Simulation,
 )
-from poise.controller.gait import Walk, _lean, cycle_between, find_cycle
-from poise.controller.momentum import GRAVITY
-from poise.controller.rotations import matrix_from_quaternion
-from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX
-from poise.controller.sole import Ground, sole_of
-from poise.controller.stance import LEFT, RIGHT
-from poise.controller.walking import Walking
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.body.sole import Ground, sole_of
+from poise.controller.control.walking import Walking
+from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX
+from poise.controller.geometry.stance import LEFT, RIGHT
+from poise.controller.reference.gait import Walk, _lean, cycle_between, find_cycle
 
 PELVIS = LANDMARK_INDEX["pelvis"]
 _read = {}
@@ -37,7 +37,7 @@ def walker(request):
     def make(name):
         if name not in _read:
             bpy = request.getfixturevalue("blender")
-            from poise.addon import reference
+            from poise.addon.rigs import reference
 
             armature = request.getfixturevalue("import_clip")(name)
             motion = reference.read(bpy.context.scene, armature).motion
@@ -172,7 +172,9 @@ def test_who_walks_a_bend_leans_into_it(walker, monkeypatch):
 
     endless = Walk(cycle, 6.0, circle(3.0)).motion(character, motion)
     leaning = inside()
-    monkeypatch.setattr("poise.controller.gait._lean", lambda walk, yaw, rate: np.zeros(len(yaw)))
+    monkeypatch.setattr(
+        "poise.controller.reference.gait._lean", lambda walk, yaw, rate: np.zeros(len(yaw))
+    )
     leaning -= inside()
     speed = cycle.length / cycle.period * motion.rate
     height = 0.9  # [m] of the centre of mass, about

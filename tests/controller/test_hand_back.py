@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Push, Scenario, Simulation
-from poise.controller.performed import performed_motion
-from poise.controller.physics_weights import NAMES
-from poise.controller.rotations import matrix_from_quaternion, quaternion_from_matrix
-from poise.controller.rotations import rotation_vector as vector
-from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
-from poise.controller.stance import runs
+from poise.controller.control.physics_weights import NAMES
+from poise.controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
+from poise.controller.geometry.rotations import rotation_vector as vector
+from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
+from poise.controller.geometry.stance import runs
+from poise.controller.reference.performed import performed_motion
 
 BACK, OVER = 110, 42
 SHOVE = Push(0.5, 0.2, (80.0, 140.0, 0.0))

@@ -6,19 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.controller.character import PITCH
-from poise.controller.foot import sole_corners
-from poise.controller.legs import Legs
-from poise.controller.rotations import (
+from poise.controller.body.character import PITCH
+from poise.controller.body.foot import sole_corners
+from poise.controller.body.sole import Ground, carrying, sole_of
+from poise.controller.control.legs import Legs
+from poise.controller.geometry.rotations import (
     exponential,
     matrix_from_quaternion,
     quaternion_from_matrix,
     rotation_about,
     rotation_vector,
 )
-from poise.controller.skeleton import SEGMENT_INDEX, SEGMENTS
-from poise.controller.sole import Ground, carrying, sole_of
-from poise.controller.world import World
+from poise.controller.geometry.skeleton import SEGMENT_INDEX, SEGMENTS
+from poise.controller.simulation.world import World
 
 
 def with_turned_hips(adult):

@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from poise.controller.measures import MAXIMA, Measures, pose_error, slide_speed
-from poise.controller.stance import DUAL, FLIGHT, LEFT, RIGHT
+from poise.controller.geometry.stance import DUAL, FLIGHT, LEFT, RIGHT
+from poise.controller.simulation.measures import MAXIMA, Measures, pose_error, slide_speed
 
 
 def run(measures, samples, **errors):

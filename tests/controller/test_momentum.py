@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from poise.controller.momentum import GRAVITY, Dynamics, com_dynamics, zero_moment_point
-from poise.controller.rotations import exponential, matrix_from_quaternion
+from poise.controller.body.momentum import GRAVITY, Dynamics, com_dynamics, zero_moment_point
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion
 
 RATE = 120.0
 TIME = np.arange(241) / RATE

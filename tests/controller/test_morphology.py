@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Gains, Settings, SettingsError, Simulation
-from poise.controller.controller import Controller
-from poise.controller.morphology import GROUPS, Morphology, Reshaping, presets, reshape
-from poise.controller.reference import Reference
-from poise.controller.rotations import rotation_about
-from poise.controller.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
-from poise.controller.stance import DIRECTIONS, support_reach
-from poise.controller.trial import Problem, evaluate
+from poise.controller.body.morphology import GROUPS, Morphology, Reshaping, presets, reshape
+from poise.controller.control.controller import Controller
+from poise.controller.geometry.rotations import rotation_about
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
+from poise.controller.geometry.stance import DIRECTIONS, support_reach
+from poise.controller.reference.reference import Reference
+from poise.controller.search.trial import Problem, evaluate
 from poise.experiments import morphologies
 
 NAMES = ("stout", "long", "child", "giant")

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Motion, Push, Scenario, Settings, Simulation
-from poise.controller.reference import Reference
-from poise.controller.rotations import exponential, matrix_from_quaternion, multiply
-from poise.controller.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
-from poise.controller.stance import BALL
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
+from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
+from poise.controller.geometry.stance import BALL
+from poise.controller.reference.reference import Reference
 
 HIGHEST = 0.5  # [rad] of the feet
 RISES, COMES_DOWN = 1.0, 4.0  # [s], each for one second
@@ -82,7 +82,7 @@ def test_the_body_stands_on_its_toes(tiptoe, held):
 
 def test_who_falls_off_the_toes_sets_the_heels_down(tiptoe, held, monkeypatch):
     """And so stands, where a body that keeps its heels up falls."""
-    from poise.controller import controller
+    from poise.controller.control import controller
 
     def pushed():
         push = Push((RISES + COMES_DOWN) / 2, 0.2, (-60.0, 0.0, 0.0))

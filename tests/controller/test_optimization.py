@@ -9,11 +9,12 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Settings, polling
+from poise.controller import Gains, Settings
 from poise.controller.exceptions import CheckpointError, GainsError, MotionError, SettingsError
-from poise.controller.optimization import Factors, Ranges, Search, SearchSettings
-from poise.controller.trial import Problem
-from poise.controller.workers import SerialExecutor
+from poise.controller.processes.workers import SerialExecutor
+from poise.controller.search import polling
+from poise.controller.search.optimization import Factors, Ranges, Search, SearchSettings
+from poise.controller.search.trial import Problem
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from poise.controller import Simulation
-from poise.controller.momentum import GRAVITY
-from poise.controller.paths import Animated, Performed, fall, footprints
-from poise.controller.skeleton import FEET
-from poise.controller.stance import AIR, BALL, HEEL, SOLE, flights, leaves_floor
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.body.paths import Animated, Performed, fall, footprints
+from poise.controller.geometry.skeleton import FEET
+from poise.controller.geometry.stance import AIR, BALL, HEEL, SOLE, flights, leaves_floor
 
 RATE = 60.0
 

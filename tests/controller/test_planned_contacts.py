@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Problem, Reference, Settings, Simulation
-from poise.controller.contact_plan import ContactPlan
+from poise.controller.contacts.contact_plan import ContactPlan
 from poise.controller.exceptions import PlanError
-from poise.controller.stance import stance_of
-from poise.controller.trial import problem_of
+from poise.controller.geometry.stance import stance_of
+from poise.controller.search.trial import problem_of
 
 RATE = 60.0
 _read = {}
@@ -37,7 +37,7 @@ def clip(request):
     def make(name):
         if name not in _read:
             bpy = request.getfixturevalue("blender")
-            from poise.addon import reference
+            from poise.addon.rigs import reference
 
             armature = request.getfixturevalue("import_clip")(name)
             motion = reference.read(bpy.context.scene, armature).motion

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poise.controller import Gains
-from poise.controller.provenance import tuning_words
+from poise.controller.search.provenance import tuning_words
 
 
 @pytest.fixture

@@ -9,15 +9,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Motion, Push, Scenario, Settings, Solid, polling
-from poise.controller import rectification as module
-from poise.controller.correction import SIZE, UNITS
+from poise.controller import Gains, Motion, Push, Scenario, Settings, Solid
 from poise.controller.exceptions import CheckpointError, MotionError, PoiseError, SettingsError
-from poise.controller.rectification import PRESETS, Preset, Rectification, RectifySettings
-from poise.controller.rollout import FALL, perform
-from poise.controller.scenario import Collider, Thing
-from poise.controller.trial import Problem
-from poise.controller.workers import Remote, SerialExecutor, WorkerPool
+from poise.controller.processes.workers import Remote, SerialExecutor, WorkerPool
+from poise.controller.search import polling
+from poise.controller.search import rectification as module
+from poise.controller.search.correction import SIZE, UNITS
+from poise.controller.search.rectification import PRESETS, Preset, Rectification, RectifySettings
+from poise.controller.search.rollout import FALL, perform
+from poise.controller.search.trial import Problem
+from poise.controller.simulation.scenario import Collider, Thing
 
 
 @pytest.fixture(autouse=True)

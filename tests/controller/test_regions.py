@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Gains
-from poise.controller.adult import adult as stand_in
-from poise.controller.gains import LIMIT
-from poise.controller.regions import (
+from poise.controller.body.adult import adult as stand_in
+from poise.controller.control.gains import LIMIT
+from poise.controller.control.regions import (
     REGIONS,
     damping_ratio,
     frequency,
@@ -15,7 +15,7 @@ from poise.controller.regions import (
     with_damping_ratio,
     with_frequency,
 )
-from poise.controller.skeleton import SEGMENT_INDEX, SEGMENTS
+from poise.controller.geometry.skeleton import SEGMENT_INDEX, SEGMENTS
 
 
 @pytest.fixture

@@ -10,10 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Search, SearchSettings, Settings, polling, robustness
+from poise.controller import Gains, Search, SearchSettings, Settings
+from poise.controller.body.momentum import GRAVITY
 from poise.controller.exceptions import ExecutorError, MotionError, SettingsError
-from poise.controller.momentum import GRAVITY
-from poise.controller.robustness import (
+from poise.controller.geometry.rotations import matrix_from_quaternion, multiply
+from poise.controller.processes.workers import SerialExecutor, WorkerPool
+from poise.controller.search import polling, robustness
+from poise.controller.search.robustness import (
     LimitSearch,
     LimitSettings,
     capture_bounds,
@@ -21,10 +24,8 @@ from poise.controller.robustness import (
     ray_to_edge,
     withstand,
 )
-from poise.controller.rotations import matrix_from_quaternion, multiply
-from poise.controller.scenario import PUSH_DURATION
-from poise.controller.trial import Problem
-from poise.controller.workers import SerialExecutor, WorkerPool
+from poise.controller.search.trial import Problem
+from poise.controller.simulation.scenario import PUSH_DURATION
 
 
 @pytest.fixture

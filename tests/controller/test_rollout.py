@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from poise.controller import Gains, Scenario, Settings, Solid
-from poise.controller.correction import SIZE, UNITS
-from poise.controller.rollout import FALL, Stage, _decaying, costs, perform, simplex
-from poise.controller.scenario import Collider, Thing
-from poise.controller.trial import Problem
+from poise.controller.search.correction import SIZE, UNITS
+from poise.controller.search.rollout import FALL, Stage, _decaying, costs, perform, simplex
+from poise.controller.search.trial import Problem
+from poise.controller.simulation.scenario import Collider, Thing
 
 SPACING = 6
 _UNITS = np.array(list(UNITS.values()))

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from poise.controller import rotations as rot
+from poise.controller.geometry import rotations as rot
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Simulation
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.control.legs import Legs
 from poise.controller.exceptions import SettingsError
-from poise.controller.legs import Legs
-from poise.controller.momentum import GRAVITY
-from poise.controller.scenario import (
+from poise.controller.simulation.scenario import (
     Collider,
     Push,
     Scenario,
@@ -21,7 +21,7 @@ from poise.controller.scenario import (
     random_pushes,
     random_throws,
 )
-from poise.controller.world import World
+from poise.controller.simulation.world import World
 
 
 def test_random_pushes_are_those_of_the_measures():

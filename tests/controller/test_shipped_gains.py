@@ -8,10 +8,10 @@ import pytest
 
 import poise
 from poise.controller import Character, Gains, Settings, Simulation
-from poise.controller.clip_features import clip_features, suggest
-from poise.controller.measures import T_MAX
-from poise.controller.provenance import tuning_words
-from poise.controller.scenario import PUSH_DURATION
+from poise.controller.search.clip_features import clip_features, suggest
+from poise.controller.search.provenance import tuning_words
+from poise.controller.simulation.measures import T_MAX
+from poise.controller.simulation.scenario import PUSH_DURATION
 from poise.experiments import table4
 
 FOLDER = Path(poise.__file__).parent / "presets" / "gains"
@@ -23,7 +23,7 @@ SECONDS = 3.0
 def read_motion(import_clip):
     """The function read_motion(name) -> Motion of a captured clip."""
     bpy = pytest.importorskip("bpy")
-    from poise.addon import reference
+    from poise.addon.rigs import reference
 
     def read(name):
         return reference.read(bpy.context.scene, import_clip(name)).motion

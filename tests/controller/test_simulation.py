@@ -23,13 +23,13 @@ from poise.controller import (
     SimulationError,
     measures_of_bake,
 )
-from poise.controller.measures import MAXIMA
-from poise.controller.momentum import GRAVITY
-from poise.controller.recording import Recording
-from poise.controller.rotations import quaternion_from_matrix, rotation_vector
-from poise.controller.skeleton import LANDMARK_INDEX
-from poise.controller.stance import DUAL, SOLE
-from poise.controller.world import World
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.geometry.rotations import quaternion_from_matrix, rotation_vector
+from poise.controller.geometry.skeleton import LANDMARK_INDEX
+from poise.controller.geometry.stance import DUAL, SOLE
+from poise.controller.simulation.measures import MAXIMA
+from poise.controller.simulation.recording import Recording
+from poise.controller.simulation.world import World
 
 
 def simulate(motion, **settings):
@@ -62,7 +62,7 @@ def test_standing_still_needs_the_torques_of_statics(still):
     character, last = still.character, len(still) - 1
     joints, centres = still.joints()[last], still.body_positions[last]
     names = ("thigh_l", "shin_l", "foot_l")
-    from poise.controller.skeleton import SEGMENT_INDEX
+    from poise.controller.geometry.skeleton import SEGMENT_INDEX
 
     _, shin, foot = (SEGMENT_INDEX[n] for n in names)
     knee = joints[shin]

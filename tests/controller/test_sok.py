@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Settings, simulation
-from poise.controller.controller import Controller
-from poise.controller.trial import Problem
+from poise.controller import Gains, Settings
+from poise.controller.control.controller import Controller
+from poise.controller.search.trial import Problem
+from poise.controller.simulation import simulation
 from poise.experiments import sok
 
 

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from poise.controller import stance
-from poise.controller.foot import Foot, parts_down, sole_corners
-from poise.controller.rotations import rotation_about
+from poise.controller.body.foot import Foot, parts_down, sole_corners
+from poise.controller.geometry import stance
+from poise.controller.geometry.rotations import rotation_about
 
 RATE = 60.0
 

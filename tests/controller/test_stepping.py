@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Push, Reference, Scenario, Settings, Simulation
-from poise.controller.rotations import matrix_from_quaternion
-from poise.controller.skeleton import SEGMENT_INDEX
-from poise.controller.stance import DUAL
-from poise.controller.stepping import Stepping
+from poise.controller.control.stepping import Stepping
+from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.skeleton import SEGMENT_INDEX
+from poise.controller.geometry.stance import DUAL
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Problem, SearchSettings, polling
-from poise.controller.optimization import Factors
-from poise.controller.workers import SerialExecutor
+from poise.controller import Gains, Problem, SearchSettings
+from poise.controller.processes.workers import SerialExecutor
+from poise.controller.search import polling
+from poise.controller.search.optimization import Factors
 from poise.experiments import study
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Problem, Settings, SettingsError, Simulation
-from poise.controller.skeleton import SEGMENT_INDEX
-from poise.controller.styles import STYLES, of_joints
+from poise.controller.control.styles import STYLES, of_joints
+from poise.controller.geometry.skeleton import SEGMENT_INDEX
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_workers_are_told_the_style(swinging):
 @pytest.mark.parametrize("style", STYLES)
 def test_captured_clips_stand_in_every_style(import_clip, style):
     bpy = pytest.importorskip("bpy")
-    from poise.addon import reference
+    from poise.addon.rigs import reference
 
     for name in ("stand", "arm", "wave", "hips_twist", "bow"):
         motion = reference.read(bpy.context.scene, import_clip(name)).motion

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Scenario, Simulation
-from poise.controller.cleaning import CLEANING, clean
-from poise.controller.clip_check import check
-from poise.controller.reference import Reference
-from poise.controller.rotations import exponential, matrix_from_quaternion, multiply
-from poise.controller.scenario import Collider, Solid
-from poise.controller.skeleton import FEET
-from poise.controller.solids import stands_at
-from poise.controller.stance import runs
-from poise.controller.terrain import Terrain
+from poise.controller.checks.clip_check import check
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
+from poise.controller.geometry.skeleton import FEET
+from poise.controller.geometry.solids import stands_at
+from poise.controller.geometry.stance import runs
+from poise.controller.reference.cleaning import CLEANING, clean
+from poise.controller.reference.reference import Reference
+from poise.controller.reference.terrain import Terrain
+from poise.controller.simulation.scenario import Collider, Solid
 from poise.experiments import stairs
 
 STILL = (1.0, 0.0, 0.0, 0.0)
@@ -185,7 +185,7 @@ def place_in_the_air(motion, colliders):
 def walk(import_clip):
     """The function walk(name) -> Motion of a captured clip."""
     bpy = pytest.importorskip("bpy")
-    from poise.addon import reference
+    from poise.addon.rigs import reference
 
     return lambda name="walk": reference.read(bpy.context.scene, import_clip(name)).motion
 

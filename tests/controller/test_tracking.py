@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from poise.controller import tracking
+from poise.controller.control import tracking
 
 INERTIA, STIFFNESS, DAMPING, START = 0.8, 50.0, 3.0, 0.4
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from poise.controller import Character
-from poise.controller.rotations import exponential
-from poise.controller.trajectory import butterworth, low_passed_rotations, low_passed_turns
+from poise.controller.geometry.rotations import exponential
+from poise.controller.geometry.trajectory import butterworth, low_passed_rotations, low_passed_turns
 
 RATE = 60.0
 TIME = np.arange(241) / RATE

@@ -8,10 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from poise.controller.performed import performed_motion
-from poise.controller.rotations import exponential, matrix_from_quaternion, multiply
-from poise.controller.skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENTS
-from poise.controller.verdict import MEASURES, Body, contact_speed, jerk, judge, judge_motions
+from poise.controller.checks.verdict import (
+    MEASURES,
+    Body,
+    contact_speed,
+    jerk,
+    judge,
+    judge_motions,
+)
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENTS
+from poise.controller.reference.performed import performed_motion
 
 RATE = 120.0
 

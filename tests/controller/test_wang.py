@@ -6,8 +6,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from poise.controller.clean_up import clean_up, propose
-from poise.controller.leg_chain import Body
+from poise.controller.clean_up.clean_up import clean_up, propose
+from poise.controller.clean_up.leg_chain import Body
 from poise.experiments import wang
 
 

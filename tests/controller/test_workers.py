@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import poise
-from poise.controller import rotations
+from poise.controller.control.gains import Gains
 from poise.controller.exceptions import ExecutorError, SettingsError
-from poise.controller.gains import Gains
-from poise.controller.simulation import Settings
-from poise.controller.trial import Problem, evaluate
-from poise.controller.workers import Remote, SerialExecutor, WorkerPool
+from poise.controller.geometry import rotations
+from poise.controller.processes.workers import Remote, SerialExecutor, WorkerPool
+from poise.controller.search.trial import Problem, evaluate
+from poise.controller.simulation.simulation import Settings
 
 ROOT = Path(poise.__file__).resolve().parent
 PATIENCE = 60  # [s] at most, for what takes a moment
@@ -105,7 +105,7 @@ specification = importlib.util.spec_from_file_location(
 sys.modules[name] = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(sys.modules[name])
 from bl_ext.user_default.poise.controller import rotations
-from bl_ext.user_default.poise.controller.workers import Remote, WorkerPool
+from bl_ext.user_default.poise.controller.processes.workers import Remote, WorkerPool
 """
 
 
@@ -216,7 +216,7 @@ def test_pool_without_workers(workers):
 def test_remote_pickles_by_the_public_name_and_nothing_else():
     remote = Remote(rotations.unit)
     function, (name,) = remote.__reduce__()
-    assert (function.__module__, name) == ("pkgutil", "poise.controller.rotations:unit")
+    assert (function.__module__, name) == ("pkgutil", "poise.controller.geometry.rotations:unit")
     assert pickle.loads(pickle.dumps(remote)) is rotations.unit
     assert remote(np.array([0.0, 2])).tolist() == [0, 1]
 

@@ -6,9 +6,9 @@ import pybullet
 import pytest
 
 from poise.controller import Character
-from poise.controller.legs import Legs
-from poise.controller.rotations import exponential, matrix_from_quaternion, rotation_about
-from poise.controller.world import GRAVITY, World
+from poise.controller.control.legs import Legs
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, rotation_about
+from poise.controller.simulation.world import GRAVITY, World
 
 
 @pytest.fixture

@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Simulation
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.control.legs import Legs
 from poise.controller.exceptions import SettingsError
-from poise.controller.legs import Legs
-from poise.controller.momentum import GRAVITY
-from poise.controller.rotations import exponential, matrix_from_quaternion, multiply
-from poise.controller.scenario import Collider, Scenario, Solid, Thing
-from poise.controller.skeleton import SEGMENT_INDEX
-from poise.controller.solids import fewer_points, mass_properties, principal_axes, stands_at
-from poise.controller.world import World
+from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
+from poise.controller.geometry.skeleton import SEGMENT_INDEX
+from poise.controller.geometry.solids import (
+    fewer_points,
+    mass_properties,
+    principal_axes,
+    stands_at,
+)
+from poise.controller.simulation.scenario import Collider, Scenario, Solid, Thing
+from poise.controller.simulation.world import World
 
 RATE = 300.0
 STILL = (1.0, 0.0, 0.0, 0.0)

@@ -135,7 +135,7 @@ def test_shots_and_report_are_found_as_the_add_on_evaluates(tmp_path):
 
 def test_poise_understands_what_the_tasks_run():
     pytest.importorskip("bpy")
-    from poise.addon.command_line import _parser
+    from poise.addon.command.command_line import _parser
 
     more = {"optimize": "60s", "method": "auto", "timeout": "1h", "options": "--frames=1:9"}
     job = compiled(gains="firm", seeds="3", **more)

@@ -125,7 +125,7 @@ class Driver:
     @property
     def session(self):
         """Poise's own memory."""
-        return importlib.import_module(f"{EXTENSION}.addon.session")
+        return importlib.import_module(f"{EXTENSION}.addon.blender.session")
 
     @property
     def armature(self):
@@ -190,7 +190,7 @@ class Driver:
         """From now on, note the longest step of a job in each of its stages: {stage: seconds},
         and under "stage (CPU)" what this thread itself worked meanwhile, which does not depend on
         what else the machine does."""
-        job_class = importlib.import_module(f"{EXTENSION}.addon.operators.job").Job
+        job_class = importlib.import_module(f"{EXTENSION}.addon.jobs.job").Job
         step, longest = job_class.step, {}
 
         def timed(job, budget):

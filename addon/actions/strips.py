@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bakes as NLA strips: each on a track of its own, over a muted one that has their source.
+
+The mark of such a bake notes what its track and that of its source look like. A track is Poise's
+as long as it looks like that, muted or not; what somebody has changed is theirs. A bake is shown by
+its track, alone among those of Poise's and without an action; the source by assigning its action.
+"""
+
+import json
+
+from ...controller.exceptions import BakeError
+from ..blender import compat
+from ..rigs import source_values
+from . import bake_marks
+
+#: What a mark notes: the looks of the bake's own track, and of that of its source ("" without).
+NOTES = ("strip", "stash")
+
+_LOOKS = (
+    "name",
+    "frame_start",
+    "frame_end",
+    "action_frame_start",
+    "action_frame_end",
+    "scale",
+    "repeat",
+    "influence",
+    "blend_type",
+    "blend_in",
+    "blend_out",
+    "extrapolation",
+    "mute",
+    "use_reverse",
+    "use_animated_influence",
+    "use_animated_time",
+)
+
+
+def check(armature, source, slot):
+    """Raise BakeError if a bake of (source, slot) would not show as it is on a strip."""
+    animation = armature.animation_data
+    why = source_values.why_not(animation, (source, slot)) if animation is not None else ""
+    if why:
+        raise BakeError(
+            f"'{armature.name}' would not move on an NLA strip as it does by its action: {why}. "
+            "Mend that, or bake to an action."
+        )
+
+
+# Tracks -----------------------------------------------------------------------------------------
+
+
+def _tracks(thing):
+    animation = thing.animation_data
+    return [] if animation is None else list(animation.nla_tracks)
+
+
+def _looks(track):
+    """A short text of all that people change of a track with one strip; None of other tracks."""
+    if len(track.strips) != 1:
+        return None
+    strip = track.strips[0]
+    looks = [getattr(strip, name) for name in _LOOKS]
+    return json.dumps([track.name, *looks, len(strip.modifiers)])
+
+
+def _own(thing):
+    """(track, (action, slot), mark) of each of Poise's tracks, the lowest first; the mark is None
+    for that of a source."""
+    tracks = [(track, _looks(track)) for track in _tracks(thing)]
+    found, stashes = [], set()
+    for track, looks in tracks:
+        pair = compat.of_strip(track.strips[0]) if looks else (None, None)
+        mark = bake_marks.mark_of(*pair) if pair[0] else None
+        if mark is not None and mark.get("strip") == looks:
+            found.append((track, pair, mark))
+            stashes.add(mark["stash"])
+    sources = [
+        (track, compat.of_strip(track.strips[0]), None)
+        for track, looks in tracks
+        if looks in stashes
+    ]
+    return sources + found
+
+
+def _find(thing, looks):
+    """The track that looks like that; None if there is none."""
+    return next((track for track in _tracks(thing) if looks and _looks(track) == looks), None)
+
+
+def is_edited(thing, action, mark):
+    """Whether somebody has changed the strip of a bake, so that it is theirs now."""
+    if not mark.get("strip") or _find(thing, mark["strip"]) is not None:
+        return False
+    pair = action, compat.find_slot(action, mark["slot"])
+    played = [compat.of_strip(strip) for track in _tracks(thing) for strip in track.strips]
+    return pair in played
+
+
+# Showing ----------------------------------------------------------------------------------------
+
+
+def shown(thing, muted=False):
+    """The (action, slot) that animates an object: its action, or what Poise's tracks play of bakes
+    and their source. muted: or would play, if all of them are muted."""
+    pair = compat.assigned(thing)
+    if pair[0] is not None:
+        return pair
+    own = _own(thing)
+    heard = [track for track in own if not track[0].mute]
+    played = heard or (own if muted else [])
+    return played[-1][1] if played else pair
+
+
+def show(thing, action, slot):
+    """Let (action, slot) animate an object: by its strip if it is a bake that has one."""
+    own = _own(thing)
+    for track, pair, mark in own:
+        track.mute = mark is None or pair != (action, slot)
+    strip = any(not track.mute for track, _, _ in own)
+    compat.assign(thing, *((None, None) if strip else (action, slot)))
+
+
+# Writing ----------------------------------------------------------------------------------------
+
+
+def place(scene, armature, source, baked):
+    """Put a bake that is finished on a strip, in place of that of the bake that it replaces, else
+    over those of other bakes; and show it.
+
+    source, baked: (action, slot); no source where NLA strips are what was baked.
+    """
+    mark = bake_marks.mark_of(*baked)
+    name = bake_marks.take_of(mark) or baked[0].name
+    track, stash = _find(armature, mark.get("strip")), mark.get("stash")
+    if track is None:
+        below, stash = _stashed(scene, armature, source)
+        track = _new_track(armature, name, below)
+    _fill(scene, armature, track, name, baked)
+    track.mute = False
+    bake_marks.change(*baked, strip=_looks(track), stash=stash)
+    show(armature, *baked)
+
+
+def _stashed(scene, armature, source):
+    """The track that has a source as it is, and how that looks, "" unless it is Poise's; which is
+    made if there is none: (None or track, looks)."""
+    if not compat.curves(*source):
+        return None, ""
+    own = [track for track, _, _ in _own(armature)]
+    for track in _tracks(armature):
+        if len(track.strips) == 1 and compat.of_strip(track.strips[0]) == source:
+            return None, _looks(track) if track in own else ""
+    track = _new_track(armature, source[0].name)
+    track.mute = True
+    _fill(scene, armature, track, source[0].name, source)
+    return track, _looks(track)
+
+
+def _new_track(armature, name, below=None):
+    """A new track over another one, or over the highest of Poise's and so under those that others
+    have put over that; over all without."""
+    own = [track for track, _, _ in _own(armature)]
+    tracks = [track for track in _tracks(armature) if track in own]
+    below = below or (tracks[-1] if tracks else None)
+    track = armature.animation_data.nla_tracks.new(prev=below)
+    track.name = name
+    return track
+
+
+def _fill(scene, armature, track, name, pair):
+    """Let a track have one strip, which plays (action, slot) exactly as the action would."""
+    for strip in list(track.strips):
+        track.strips.remove(strip)
+    action, slot = pair
+    first, last = _span(scene, pair)
+    strip = track.strips.new(name, int(first), action)
+    if compat.HAS_SLOTS:
+        strip.action_slot = slot
+    strip.action_frame_start, strip.action_frame_end = first, last
+    strip.frame_start, strip.frame_end = first, last
+    strip.extrapolation = armature.animation_data.action_extrapolation
+    strip.use_auto_blend = strip.use_sync_length = False
+
+
+def _span(scene, pair):
+    """First and last frame of a strip: those of the keys, and of the scene for what goes on."""
+    curves = compat.curves(*pair)
+    frames = [frame for curve in curves for frame in curve.range()]
+    if any(curve.modifiers or curve.extrapolation == "LINEAR" for curve in curves):
+        frames += [scene.frame_start, scene.frame_end]
+    return min(frames), max(max(frames), min(frames) + 1)
+
+
+def lowest(armature):
+    """Index among all tracks of the lowest that has a bake of Poise's; None without."""
+    baked = [track for track, _, mark in _own(armature) if mark is not None]
+    return next((i for i, track in enumerate(_tracks(armature)) if track in baked), None)
+
+
+def remove(armature, baked):
+    """Take away the strip of a bake (action, slot), if it has one, with its track, and that of its
+    source with the last one."""
+    mark = bake_marks.mark_of(*baked)
+    if "strip" not in mark:
+        return
+    track, stash = _find(armature, mark["strip"]), mark["stash"]
+    bake_marks.change(*baked, strip=None, stash=None)
+    if track is None:
+        return
+    tracks = armature.animation_data.nla_tracks
+    tracks.remove(track)
+    left = [one[note] for _, _, one in _own(armature) if one is not None for note in NOTES]
+    stashed = _find(armature, stash)
+    if stashed is not None and stash not in left:
+        tracks.remove(stashed)
+
+
+def uses(armature, baked):
+    """How often an armature uses a bake (action, slot): by its action, and by its strip."""
+    own = _find(armature, bake_marks.mark_of(*baked).get("strip"))
+    return (compat.assigned(armature) == baked) + (own is not None)
+
+
+def over(armature, baked):
+    """Names of tracks over that of a bake which also animate what it does."""
+    mark = bake_marks.mark_of(*baked)
+    own = _find(armature, mark.get("strip"))
+    if own is None:
+        return ()
+    tracks = _tracks(armature)
+    keyed = _paths(baked)
+    return tuple(
+        track.name
+        for track in tracks[tracks.index(own) + 1 :]
+        if not track.mute
+        and any(not s.mute and keyed & _paths(compat.of_strip(s)) for s in track.strips)
+    )
+
+
+def _paths(pair):
+    return {(curve.data_path, curve.array_index) for curve in compat.curves(*pair)}

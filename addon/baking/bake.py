@@ -1,0 +1,593 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write a simulated performance to a new action, by differences from the reference.
+
+For each body segment the world rotation from reference to simulation is applied to the bones
+that carry it; everything else keeps its local animation. What is written is then read back
+through Blender, and corrected where hidden mechanisms stand between the keys and the bones.
+"""
+
+import contextlib
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...controller.exceptions import BakeError, MotionError, SettingsError
+from ...controller.geometry.rotations import matrix_from_quaternion
+from ...controller.geometry.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS, SIDES
+from ...controller.geometry.trajectory import low_passed_turns
+from ...controller.reference.performed import CHAIN_CUTOFF
+from ..actions import bake_target, strips
+from ..actions.bake_target import KINDS
+from ..blender import compat, keys
+from ..blender.evaluation import evaluating
+from ..blender.pose import inverse, nearest_rotation, slerp
+from ..rigs import loose_bones, reference, sampling, source_values
+from ..scene import walks
+from . import bake_proportions, bake_solver, ik_legs
+
+#: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
+EXACT = 0.02
+#: How often a bake is corrected, and how often its keys are thinned anew.
+SWEEPS, THINNINGS = 6, 6
+
+#: The part of the body that bones are which go with it without hanging on it.
+LOOSE = "loose"
+
+
+@dataclass(frozen=True)
+class BakeOptions:
+    """How a bake is written.
+
+    key_every: distance of the keys [samples]; the last sample is always keyed.
+    tolerance: leave out keys as long as no joint moves by more than this [mm]; 0 for none.
+    source_keys: key only where the source action has keys.
+    interpolation: "LINEAR", "BEZIER" or "CONSTANT".
+    root_motion: "BONE", or "OBJECT" to move the armature object horizontally with the pelvis.
+    legs: "IK" to key feet and knees where the rig has controls for that, or "FK".
+    blend_in, blend_out: frames over which the bake starts and ends on the original pose.
+    action: name of an existing action to add a slot to (Blender 4.4 and later); None for a new
+        action.
+    take: name of the take that is baked, which has a bake of its own; empty for none.
+    nla: show the bake by an NLA strip, and keep the source on a muted track below.
+    """
+
+    key_every: int = 1
+    tolerance: float = 0.0
+    source_keys: bool = False
+    interpolation: str = "LINEAR"
+    root_motion: str = "BONE"
+    legs: str = "IK"
+    blend_in: float = 0
+    blend_out: float = 0
+    action: str | None = None
+    take: str = ""
+    nla: bool = False
+
+    def check(self):
+        """Raise SettingsError for a value that an option cannot have."""
+        if int(self.key_every) != self.key_every or self.key_every < 1:
+            raise SettingsError(f"Keys every {self.key_every} frames: give a whole number above 0.")
+        for name in ("tolerance", "blend_in", "blend_out"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise SettingsError(f"The option {name} is {value}: give 0 or more.")
+        for name, known in (
+            ("interpolation", tuple(keys.INTERPOLATIONS)),
+            ("root_motion", ("BONE", "OBJECT")),
+            ("legs", ("IK", "FK")),
+        ):
+            if getattr(self, name) not in known:
+                raise SettingsError(
+                    f"The option {name} is '{getattr(self, name)}': choose one of "
+                    f"{', '.join(known)}."
+                )
+
+    def keyed(self, rig_map):
+        """A rig map with the controls that are keyed."""
+        return rig_map.on_ik() if self.legs == "IK" else rig_map
+
+
+@dataclass(frozen=True)
+class BakeResult:
+    """What was written: action and slot by name, (first, last) simulated frame, numbers of curves
+    and keys, and the largest distance of a joint from where it should be [mm], read back through
+    Blender at every sampled frame; of knees that inverse kinematics bends, sideways alone.
+
+    leg_controls: names of the keyed bones by which IK moves legs. released_legs: sides of the legs
+    that are on FK since IK puts them elsewhere.
+    number: among all bakes. left: name of an earlier bake that has been renamed or changed by hand
+    since, and is left as it is; None if there is none. over: names of NLA tracks over its strip
+    that change it.
+    """
+
+    action: str
+    slot: str | None
+    frames: tuple
+    curves: int
+    keys: int
+    error_mm: float
+    number: int
+    left: str | None = None
+    leg_controls: tuple = ()
+    released_legs: tuple = ()
+    over: tuple = ()
+
+
+def bake(*arguments, **options):
+    """`baking` from beginning to end; returns the BakeResult."""
+    return reference.run(baking(*arguments, **options))
+
+
+def baking(
+    scene,
+    reading,
+    rotation_deltas,
+    root_displacement,
+    options=None,
+    reshaping=None,
+    kind=KINDS[0],
+    stretched=(),
+):
+    """Write what differs from the reference to a new action, and assign that: yields the progress
+    from 0 to 1.
+
+    reading: the Reading that was simulated.
+    rotation_deltas: (n, len(SEGMENTS), 4) world rotations from reference to simulation; n may be
+        less than the samples of the reading: the bake ends there.
+    root_displacement: (n, 3) world displacement of the pelvis [m].
+    reshaping: controller.morphology.Reshaping, if the body has other proportions than the armature.
+        The differences are then those from its motion.
+    kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
+    stretched: segments of legs that stretch in the animation, and are to do so no more.
+
+    Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
+    scene is then as before, as it is if the generator is closed half-way.
+    """
+    options = options or BakeOptions()
+    options.check()
+    scene = getattr(scene, "scene", scene)
+    armature = scene.objects.get(reading.armature)
+    reference.check_armature(armature)
+    _check_deltas(reading, rotation_deltas, root_displacement)
+    bake_target.check_editable(armature)
+    source = compat.find_action(reading.action, reading.library) if reading.action else None
+    if reading.action and source is None:
+        raise BakeError(f"The action '{reading.action}' is gone: read the animation again.")
+    slot = compat.find_slot(source, reading.slot)
+    if options.nla:
+        strips.check(armature, source, slot)
+    frame, subframe = scene.frame_current, scene.frame_subframe
+    state = bake_target.State(armature)
+    stack = contextlib.ExitStack()
+    try:
+        # A bake that is shown has switched constraints off: the source needs them.
+        state.show_source(source, slot)
+        yield 0.0
+        evaluation = stack.enter_context(evaluating(scene, armature))
+        yield 0.0
+        clip = yield from _extended(evaluation, reading, source, slot, len(rotation_deltas))
+        yield 0.0
+        proportions = None
+        if reshaping is not None:
+            proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
+            state.change(proportions.flags)
+        deltas = rotation_deltas, root_displacement
+        rig_map = options.keyed(reading.rig_map)
+        legs = ik_legs.find(armature, rig_map) if options.legs == "IK" else ()
+        loose = {} if proportions else loose_bones.lines(armature, reading)
+        for leg in legs:
+            loose = {bone: line for bone, line in loose.items() if bone not in leg.controls}
+        wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, stretched)
+        yield 0.0
+        keyed = bake_solver.solver(armature, rig_map, clip, wanted, legs)
+        state.keep(keyed.bones, [*keyed.switches, *keyed.spare])
+        tracks = yield from keyed.tracks()
+        bake_target.check_undriven(armature, [track.path for track in tracks])
+        loop = None
+        if reading.looped is not None:
+            loop = functools.partial(walks.loop_curves, reading=reading)
+        chosen, take = options.action, options.take
+        ceiling = strips.lowest(armature)
+        with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
+            error = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
+            counts = target.counts
+            target.finish(state.values, proportions.flags if proportions else {})
+        baked = target.action, target.slot
+        source_values.hold(armature, (source, slot), baked, state.values, ceiling)
+        if options.nla:
+            strips.place(scene, armature, (source, slot), baked)
+        else:
+            strips.remove(armature, baked)
+    except BaseException:
+        state.put_back()
+        raise
+    finally:
+        stack.close()
+        scene.frame_set(frame, subframe=subframe)
+    simulated = clip.frames[clip.simulated]
+    return BakeResult(
+        action=target.action.name,
+        slot=compat.slot_name(target.slot),
+        frames=(float(simulated[0]), float(simulated[-1])),
+        curves=counts[0],
+        keys=counts[1],
+        error_mm=error,
+        number=target.number,
+        left=target.left,
+        leg_controls=keyed.leg_controls,
+        released_legs=tuple(leg.side for leg in keyed.released),
+        over=strips.over(armature, baked),
+    )
+
+
+def show(scene, armature, which, chosen=None):
+    """Show the "source" or the "baked" animation of an armature.
+
+    chosen: (action, slot) of one of its bakes; None for that which is shown, or else the newest.
+    Raises BakeError if the armature has no bake.
+    """
+    scene = getattr(scene, "scene", scene)
+    baked = chosen or bake_target.current(armature)
+    if baked is None:
+        raise BakeError(f"'{armature.name}' has no bake: bake a simulation first.")
+    shown = strips.shown(armature, muted=True)
+    if which == "source" or baked != strips.shown(armature):
+        mark = bake_target.mark_of(*shown)
+        strips.show(armature, *(bake_target.source_of(mark) if mark else shown))
+        if mark is not None:
+            bake_target.restore_values(armature, mark)
+        if which == "baked":
+            strips.show(armature, *baked)
+            bake_target.set_values(armature, bake_target.mark_of(*baked))
+    scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+
+
+def remove(scene, armature, bake):
+    """Remove a bake (action, slot) of an armature, which then shows its source if it showed that.
+
+    Raises BakeError if something else uses the action.
+    """
+    action, slot = bake
+    shown = bake == strips.shown(armature)
+    users = action.users - action.use_fake_user - strips.uses(armature, bake)
+    if users and bake_target.mark_of(action, slot)["whole"]:
+        raise BakeError(
+            f"'{action.name}' is used elsewhere too, as by an NLA strip: take it away there first."
+        )
+    if shown:
+        show(scene, armature, "source")
+    strips.remove(armature, bake)
+    bake_target.remove(action, slot)
+    if not bake_target.has_bakes(armature):
+        source_values.release(armature)
+
+
+def restore(scene, armature):
+    """Put the source action (and slot) back, with everything that the bake switched."""
+    show(scene, armature, "source")
+
+
+def _check_deltas(reading, rotations, displacement):
+    """Raise BakeError unless there are finite deltas for at most the samples of the reading."""
+    count = len(rotations)
+    if rotations.shape != (count, len(SEGMENTS), 4) or displacement.shape != (count, 3):
+        raise ValueError(f"deltas have shapes {rotations.shape} and {displacement.shape}")
+    if not 1 <= count <= len(reading.frames):
+        raise BakeError(
+            f"{count} simulated samples do not fit the {len(reading.frames)} that were read: "
+            "simulate again."
+        )
+    finite = np.isfinite(rotations).all(-1)
+    if not finite.all():
+        sample, segment = np.argwhere(~finite)[0]
+        raise BakeError(
+            f"The simulated {SEGMENTS[segment]} is not a number at frame "
+            f"{reading.frames[sample]:g}: simulate again with softer gains or a higher rate."
+        )
+    finite = np.isfinite(displacement).all(-1)
+    if not finite.all():
+        raise BakeError(
+            f"The simulated pelvis is not a number at frame "
+            f"{reading.frames[np.argmin(finite)]:g}: simulate again with softer gains or a higher "
+            "rate."
+        )
+
+
+@dataclass
+class Clip:
+    """The reference at every frame that is keyed: the simulated ones and those around them.
+
+    frames: (T,). simulated: slice of those that were simulated. times: (T,) where their keys go.
+    names: (B,) bones; poses, bases: (T, B, 4, 4) in the armature's space;
+    objects, object_bases: (T, 4, 4).
+    """
+
+    frames: np.ndarray
+    simulated: slice
+    times: np.ndarray
+    names: tuple
+    poses: np.ndarray
+    bases: np.ndarray
+    objects: np.ndarray
+    object_bases: np.ndarray
+
+
+def _extended(evaluation, reading, source, slot, count):
+    """The Clip of a reading of which `count` samples were simulated; yields the progress of
+    reading those around them."""
+    frames = reading.frames[:count]
+    try:
+        first, last = reference.animated_range(evaluation.armature, source, slot)
+    except MotionError:
+        # What others move, by constraints, has no range of its own.
+        first, last = frames[0], frames[-1]
+    before = np.arange(math.floor(first), math.ceil(frames[0]))
+    after = np.arange(math.floor(frames[-1]) + 1, math.ceil(last) + 1)
+    if count < len(reading.frames):
+        after = after[:0]  # it fell: back to the animation would be a jump
+    outside = []
+    for part in (before, after):
+        sampled = yield from sampling.sampled(evaluation, part) if len(part) else ()
+        outside.append(sampled)
+    to_armature = inverse(reading.object_matrices[:count])[:, None]
+    own = (
+        to_armature @ reading.bone_matrices[:count],
+        reading.basis_matrices[:count],
+        reading.object_matrices[:count],
+        reading.object_bases[:count],
+    )
+    parts = [part for part in (outside[0] and outside[0][1:], own, outside[1] and outside[1][1:])]
+    poses, bases, objects, object_bases = (
+        np.concatenate([part[i] for part in parts if part is not None]) for i in range(4)
+    )
+    frames = np.concatenate([before, frames, after])
+    render = evaluation.scene.render
+    return Clip(
+        frames=frames,
+        simulated=slice(len(before), len(before) + count),
+        times=frames * render.frame_map_old / render.frame_map_new,
+        names=reading.bone_names,
+        poses=poses,
+        bases=bases,
+        objects=objects,
+        object_bases=object_bases,
+    )
+
+
+class _Wanted:
+    """Where the carrying bones and the object are to be, at every frame of the clip.
+
+    bones: carrying bones, parents before children. parents: bone -> the one that carries it, None
+    for the pelvis. slots: bone -> its body part. matrices: bone -> (T, 4, 4) world matrices.
+    objects: (T, 4, 4) world matrices of the armature object. unit: metres per scene unit.
+    factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
+    rigid: bones of legs that stretch in the animation, and do so no more.
+    """
+
+    def __init__(
+        self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, stretched=()
+    ):
+        """loose: {bone: the bone that it goes with, and all above that} of those that go with the
+        body without hanging on it. stretched: as `baking` has it."""
+        rotations, displacement = deltas
+        self.unit = reading.metres_per_unit
+        self._proportions, self._loose = proportions, loose or {}
+        self.factors = proportions.factors if proportions else {}
+        self.sizes = proportions.sizes if proportions else {}
+        weight = _blend_weights(clip, options)
+        deltas = np.zeros((len(clip.frames), len(SEGMENTS), 4))
+        deltas[..., 0] = 1
+        norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
+        deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
+        self.rigid = {reference.carrier(reading.rig_map, segment) for segment in stretched}
+        self._weight = np.zeros(len(clip.frames))
+        self._weight[clip.simulated] = weight
+        self._slow = deltas.copy()
+        self._slow[clip.simulated] = low_passed_turns(
+            deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
+        )
+        moved = np.zeros((len(clip.frames), 3))
+        moved[clip.simulated] = displacement * weight[:, None] / self.unit
+        if proportions:
+            moved += proportions.shift / self.unit
+        self._clip, self._deltas, self._moved = clip, deltas, moved
+        self._rig_map, self._root_motion = rig_map, options.root_motion
+        self.spread({})
+
+    def spread(self, shares):
+        """Put everything in place; shares: bone -> share of its segment's turn, in a chain."""
+        self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
+        chains, controls = self._rig_map.bones, self._rig_map.controls
+        for segment in SEGMENTS:
+            # A rig need not have toes, and a map of a control rig no controls for them.
+            toe = segment.startswith("toe")
+            if not toe or (segment in chains and (segment in controls or not controls)):
+                self._add(segment, shares)
+        for side in SIDES:
+            # Hands go with their forearms, but must be keyed where controls replace their bones.
+            hand, forearm = f"hand_{side}", f"forearm_{side}"
+            if hand in chains and hand in controls:
+                delta = self._deltas[:, SEGMENT_INDEX[forearm]]
+                self._put(hand, chains[hand][0], chains[forearm][0], delta)
+        for bone, line in self._loose.items():
+            carrier = next(one for one in line if one in self.matrices)
+            self._carry(LOOSE, bone, carrier, self._turns[carrier])
+        self.bones = tuple(self.matrices)
+        self.objects = self._objects()
+
+    def world(self, bone):
+        """(T, 4, 4) reference world matrices of a bone."""
+        return self._clip.objects @ self._clip.poses[:, self._clip.names.index(bone)]
+
+    def _add(self, segment, shares):
+        """Add the bones of a segment, the last of which turns with it."""
+        delta = self._deltas[:, SEGMENT_INDEX[segment]]
+        *between, last = reference.carriers(self._rig_map, segment)
+        if segment == "pelvis":
+            self._put(segment, last, None, delta)
+            self.matrices[last][:, :3, 3] += self._moved
+            return
+        parent = PARENTS[segment]
+        # What rides along on its parent turns as that does, with nothing to spread.
+        rides = np.array_equal(delta, self._deltas[:, SEGMENT_INDEX[parent]])
+        turns = self._deltas if rides else self._slow
+        start, end = (turns[:, SEGMENT_INDEX[s]] for s in (parent, segment))
+        before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
+        for i, bone in enumerate(between):
+            share = shares.get(bone, (i + 1) / (len(between) + 1))
+            self._put(segment, bone, before, slerp(start, end, share))
+            before = bone
+        self._put(segment, last, before, delta)
+
+    def _put(self, slot, bone, parent, delta):
+        """Turn a bone in the world, and carry its head along with the bone that carries it."""
+        self._carry(slot, bone, parent, matrix_from_quaternion(delta))
+
+    def _carry(self, slot, bone, parent, turn):
+        matrix = self.world(bone)
+        if parent is not None:
+            arm = matrix[:, :3, 3] - self.world(parent)[:, :3, 3]
+            if self._proportions:
+                arm = self._proportions.arm(slot, bone, self.slots[parent], parent)
+            elif parent in self.rigid:
+                arm = self._unstretched(parent, arm[..., None])[..., 0]
+            carried = (self._turns[parent] @ arm[..., None])[..., 0]
+            matrix[:, :3, 3] = self.matrices[parent][:, :3, 3] + carried
+        if bone in self.rigid:
+            matrix[:, :3, :3] = self._unstretched(bone, matrix[:, :3, :3])
+        matrix[:, :3, :3] = turn @ matrix[:, :3, :3] * self.factors.get(bone, 1.0)
+        self.matrices[bone], self.parents[bone] = matrix, parent
+        self.slots[bone], self._turns[bone] = slot, turn
+
+    def _unstretched(self, bone, vectors):
+        """(T, 3, n) vectors that turn with a bone, as long as they mostly are."""
+        turn = nearest_rotation(self.world(bone)[:, :3, :3])
+        own = inverse(turn) @ vectors
+        usual = np.median(own[self._clip.simulated], axis=0)
+        return turn @ (own + self._weight[:, None, None] * (usual - own))
+
+    def _objects(self):
+        """World matrices of the object: the reference's, or moving along with the pelvis."""
+        objects = self._clip.objects.copy()
+        if self._root_motion == "OBJECT":
+            simulated = self._clip.simulated
+            pelvis = self.matrices[self.bones[0]][simulated, :2, 3]
+            objects[simulated, :2, 3] = objects[simulated, :2, 3][0] + pelvis - pelvis[0]
+        return objects
+
+    def poses(self, bone):
+        """(T, 4, 4) wanted poses of a bone in the armature's space."""
+        return inverse(self.objects) @ self.matrices[bone]
+
+    def joints(self, armature, matrices):
+        """(T, 2 bones, 3) heads and tails of the carrying bones at world matrices of theirs."""
+        points = []
+        for bone in self.bones:
+            length = armature.data.bones[bone].length
+            points += [matrices[bone][:, :3, 3]]
+            points += [matrices[bone][:, :3, 3] + length * matrices[bone][:, :3, 1]]
+        return np.stack(points, 1)
+
+
+def _blend_weights(clip, options):
+    """(n,) weight of the differences at the simulated frames."""
+    frames = clip.frames[clip.simulated]
+    weight = np.ones(len(frames))
+    for length, distance in (
+        (options.blend_in, frames - frames[0]),
+        (options.blend_out, frames[-1] - frames),
+    ):
+        if length > 0:
+            weight *= 0.5 - 0.5 * np.cos(np.pi * np.clip(distance / length, 0, 1))
+    return weight
+
+
+def _write(evaluation, clip, wanted, keyed, tracks, target, options):
+    """Write the keys, read them back and correct them; yields the progress of each of these
+    stages, and returns the remaining error [mm]."""
+    armature = evaluation.armature
+
+    def error_after(tracks, keep, interpolation):
+        target.write(tracks, [keep(track) for track in tracks], interpolation)
+        sampled = yield from sampling.sampled(evaluation, clip.frames, keyed.watched)
+        names, poses, _, objects, _ = sampled
+        seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
+        worlds = {bone: objects @ seen[bone] for bone in wanted.bones}
+        offsets = wanted.joints(armature, worlds) - wanted.joints(armature, wanted.matrices)
+        return 1000 * wanted.unit * float(keyed.distances(offsets, worlds).max()), seen
+
+    thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
+    interpolation = "LINEAR" if thinning else options.interpolation
+    full = functools.partial(keys.distinct, interpolation=interpolation)
+
+    def fitted(tracks):
+        error, seen = yield from error_after(tracks, full, interpolation)
+        for _ in range(SWEEPS):
+            if error <= EXACT:
+                break
+            better = yield from keyed.corrected(evaluation, seen)
+            better_error, better_seen = yield from error_after(better, full, interpolation)
+            if better_error > error:
+                error, seen = yield from error_after(tracks, full, interpolation)
+                break
+            gain = better_error / error
+            tracks, error, seen = better, better_error, better_seen
+            if gain > 0.95:
+                break
+        return tracks, error, seen
+
+    tracks, error, seen = yield from fitted(tracks)
+    if keyed.release(seen):
+        tracks, error, _ = yield from fitted((yield from keyed.tracks()))
+    if options.tolerance > 0:
+        return (yield from _simplify(tracks, error_after, wanted, options))
+    if thinning:
+        error, _ = yield from error_after(
+            tracks, lambda track: _kept(track, clip, target, options), options.interpolation
+        )
+    return error
+
+
+def _simplify(tracks, error_after, wanted, options):
+    """Write as few keys as stay within the tolerance; yields progress, returns the error [mm].
+
+    Errors of the bones on the way to a joint may add up or cancel, so what each bone is allowed is
+    sought between what was too much and what was not.
+    """
+    kind, tolerance = options.interpolation, options.tolerance
+
+    def error_with(allowed):
+        keep = functools.partial(keys.simplified, tolerance=allowed, interpolation=kind)
+        return (yield from error_after(tracks, keep, kind))[0]
+
+    start = 0.7 * tolerance / 1000 / wanted.unit
+    good, bad, allowed, error = 0.0, np.inf, start, np.inf
+    for _ in range(THINNINGS):
+        error = yield from error_with(allowed)
+        if error <= tolerance:
+            good = allowed
+            if error > 0.75 * tolerance:
+                return error
+        else:
+            bad = allowed
+        allowed *= 0.9 * tolerance / max(error, 1e-9)
+        if not good < allowed < bad:
+            allowed = (good + min(bad, 2 * good)) / 2
+    return error if good and error <= tolerance else (yield from error_with(good))
+
+
+def _kept(track, clip, target, options):
+    """Indices of the samples of a track to key."""
+    count = len(track.frames)
+    if count < len(clip.frames):
+        return np.arange(count)
+    first, last = clip.simulated.start, clip.simulated.stop - 1
+    if options.source_keys:
+        times = np.array(target.source_times(track.group))
+        after = np.clip(np.searchsorted(clip.times, times), 1, count - 1)
+        nearer = np.abs(clip.times[after - 1] - times) <= np.abs(clip.times[after] - times)
+        return np.unique(np.concatenate([after - nearer, [0, first, last, count - 1]]))
+    outside = [*range(first), *range(last + 1, count)]
+    return np.unique([*outside, *range(first, last, int(options.key_every)), last])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that are written whole or not at all. Needs nothing of Blender's."""
+
+import json
+import os
+from contextlib import contextmanager
+
+from ...controller.exceptions import PoiseError
+
+
+class FileError(PoiseError):
+    """A file cannot be read, or may not be written."""
+
+
+def identity(path):
+    """What all names of a file have in common, through links or `..`; it need not be there yet."""
+    return os.path.normcase(os.path.realpath(path))
+
+
+def same_file(path, other):
+    """Whether two paths lead to one file, by whatever names; two hard links do."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:  # one of them is not there yet
+        return identity(path) == identity(other)
+
+
+def check_target(path, overwrite):
+    """Raise FileError unless a file can be written there; called before any work is done."""
+    if path.is_dir():
+        raise FileError(f"'{path}' is a folder: name a file in it.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"'{path}' is a device or a pipe: name a file.")
+    if path.exists() and not overwrite:
+        raise FileError(f"'{path}' exists: name another file, or say --overwrite.")
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder '{path.parent}': make it, or name another one.")
+    probe = _temporary(path)
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise FileError(
+            f"Nothing can be written in '{path.parent}' ({error.strerror}): name another folder."
+        ) from None
+
+
+def _temporary(path):
+    """A name beside a file, under which it is written before it takes the file's place."""
+    return path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+
+
+@contextmanager
+def written(path):
+    """Give a temporary name to write to; it becomes the file only if all goes well. A link stays:
+    the file that it leads to is written."""
+    path = path.resolve()
+    temporary = _temporary(path)
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise FileError(f"'{path}' cannot be written ({error.strerror}).") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path, text):
+    """Write a text file. What is in no encoding, as parts of the names of some files, is written as
+    \\udc.., which JSON reads again as it was."""
+    with written(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def write_json(path, content):
+    """Write plain data, all numbers of which must be finite."""
+    text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+    write_text(path, text + "\n")

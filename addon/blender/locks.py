@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One process at a time: several may tune the same shot, in windows and on the command line."""
+
+import os
+from contextlib import contextmanager, suppress
+
+from ...controller.exceptions import PoiseError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    import msvcrt
+
+
+class TakenError(PoiseError):
+    """Another process works towards the same file."""
+
+
+@contextmanager
+def claimed(path, refusal):
+    """Be the only process that works towards a file, by a lock file beside it.
+
+    Raises TakenError with the sentence `refusal` if there is another one, OSError if the lock
+    cannot be written. It is the system that holds the lock, so that a process that was killed
+    leaves none.
+    """
+    lock = path.with_name(f"{path.name}.lock")
+    with _locked(lock, refusal):
+        try:
+            yield
+        finally:
+            with suppress(PermissionError):  # Windows keeps what is open
+                lock.unlink(missing_ok=True)
+
+
+def _locked(lock, refusal):
+    """The lock file, open and locked."""
+    while True:
+        file = lock.open("ab")
+        try:
+            if os.name == "nt":
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise TakenError(refusal) from None
+        # Whoever had it may have removed the file between the two steps.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                return file
+        file.close()

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One shot of a batch, in a process of its own that may crash or hang, and the record of it.
+
+Needs nothing of Blender's, so that the workers of a cluster can run it.
+"""
+
+import contextlib
+import glob
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..blender.files import FileError, write_json
+from ..blender.locks import TakenError, claimed
+from ..terminal.command_progress import DONE, MISSED
+
+#: Endings of what is kept for each shot, beside its result.
+RECORD, LOG = ".poise.json", ".log"
+
+#: What can become of a shot: baked, and it stood or fell; or not baked.
+STOOD, FELL, FAILED, HUNG = "stood", "fell", "failed", "hung"
+
+#: Look whether the process has ended, or shall, this often [s].
+_TURN = 0.1
+
+#: Among so many last lines is the one that says why; Blender may say good-bye after it.
+_ENDS = 3
+
+#: What a record says.
+_KEYS = set(
+    "shot source state why seconds fingerprint owned version arguments report strip".split()
+)
+
+#: So much of a log tells why a process ended [bytes].
+_TAIL = 20_000
+
+#: Least room on the disk with which a shot is begun [bytes], beside the size of the source.
+_ROOM = 1 << 20
+
+#: What is not whole yet: its ending, and the option of `bake` that names it.
+_PARTS = {".blend": "output", ".json": "report", ".svg": "strip"}
+
+#: So many letters tell what a file that is not whole yet is made of.
+_MARK = 12
+
+#: Longest name of a file [bytes], and what a file that is being written has more of it: Blender's
+#: "@", or a dot before it and the number of the process behind.
+_LONGEST, _TEMPORARY = 255, 12
+
+#: Lines of a log that say nothing about the shot: our own, and what PyBullet greets with.
+_NOISE = ("== ", "pybullet build time: ")
+
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True)
+class ShotTask:
+    """What to do for one shot. All is plain, so that it finds its way to other machines.
+
+    source: absolute path. name: of the shot, its path below the root, with "/". folder: absolute
+    path of the output folder. arguments: of `poise bake`. files: paths of what they name.
+    workers: more arguments, which change nothing of what is found. version: of Poise. program: the
+    command that runs Poise, None for `python -m poise`. timeout: [s]. overwrite: whether a result
+    that no batch made may be replaced.
+    """
+
+    source: str
+    name: str
+    folder: str
+    arguments: tuple[str, ...]
+    files: tuple[str, ...]
+    workers: tuple[str, ...]
+    version: str
+    program: tuple[str, ...] | None
+    timeout: float
+    overwrite: bool
+
+    @property
+    def result(self):
+        """Path of the .blend to write: shot.blend of shot.blend, walk.bvh.blend of walk.bvh."""
+        return Path(self.folder, result_name(self.name))
+
+    @property
+    def record(self):
+        """Path of the record."""
+        return Path(self.folder, self.name + RECORD)
+
+    @property
+    def log(self):
+        """Path of what its processes have told."""
+        return Path(self.folder, self.name + LOG)
+
+    def part(self, mark, ending):
+        """Path of what is not whole yet, for a fingerprint: a search goes on from its checkpoint
+        only if nothing has changed. It is beside the result, as paths in that are relative."""
+        return self.result.with_name(f".{self.result.name}.{mark[:_MARK]}.part{ending}")
+
+    def parts(self, ending=""):
+        """Paths of all that was not whole yet, whatever has changed."""
+        pattern = f".{glob.escape(self.result.name)}.*.part{ending or '*'}"
+        return list(self.result.parent.glob(pattern))
+
+
+def result_name(name):
+    """Path of the result of the shot of this name, below the output folder."""
+    return name if name.lower().endswith(".blend") else f"{name}.blend"
+
+
+def fingerprint(task):
+    """A text that changes when the source, the options, or Poise itself do."""
+    digest = hashlib.sha256(json.dumps([task.version, *task.arguments]).encode())
+    for path in (task.source, *task.files):
+        if not Path(path).is_file():  # reading from a pipe might never end
+            continue
+        try:
+            with open(path, "rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise FileError(
+                f"'{path}' cannot be read ({error.strerror}): check its rights."
+            ) from None
+    return digest.hexdigest()
+
+
+def finished(task):
+    """The record of a shot that is done already; None if it is not. Raises FileError."""
+    record = read_record(task.record) if task.result.is_file() else None
+    if record is None or record["state"] not in (STOOD, FELL):
+        return None
+    return record if record["fingerprint"] == fingerprint(task) else None
+
+
+def read_record(path):
+    """The record in a file; None if there is none, or something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) and set(content) == _KEYS else None
+
+
+def perform(task, stop=None):
+    """Bake a shot, unless that is done already -> its record, which is in its file too.
+
+    stop: threading.Event that ends it early; the result is None then. What is the shot's fault, or
+    the disk's, is told in the record and nothing is raised.
+    """
+    try:
+        _check_name(task)
+        task.record.parent.mkdir(parents=True, exist_ok=True)
+        taken = f"Another process works on '{task.name}': wait for it, or end it."
+        with claimed(task.record, taken):
+            return finished(task) or _performed(task, stop)
+    except (FileError, TakenError) as error:
+        return _record(task, FAILED, str(error))
+    except OSError as error:
+        return _record(task, FAILED, _not_written(task, error))
+
+
+def perform_there(fields):
+    """`perform` for the fields of a ShotTask, on another machine."""
+    return perform(ShotTask(**fields))
+
+
+def lost(task, why):
+    """The record of a shot that nobody could perform."""
+    return _record(task, FAILED, why)
+
+
+# --- The process --------------------------------------------------------------------------------
+
+
+def end_with_parent():
+    """End this process when the one that started it ends: its standard input ends then."""
+
+    def wait():
+        while os.read(0, 1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, name="leash", daemon=True).start()
+
+
+def _performed(task, stop):
+    """Bake the shot, and write what became of it; None if it was stopped."""
+    try:
+        record = _baked(task, stop)
+    except FileError as error:
+        record = _record(task, FAILED, str(error))
+    except OSError as error:
+        record = _record(task, FAILED, _not_written(task, error))
+    if record is not None:
+        write_json(task.record, record)
+        _tidy(task, record)
+    return record
+
+
+def _tidy(task, record):
+    """Remove what is not needed once there is this record: all but checkpoints to go on from."""
+    mark = record["fingerprint"]
+    if not mark:  # it was never begun
+        return
+    again = task.part(mark, "").name if record["state"] in (FAILED, HUNG) else None
+    for path in task.parts():
+        if again is None or not path.name.startswith(again) or path.suffix in _PARTS:
+            path.unlink()
+
+
+def _baked(task, stop):
+    """The record of a shot that was just baked, or could not be; None if it was stopped."""
+    _check_room(task)
+    if task.result.exists() and not (_is_ours(task) or task.overwrite):
+        raise FileError(
+            f"'{task.result}' exists, and no batch has made it: move it away, name another "
+            "--output, or say --overwrite."
+        )
+    mark = fingerprint(task)
+    told_before = task.log.stat().st_size if task.log.exists() else 0
+    started = time.monotonic()
+    status = _run(task, mark, stop)
+    measured = {"seconds": round(time.monotonic() - started, 2), "fingerprint": mark}
+    told = _tail(task.log, told_before)
+    if status is None:
+        if stop is not None and stop.is_set():
+            return None
+        why = f"Not done after {_clock(task.timeout)}, and ended; {_last_line(told)}."
+        return _record(task, HUNG, why, **measured)
+    part, report, drawn = (task.part(mark, ending) for ending in _PARTS)
+    if status not in (DONE, MISSED) or not (part.is_file() and report.is_file()):
+        return _record(task, FAILED, _why(status, told), **measured)
+    content = json.loads(report.read_text(encoding="utf-8")) | {"file": str(task.result)}
+    strip = drawn.read_text(encoding="utf-8")
+    os.replace(part, task.result)
+    state = STOOD if status == DONE else FELL
+    record = _record(task, state, content["why"], **measured, strip=strip, report=content)
+    return record | {"owned": True}
+
+
+def _is_ours(task):
+    """Whether a batch made the result; until there is a record of it, its report is there."""
+    record = read_record(task.record)
+    return bool(task.parts(".json")) or (record is not None and record["owned"])
+
+
+def _check_name(task):
+    """Raise FileError where the disk has no names as long as those of the files for a shot."""
+    longest = max(len(os.fsencode(task.part("0" * _MARK, end).name)) for end in _PARTS)
+    over = longest + _TEMPORARY - _LONGEST
+    if over > 0:
+        raise FileError(f"The name of the shot is too long: shorten it by {over} letters.")
+
+
+def _check_room(task):
+    """Raise FileError where the disk is full: nothing is simulated for nothing."""
+    free = shutil.disk_usage(task.folder).free
+    source = Path(task.source)
+    if free < _ROOM + (source.stat().st_size if source.is_file() else 0):
+        raise FileError(f"The disk of '{task.folder}' is full: make room, and start again.")
+
+
+def _run(task, mark, stop):
+    """Run the process; its exit status, None if it took too long or was stopped."""
+    program = task.program or (sys.executable, "-m", "poise")
+    command = [*program, "bake", task.source, *task.arguments, *task.workers]
+    command += ["--leash", "--overwrite"]
+    for ending, option in _PARTS.items():
+        command.append(f"--{option}={task.part(mark, ending)}")
+    with task.log.open("ab") as log:
+        told = f"== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command)}\n"
+        log.write(told.encode(errors="surrogateescape"))  # names in other encodings
+        log.flush()
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=os.environ | _ONE_THREAD,
+            # Its own group: it is ended with all that it has started, and Ctrl-C is ours alone.
+            start_new_session=os.name != "nt",
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        try:
+            return _wait(process, task.timeout, stop)
+        finally:
+            _end(process)
+
+
+def _wait(process, timeout, stop):
+    end = time.monotonic() + timeout
+    while time.monotonic() < end and not (stop is not None and stop.is_set()):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(_TURN)
+    return None
+
+
+def _end(process):
+    """End a process and all that it has started."""
+    process.stdin.close()
+    if os.name == "nt":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+# --- Why it failed ------------------------------------------------------------------------------
+
+
+def _why(status, told):
+    """One sentence on a process that ended with a status and has told this."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    if any(line.startswith("MemoryError") for line in lines):
+        return "There was not enough memory for it: run fewer --jobs, or fewer --frames."
+    if status < 0:
+        why = f"Its process was ended by signal {-status} ({signal.strsignal(-status)})"
+        if -status == signal.SIGKILL:
+            why += ", as the system does where memory runs out"
+        return f"{why}; {_last_line(told)}."
+    for line in reversed(lines[-_ENDS:]):
+        if line.startswith("poise: "):
+            return line.removeprefix("poise: ")
+    return f"Its process ended with status {status}; {_last_line(told)}."
+
+
+def _last_line(told):
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    return f"the last that it told was '{lines[-1][:200]}'" if lines else "it told nothing"
+
+
+def _tail(log, start):
+    """The end of what was told since the log had this size."""
+    with log.open("rb") as file:
+        file.seek(max(start, log.stat().st_size - _TAIL))
+        lines = file.read().decode(errors="replace").replace("\r", "\n").splitlines()
+    return "\n".join(line for line in lines if not line.startswith(_NOISE))
+
+
+def _clock(seconds):
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
+
+
+def _not_written(task, error):
+    return f"'{error.filename or task.folder}' cannot be written ({error.strerror})."
+
+
+def _record(task, state, why, seconds=0.0, fingerprint="", strip="", report=None):
+    """What became of a shot, as a dict for JSON.
+
+    seconds: that its process took. owned: whether the result, if there is one, is of a batch.
+    strip: text of an SVG. report: of `poise bake`.
+    """
+    return {
+        "shot": task.name,
+        "source": task.source,
+        "state": state,
+        "why": why,
+        "seconds": seconds,
+        "fingerprint": fingerprint,
+        "owned": _is_ours(task),
+        "version": task.version,
+        "arguments": list(task.arguments),
+        "report": report,
+        "strip": strip,
+    }

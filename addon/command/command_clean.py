@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`poise clean`: feet and weight of an animation cleaned up, without any simulation."""
+
+from pathlib import Path
+
+from ...controller.clean_up.clean_up import BALANCE, CleanUpOptions
+from ..baking import ik_legs
+from ..blender.files import write_json, written
+from ..shots.clean_up import CleanShot, CleanShotOptions
+from ..terminal import command_contacts
+from ..terminal.command_arguments import positive, reading_options
+from ..terminal.command_files import (
+    chosen_scene,
+    compresses,
+    only_writer,
+    open_shot,
+    output_target,
+    read_shot,
+    report_target,
+    save,
+)
+from ..terminal.command_import import import_note
+from ..terminal.command_libraries import warn
+from ..terminal.command_progress import DONE, follow, say, tell_verdict
+
+
+def add_arguments(parser):
+    """The arguments of `clean`."""
+    default = CleanUpOptions()
+    add = parser.add_argument
+    command_contacts.add_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
+    add(
+        "--smoothness",
+        type=positive,
+        default=default.smoothness,
+        help=f"how slowly the body changes to follow its feet, 0.2 to 5 ({default.smoothness:g})",
+    )
+    add(
+        "--com",
+        choices=BALANCE,
+        default=default.balance,
+        help=f"how firmly the weight is brought over the feet ({default.balance})",
+    )
+    where = parser.add_mutually_exclusive_group().add_argument
+    where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_clean.blend)")
+    where("--in-place", action="store_true", help="write back to the file itself")
+
+
+def run(options):
+    """`poise clean`: write the .blend with the cleaned action, the plan and the report; the exit
+    status."""
+    source = open_shot(options.file, options.up, options.unit)
+    targets = _targets(options, source)
+    with only_writer(targets[0]):
+        return _clean_to(options, source, *targets)
+
+
+def _clean_to(options, source, output, plan_path, report_path):
+    """The same, to files that nobody else writes."""
+    warnings = warn(chosen_scene(options))
+    shot = _read(options, CleanUpOptions(options.smoothness, options.com))
+    shot.solve()
+    follow("writing", shot.baking())
+    report = {"file": str(output), **shot.report(), "warnings": warnings}
+    report["import"] = import_note(shot.scene)
+    with written(output) as temporary:
+        save(temporary, compresses(options, source))
+        if plan_path:
+            shot.plan.save(plan_path)
+        if report_path:
+            write_json(report_path, report)
+    slip = report["contact_slip"]
+    say(
+        f"'{report['source_action'] or report['armature']}' is cleaned: "
+        f"'{report['baked_action']}' in '{report['file']}'."
+    )
+    for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
+        say(f"  {sentence}")
+    say(f"  points that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
+    if shot.doubt:
+        say(f"  {shot.doubt}")
+    tell_verdict(report["verdict"])
+    return DONE
+
+
+def clean_first(options):
+    """Clean what the arguments of `bake` describe, before it is simulated -> CleanShot."""
+    shot = _read(options, CleanUpOptions())
+    shot.solve()
+    follow("writing", shot.baking())
+    return shot
+
+
+def _targets(options, source):
+    """Paths of the output, the plan and the report, of which the last two may be None; checked to
+    be writable."""
+    output = output_target(options, source, "_clean.blend")
+    plan_path = command_contacts.writing_target(options, source, output)
+    return output, plan_path, report_target(options, source, output, plan_path)
+
+
+def _read(options, clean):
+    """A CleanShot of the arguments, read with progress. clean: CleanUpOptions."""
+    chosen = CleanShotOptions(
+        **reading_options(options),
+        clean=clean,
+        contacts=command_contacts.given(options),
+    )
+    return read_shot(CleanShot, options, chosen)

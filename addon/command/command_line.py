@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: `poise bake shot.blend …`, and the same with `simulate`, `inspect`, `optimize`
+and `robustness`; `poise batch shots/ …` bakes many.
+
+`blender --background shot.blend --command poise …` and `python -m poise …` both end up in `main`.
+Messages and progress go to standard error, because PyBullet writes to standard output.
+"""
+
+import argparse
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import bpy
+
+from ...controller.exceptions import PoiseError
+from ..baking import ik_legs
+from ..baking.bake import BakeOptions
+from ..blender.files import check_target, write_json, write_text, written
+from ..plots import batch_strip
+from ..shots.shot import Shot, versions
+from ..terminal import command_contacts, command_pushes, command_walk, command_weights
+from ..terminal.command_arguments import (
+    count,
+    file_argument,
+    gains_named,
+    not_negative,
+    positive,
+    reading_arguments,
+    shot_arguments,
+    shot_options,
+    whole,
+)
+from ..terminal.command_files import (
+    chosen_scene,
+    compresses,
+    demand_other,
+    only_writer,
+    open_shot,
+    output_target,
+    read_shot,
+    report_target,
+    save,
+)
+from ..terminal.command_import import import_note
+from ..terminal.command_libraries import warn
+from ..terminal.command_progress import DONE, FAILED, MISSED, follow, say, tell_verdict
+from . import (
+    command_batch,
+    command_clean,
+    command_optimize,
+    command_rectify,
+    command_robustness,
+    command_tune,
+)
+from .batch_shot import end_with_parent
+from .command_check import add_check_arguments, check_lines, plot_target, write_plot
+
+
+def main(arguments, program="poise"):
+    """Run the command with its arguments (a list of str); returns the exit status."""
+    if getattr(sys.stdout, "errors", "") == "strict":  # terminals lack letters of some names
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        options = _parser(program).parse_args(arguments)
+        return options.run(options)
+    except SystemExit as end:  # argparse has said why, or given its help
+        return end.code or 0
+    except PoiseError as error:
+        say(f"poise: {error}")
+    except OSError as error:  # of the names and places of files
+        say(f"poise: '{error.filename or 'a file'}': {error.strerror or error}.")
+    except KeyboardInterrupt:
+        say("poise: stopped; nothing was written.")
+    return FAILED
+
+
+def register():
+    """Make `blender --command poise …` known to Blender."""
+    global _handle
+    _handle = bpy.utils.register_cli_command("poise", _run_in_blender)
+
+
+def unregister():
+    """Undo `register`."""
+    bpy.utils.unregister_cli_command(_handle)
+
+
+_handle = None
+
+
+def _run_in_blender(arguments):
+    if signal.getsignal(signal.SIGINT) is None:  # Blender keeps Ctrl-C to itself
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return main(arguments, program="blender --background shot.blend --command poise")
+
+
+def _bake(options):
+    """`poise bake`: simulate, write the .blend and the report; the exit status."""
+    command_rectify.check(options)
+    if options.leash:
+        end_with_parent()
+    source = open_shot(options.file, options.up, options.unit)
+    targets = _bake_targets(options, source)
+    with only_writer(targets[0]):
+        return _bake_to(options, source, *targets)
+
+
+def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path):
+    """The same, to files that nobody else writes."""
+    warnings = warn(chosen_scene(options))
+    cleaned = command_clean.clean_first(options) if options.clean_feet else None
+    shot = _read_shot(options, cleaned)
+    shot.prepare()
+    tuning, tuned = output.with_name(f"{output.name}.tuning"), None
+    if options.optimize:
+        tuned = command_tune.tune(options, shot, tuning)
+        if tuned is None:
+            return FAILED
+    command_rectify.perform(options, shot, checkpoint)
+    follow("baking", shot.baking_target() if options.target_only else shot.baking())
+    follow("measuring", shot.measure())
+
+    report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
+    report["import"] = import_note(shot.scene)
+    report["clean"] = cleaned.report() if cleaned else None
+    with written(output) as temporary:
+        save(temporary, compresses(options, source))
+        if strip:
+            write_text(strip, batch_strip.strip(shot.recording))
+        if plan_path:
+            command_contacts.plan_of(shot).save(plan_path)
+        if report_path:
+            write_json(report_path, report)
+    command_rectify.conclude(shot, checkpoint)
+    tuning.unlink(missing_ok=True)
+    _tell_result(report)
+    return DONE if report["success"] else MISSED
+
+
+def _bake_targets(options, source):
+    """Paths of the output, the strip, the report, the checkpoint and the contact plan, of which
+    strip, report and plan may be None; checked to be writable."""
+    output = output_target(options, source, "_poise.blend")
+    strip = options.strip and options.strip.absolute()
+    if strip:
+        demand_other(options, "--strip", strip, source, output)
+        check_target(strip, options.overwrite)
+    checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
+    plan_path = command_contacts.writing_target(options, source, output, strip, checkpoint)
+    report_path = report_target(options, source, output, strip, checkpoint, plan_path)
+    return output, strip, report_path, checkpoint, plan_path
+
+
+def _simulate(options):
+    """`poise simulate`: simulate and write the report, nothing else; the exit status."""
+    command_rectify.check(options)
+    source = open_shot(options.file, options.up, options.unit)
+    plan_path = command_contacts.writing_target(options, source)
+    report_path = report_target(options, source, plan_path)
+    warnings = warn(chosen_scene(options))
+    shot = _read_shot(options)
+    shot.prepare()
+    command_rectify.perform(options, shot, options.checkpoint)
+    nothing = {"optimization": None, "clean": None}  # of bake alone
+    report = {"file": str(source), **shot.report(), **nothing, "warnings": warnings}
+    report["import"] = import_note(shot.scene)
+    if plan_path:
+        command_contacts.plan_of(shot).save(plan_path)
+    if report_path:
+        write_json(report_path, report)
+    command_rectify.conclude(shot, options.checkpoint)
+    _tell_figures(report)
+    return DONE if report["success"] else MISSED
+
+
+def _inspect(options):
+    """`poise inspect`: tell what would be simulated; the exit status."""
+    source = open_shot(options.file, options.up, options.unit)
+    plot = plot_target(options, source)
+    report_path = report_target(options, source, plot)
+    warnings = warn(chosen_scene(options))
+    shot = _read_shot(options)
+    shot.embody()
+    inspection = {"file": str(source), **shot.inspection(), "warnings": warnings}
+    if plot:
+        write_plot(shot.check(), plot)
+    if report_path:
+        write_json(report_path, inspection)
+    lines = *_lines_of_inspection(inspection), *check_lines(inspection["check"])
+    print("\n".join(lines), flush=True)
+    return DONE
+
+
+# --- Arguments ----------------------------------------------------------------------------------
+
+
+def _parser(program):
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description="Give an armature's action physics, and bake the result to a new action.",
+        epilog="exit status: 0 it stood, tuned and confirmed, or the limit found; 1 could not run, "
+        "nothing written; 2 wrong usage; 3 baked, but it fell, and the bake ends there; tuned, but "
+        "not confirmed, and the best gains are written; or ended before the limit was found",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"poise {versions()['poise']}")
+    verbs = parser.add_subparsers(
+        dest="verb",
+        required=True,
+        metavar="bake | batch | simulate | clean | inspect | optimize | robustness",
+    )
+    common = file_argument(), shot_arguments()
+    for name, add_arguments, run, purpose in (
+        ("bake", _add_bake_arguments, _bake, "simulate, and write the .blend with the new action"),
+        (
+            "simulate",
+            _add_simulate_arguments,
+            _simulate,
+            "simulate, and tell how it went; only a report is written",
+        ),
+        (
+            "inspect",
+            _add_inspect_arguments,
+            _inspect,
+            "tell what would be simulated: rig map, body, stance, ground, and what the clip asks",
+        ),
+        (
+            "optimize",
+            command_optimize.add_arguments,
+            command_optimize.run,
+            "search gains with which the body performs the action, and write them",
+        ),
+        (
+            "robustness",
+            command_robustness.add_arguments,
+            command_robustness.run,
+            "measure how hard the body can be hit, as a table, a plot and a report",
+        ),
+    ):
+        verb = verbs.add_parser(name, parents=common, allow_abbrev=False, help=purpose)
+        add_arguments(verb)
+        verb.set_defaults(run=run, usage_error=verb.error)
+    verb = verbs.add_parser(
+        "clean",
+        parents=[file_argument(), reading_arguments()],
+        allow_abbrev=False,
+        help="clean feet and weight without a simulation, and write the .blend with the new action",
+    )
+    command_clean.add_arguments(verb)
+    verb.set_defaults(run=command_clean.run, usage_error=verb.error)
+    command_batch.add_parser(verbs, parser, _add_keys_arguments)
+    return parser
+
+
+def _add_simulation_arguments(parser):
+    """The arguments of one simulation."""
+    add = parser.add_argument
+    add("--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)")
+    add("--noise", type=not_negative, default=0.0, metavar="NM", help="of the motors [N m] (0)")
+    add("--seed", type=whole, default=0, help="of all that is random (0)")
+
+
+def _add_inspect_arguments(parser):
+    """The arguments of `inspect`."""
+    _add_simulation_arguments(parser)
+    add_check_arguments(parser)
+
+
+def _add_performance_arguments(parser):
+    """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
+    _add_simulation_arguments(parser)
+    command_weights.add_arguments(parser)
+    command_pushes.add_arguments(parser)
+    command_rectify.add_arguments(parser)
+    command_walk.add_arguments(parser)
+    command_contacts.add_arguments(parser)
+
+
+def _add_simulate_arguments(parser):
+    """The arguments of `simulate`."""
+    _add_performance_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
+
+
+def _add_keys_arguments(parser):
+    """The arguments of `bake`, and of `batch`: of the simulation, and which keys are written."""
+    _add_performance_arguments(parser)
+    command_tune.add_arguments(parser)
+    default = BakeOptions()
+    add = parser.add_argument_group("keys").add_argument
+    thinning = parser.add_mutually_exclusive_group().add_argument
+    thinning("--key-every", type=count, metavar="N", help="key every n-th frame (1)")
+    thinning("--tolerance", type=positive, metavar="MM", help="as few keys as stay within it [mm]")
+    thinning("--source-keys", action="store_true", help="key where the source has keys")
+    add(
+        "--interpolation",
+        type=str.upper,
+        choices=("LINEAR", "BEZIER", "CONSTANT"),
+        default=default.interpolation,
+        help=f"between keys ({default.interpolation})",
+    )
+    add(
+        "--root-motion",
+        type=str.upper,
+        choices=("BONE", "OBJECT"),
+        default=default.root_motion,
+        help=f"what takes the displacement of the root ({default.root_motion})",
+    )
+    add(
+        "--legs",
+        type=str.upper,
+        choices=("IK", "FK"),
+        default=default.legs,
+        help=f"what is keyed of legs on rigs that have both, as those with IK ({default.legs})",
+    )
+    for name, end in (("--blend-in", "start"), ("--blend-out", "end")):
+        add(
+            name,
+            type=whole,
+            default=0,
+            metavar="N",
+            help=f"frames over which the {end} blends with the source (0)",
+        )
+    add(
+        "--target-only",
+        action="store_true",
+        help="bake the rectified action without any physics: its kinematic correction only",
+    )
+    add(
+        "--clean-feet",
+        action="store_true",
+        help="clean feet and weight first, as `clean` does, and simulate the cleaned action",
+    )
+    add(
+        "--nla",
+        action="store_true",
+        help="show the bake by an NLA strip, with the source on a muted track (by its action)",
+    )
+    add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
+
+
+def _add_bake_arguments(parser):
+    """The arguments of `bake`: what `batch` has too, and where it is written."""
+    _add_keys_arguments(parser)
+    command_contacts.add_writing_arguments(parser)
+    where = parser.add_mutually_exclusive_group().add_argument
+    where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_poise.blend)")
+    where("--in-place", action="store_true", help="write back to the file itself")
+    parser.add_argument(
+        "--strip",
+        type=Path,
+        metavar="FILE",
+        help="draw the animation and the result as stick figures, as an SVG",
+    )
+    # For `batch`: end when the process that started this one does, however that ends.
+    parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
+
+
+def _read_shot(options, cleaned=None):
+    """The Shot that the arguments describe, read with progress. cleaned: the CleanShot whose
+    result it reads, if there is one."""
+    return read_shot(Shot, options, _shot_options(options, cleaned))
+
+
+def _shot_options(options, cleaned):
+    """The ShotOptions of the arguments of `bake`, `simulate` or `inspect`."""
+    keys, more = BakeOptions(), {}
+    if options.verb != "inspect":
+        more = {
+            "weights": command_weights.weight_options(options),
+            "pushes": command_pushes.push_options(options),
+            "recovery_steps": not options.no_steps,
+            "walk": command_walk.walk_options(options),
+            "contacts": command_contacts.given(options),
+        }
+    if options.verb == "bake":
+        keys = BakeOptions(
+            key_every=options.key_every or 1,
+            tolerance=options.tolerance or 0.0,
+            source_keys=options.source_keys,
+            interpolation=options.interpolation,
+            root_motion=options.root_motion,
+            legs=options.legs,
+            blend_in=options.blend_in,
+            blend_out=options.blend_out,
+            action=options.into,
+            nla=options.nla,
+        )
+    gains = gains_named(options.gains)
+    chosen = shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more)
+    if cleaned is not None:
+        plan = None if chosen.walk else cleaned.plan
+        chosen = replace(chosen, action=cleaned.baked.action, contacts=plan)
+    return chosen
+
+
+# --- What is told -------------------------------------------------------------------------------
+
+
+def _tell_result(report):
+    first, last = report["frames"]
+    say(
+        f"'{report['source_action'] or report['armature']}', frames {first:g} to {last:g}, "
+        f"is baked to '{report['baked_action']}' in '{report['file']}'."
+    )
+    for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
+        say(sentence)
+    for track in report["tracks_over"]:
+        say(f"The NLA track '{track}' over the bake changes it.")
+    _tell_figures(report, "" if report["success"] else " The bake ends there.")
+
+
+def _tell_figures(report, more=""):
+    """Whether it stood, and the measures."""
+    if report["gains_completed"]:
+        say(report["gains_completed"])
+    say(("It stood to the end." if report["success"] else report["why"]) + more)
+    if report["success"]:
+        tell_verdict(report["verdict"])
+    for name, unit in report["units"].items():
+        value, unit = report.get(name), "" if unit == "1" else unit
+        if isinstance(value, dict) and "before" in value:
+            say(f"  {name:22} {_figure(value['before'])} before, {_figure(value['after'])} {unit}")
+        elif name.endswith(("_error", "reward", "residual", "factor")) and value is not None:
+            say(f"  {name:22} {_figure(value)} {unit}")
+
+
+def _figure(value):
+    return "none" if value is None else f"{value:.3g}"
+
+
+def _lines_of_inspection(inspection):
+    """What `inspect` prints."""
+    rig, body = inspection["rig"], inspection["body"]
+    first, last = inspection["range"]
+    action = inspection["source_action"]
+    moved = "NLA strips or constraints alone" if action is None else f"action {action}"
+    yield f"armature  {inspection['armature']}, {moved}"
+    yield (
+        f"frames    {first:g} to {last:g}, {inspection['samples']} samples at "
+        f"{inspection['fps']:g} Hz"
+    )
+    yield f"body      {body['height']:.2f} m, {body['mass']:.1f} kg"
+    for bone, carrier in inspection["loose_bones"].items():
+        goes = f"goes with {carrier}" if carrier else "hangs on nothing, and stays as animated"
+        yield f"loose     {bone}: {goes}"
+    guessed = " (guessed)" if body["unit_guessed"] else ""
+    yield (
+        f"ground    {body['ground']:.3f} m; 1 scene unit is {body['metres_per_unit']:g} m{guessed}"
+    )
+    foot = inspection["foot"]
+    where = f"by {', '.join(foot['ball_bones'])}" if foot["ball_bones"] else "the rig has no toes"
+    yield (
+        f"foot      {100 * foot['heel']:.0f} cm to the heel, {100 * foot['ball']:.0f} to the ball "
+        f"({where}), {100 * foot['toe']:.0f} to the tip; ankle {100 * foot['depth']:.0f} cm high"
+    )
+    if inspection["leg_controls"]:
+        yield f"legs      IK moves them by {', '.join(inspection['leg_controls'])}"
+    yield "stance    " + ", ".join(f"{k} {v:.0%}" for k, v in inspection["stance"].items())
+    how = "detected from the skeleton" if rig["detected"] else "known by its names"
+    yield f"rig map   {rig['name']}, {how}"
+    for slot, bones in rig["bones"].items():
+        yield f"  {slot:12} {', '.join(bones)}"
+    if rig["missing"]:
+        yield f"  not found (optional): {', '.join(rig['missing'])}"

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Long work on a shot, in slices short enough that the window stays alive.
+
+No operator in here: a job runs the same with and without a window.
+"""
+
+import contextlib
+import math
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import bpy
+
+from ...controller.exceptions import RigError
+from ..actions import bake_target, strips
+from ..baking import bake
+from ..blender import compat, session
+from ..shots.shot import Shot
+from ..shots.tuning import LONG, clock
+
+#: Look again after this long [s] at what others do.
+PAUSE = 0.005
+#: How long the window waits for a thread to let it go on [s].
+_SWITCH = 0.0002
+
+_DONE = object()
+
+
+class Job:
+    """Some stages of a shot, one after the other.
+
+    stages: (what it is doing, generator) pairs; each generator yields its progress from 0 to 1.
+    doing: the stage at work. progress: of that stage. settings: outdated.settings_of a shot that it
+    reads, None for one that was read before.
+    """
+
+    #: The stages sample the scene at other frames: nothing else may touch it meanwhile.
+    owns_scene = True
+    #: Other processes do the work: one look in each turn is enough.
+    waits = False
+    #: It looks for gains, and is shown where these are.
+    tunes = False
+    #: It measures robustness, likewise.
+    finds_limit = False
+    #: It checks a clip, likewise.
+    checks = False
+    #: It rectifies, or may come to do so; what it has reached is kept.
+    rectifies = False
+
+    def __init__(self, shot, stages):
+        """stages: what it is doing, and a generator of progress from 0 to 1, for each."""
+        self.shot, self.settings = shot, None
+        self.scene_name, self.armature_name = shot.scene.name, shot.armature.name
+        self.doing, self.progress = stages[0][0], 0.0
+        self._since = math.inf
+        self._work = self._stages(stages)
+
+    def _stages(self, stages):
+        for self.doing, generator in stages:
+            self.progress, self._since = 0.0, time.perf_counter()
+            with contextlib.closing(generator):
+                for self.progress in generator:
+                    yield
+
+    @property
+    def text(self):
+        """What is going on, for the progress bar."""
+        return f"{self.doing.capitalize()}: {self.progress:.0%}"
+
+    @property
+    def note(self):
+        """What else there is to say, for below the progress bar."""
+        return ""
+
+    @property
+    def time_left(self):
+        """How much longer the stage at work takes [s], at its pace so far; None in its first
+        second, and if it is not long."""
+        spent = time.perf_counter() - self._since
+        if spent < 1 or not self.progress or spent / self.progress < LONG:
+            return None
+        return spent / self.progress - spent
+
+    def start(self):
+        """Become the job at work. Raises PoiseError if there is another one."""
+        session.start(self)
+
+    def step(self, budget):
+        """Work for about `budget` seconds. Returns whether everything is done.
+
+        Raises PoiseError if it cannot go on; the job is over then.
+        """
+        try:
+            return self._step(budget)
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _step(self, budget):
+        until = time.perf_counter() + budget
+        self._demand_armature()
+        scene = self.shot.scene
+        frame, subframe = scene.frame_current, scene.frame_subframe
+        try:
+            while time.perf_counter() < until:
+                doing = self.doing
+                if next(self._work, _DONE) is _DONE:
+                    self._finish()
+                    return True
+                if self.waits or self.doing != doing:  # what it does now is to be shown first
+                    break
+        finally:
+            # Reading samples other frames; the window shows the user's own all the while.
+            if (scene.frame_current, scene.frame_subframe) != (frame, subframe):
+                scene.frame_set(frame, subframe=subframe)
+        return False
+
+    def _demand_armature(self):
+        scene = bpy.data.scenes.get(self.scene_name)
+        if scene is None:
+            raise RigError(
+                f"The scene '{self.scene_name}' was deleted or renamed while Poise was "
+                f"{self.doing}: undo that, or start again."
+            )
+        if self.armature_name not in scene.objects:
+            raise RigError(
+                f"The armature '{self.armature_name}' was deleted or renamed while Poise was "
+                f"{self.doing}: undo that, or start again."
+            )
+
+    def _finish(self):
+        session.end(self)
+        session.keep(self.scene_name, self.armature_name, self.shot, self.settings)
+
+    def ghost(self):
+        """What it shows of its simulation: (shot, index of the sample, None for the one at the
+        current frame); None if there is nothing to show."""
+        return None
+
+    def cancel(self):
+        """Stop, and leave the scene as it was."""
+        session.end(self)
+        # With the armature gone there is nothing to put back.
+        with contextlib.suppress(ReferenceError):
+            self._work.close()
+
+    def run(self):
+        """Do everything at once."""
+        while not self.step(float("inf")):
+            time.sleep(PAUSE)
+
+
+class InspectJob(Job):
+    """Read an armature's animation and measure the body."""
+
+    def __init__(self, scene, options):
+        shot = Shot(scene, options)
+        super().__init__(shot, reading_stages(shot))
+
+
+class SimulateJob(Job):
+    """Read an armature's animation, measure the body and simulate it."""
+
+    def __init__(self, scene, options):
+        shot = Shot(scene, options)
+        stages = ("simulating", simulating(shot)), ("judging", in_background(shot.judge))
+        super().__init__(shot, (*reading_stages(shot), *stages))
+
+    @property
+    def owns_scene(self):
+        """Once everything is read, the scene is free again."""
+        return self.recording is None
+
+    @property
+    def recording(self):
+        """What is simulated so far, or None."""
+        recording = self.shot.recording
+        return recording if recording is not None and len(recording) else None
+
+    def ghost(self):
+        """The newest sample."""
+        return None if self.recording is None else (self.shot, len(self.recording) - 1)
+
+    @property
+    def text(self):
+        """What is going on, for the progress bar: simulated time, once there is any."""
+        if self.recording is None:
+            return super().text
+        motion = self.shot.reading.motion
+        reached = (len(self.recording) - 1) / motion.rate
+        return f"Simulating: {reached:.2f} of {motion.duration:.2f} s"
+
+    @property
+    def note(self):
+        """How fast it is, and how long it will take, for below the progress bar."""
+        factor, left = self.real_time_factor, self.time_left
+        if not factor:
+            return ""
+        if left is None:
+            return f"{factor:.1f} × real time"
+        return f"{factor:.1f} × real time, {clock(left)} left"
+
+    @property
+    def real_time_factor(self):
+        """Simulated seconds per second of computing; None before there are any."""
+        recording = self.recording
+        if recording is None or len(recording) < 2:
+            return None
+        return (len(recording) - 1) / self.shot.reading.motion.rate / recording.wall_time
+
+
+class BakeJob(Job):
+    """Write keys, read them back and compare them with the source."""
+
+    def __init__(self, shot, writing):
+        """writing: Shot.baking() or Shot.baking_target()."""
+        super().__init__(shot, (("baking", writing), ("comparing", shot.measure())))
+
+    @property
+    def baked(self):
+        """Whether the keys are written."""
+        return self.doing == "comparing"
+
+
+def reading_stages(shot):
+    """The stages of a Job after which a shot is ready to be simulated."""
+    return (("reading", reading_source(shot)), ("measuring the body", in_background(shot.prepare)))
+
+
+def reading_source(shot):
+    """The stage that reads the source, also while its bake is shown."""
+    scene, armature = shot.scene, shot.armature
+    shown = strips.shown(armature)
+    shows_bake = bake_target.mark_of(*shown) is not None
+    if shows_bake or shown != compat.assigned(armature):
+        bake.show(scene, armature, "source")
+    try:
+        yield from shot.read()
+    finally:
+        if shows_bake:
+            bake.show(scene, armature, "baked", shown)
+
+
+def in_background(function):
+    """A stage that calls a function in a thread, and returns its result. It must not touch
+    Blender's data: NumPy, files and imports are what the window need not wait for."""
+    yield 0.0  # so that this is shown before it begins
+    thread, interval = ThreadPoolExecutor(1), sys.getswitchinterval()
+    try:
+        # Drawing a panel asks for the interpreter a hundred times, and waits this long for each.
+        sys.setswitchinterval(_SWITCH)
+        future = thread.submit(function)
+        while not wait([future], PAUSE).done:
+            yield 0.0
+    finally:  # stopped or not, nobody waits
+        sys.setswitchinterval(interval)
+        thread.shutdown(wait=False)
+    return future.result()
+
+
+def simulating(shot):
+    """The stage that simulates a shot."""
+    for sample in shot.simulate():
+        yield (sample + 1) / len(shot.simulation)

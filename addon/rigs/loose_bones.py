@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bones that would stay behind when the body moves, and go with it all the same: those of the skin
+that hang on no bone of the body, as when a rig was stripped to its deforming bones, if they did so
+by their keys; and those of the body that constraints hold where another armature has them."""
+
+import numpy as np
+
+from ...controller.geometry.skeleton import SEGMENTS
+from ..blender.pose import inverse
+from .reference import carriers
+
+#: A bone that goes with another stays so near to where it is beside that [m, adult], and by this
+#: share of its own way.
+_NEAR, _SHARE = 0.02, 0.25
+#: A bone that moves less [m] goes with nothing.
+_MOVES = 1e-3
+#: Constraints that hold a bone at a place.
+_PLACES = ("COPY_TRANSFORMS", "COPY_LOCATION", "CHILD_OF")
+#: So many samples tell.
+_SAMPLES = 60
+
+
+def find(armature, reading):
+    """{bone: the carrying bone that it goes with, None if it goes its own way} of the deforming
+    bones that hang on no bone of the body, without those that hang on one of them.
+
+    Rigs that are baked to controls have a mechanism for theirs: none.
+    """
+    rig_map = reading.rig_map
+    if rig_map.controls:
+        return {}
+    mapped = {bone for chain in rig_map.bones.values() for bone in chain}
+    loose = _loose(armature, mapped)
+    if not loose:
+        return {}
+    chosen = np.unique(np.linspace(0, len(reading.frames) - 1, _SAMPLES).astype(int))
+    matrices = reading.bone_matrices[chosen]
+    hosts = [bone for bone in reading.bone_names if bone in mapped]
+    spaces = inverse(matrices[:, [reading.bone_index(bone) for bone in hosts]])
+    found = {}
+    for bone in loose:
+        heads = matrices[:, reading.bone_index(bone), :, 3]
+        beside = (spaces @ heads[:, None, :, None])[..., :3, 0]
+        strays = _ways(beside) * reading.metres_per_unit * _sizes(spaces)
+        best = int(np.argmin(strays))
+        way = float(_ways(heads[:, None, :3])[0]) * reading.metres_per_unit
+        goes = way > _MOVES and strays[best] < min(_NEAR, _SHARE * way)
+        found[bone] = hosts[best] if goes else None
+    return found
+
+
+def lines(armature, reading):
+    """{bone: the bone that it goes with, and all above that} of those that go with the body."""
+    bones = armature.data.bones
+    found = find(armature, reading)
+    goes = {bone: carrier for bone, carrier in found.items() if carrier is not None}
+    goes |= {bone: bones[bone].parent.name for bone in _retargeted(armature, reading.rig_map)}
+    return {
+        bone: (carrier, *(one.name for one in bones[carrier].parent_recursive))
+        for bone, carrier in goes.items()
+    }
+
+
+def _retargeted(armature, rig_map):
+    """Names of the bones below those that carry the body which a constraint holds where another
+    armature's bones are, or at the place of something that does not go with the body, parents
+    first."""
+    if rig_map.controls:
+        return []
+    carrying = {bone for segment in SEGMENTS for bone in carriers(rig_map, segment)}
+    found = []
+    for bone in armature.data.bones:
+        line = {one.name for one in bone.parent_recursive}
+        if bone.name not in carrying and line & carrying:
+            held = (one for one in armature.pose.bones[bone.name].constraints if _holds(one))
+            if any(_stays_behind(one, armature, carrying) for one in held):
+                found.append(bone.name)
+    return found
+
+
+def _holds(constraint):
+    return not constraint.mute and constraint.influence > 0
+
+
+def _stays_behind(constraint, armature, carrying):
+    target = getattr(constraint, "target", None)
+    if target is None:
+        return False
+    if target == armature:
+        bone = armature.data.bones.get(constraint.subtarget)
+        line = {bone.name, *(one.name for one in bone.parent_recursive)} if bone else carrying
+        return constraint.type in _PLACES and not line & carrying
+    goes_along = any(one == armature for one in _lineage(target))
+    return not goes_along and (target.type == "ARMATURE" or constraint.type in _PLACES)
+
+
+def _lineage(thing):
+    """An object and all above it."""
+    while thing is not None:
+        yield thing
+        thing = thing.parent
+
+
+def _loose(armature, mapped):
+    """Names of the uppermost deforming bones that nothing of the body carries, and that nothing
+    but their keys moves."""
+    bones = armature.data.bones
+    above = {one.name for name in mapped for one in bones[name].parent_recursive}
+    animation = armature.animation_data
+    driven = {driver.data_path for driver in animation.drivers} if animation else set()
+    found = []
+    for bone in bones:  # parents first
+        line = {one.name for one in bone.parent_recursive}
+        if not bone.use_deform or bone.name in mapped | above or line & (mapped | {*found}):
+            continue
+        pose = armature.pose.bones[bone.name]
+        held = any(map(_holds, pose.constraints))
+        if not held and not any(path.startswith(pose.path_from_id()) for path in driven):
+            found.append(bone.name)
+    return found
+
+
+def _ways(points):
+    """(n,) how far (F, n, 3) points are from their means at most."""
+    return np.linalg.norm(points - points.mean(0), axis=-1).max(0)
+
+
+def _sizes(spaces):
+    """(n,) scene units in a unit of each space."""
+    return 1 / np.linalg.norm(spaces[0, :, :3, 0], axis=-1)

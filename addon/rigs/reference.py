@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read a reference motion from an armature, as Blender evaluates it.
+
+Every frame is sampled with constraints, drivers, IK, NLA, parents and object transforms in
+effect, so what is read is what is seen.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...controller.exceptions import MotionError, RigError
+from ...controller.geometry.motion import Motion
+from ...controller.geometry.rotations import quaternion_from_matrix
+from ...controller.geometry.skeleton import LANDMARKS, PARENTS, SEGMENTS, SIDES
+from ...controller.reference.faults import find_flips
+from ..blender import compat
+from ..blender.pose import nearest_rotation
+from . import rig, source_values
+from .sampling import (
+    animated_range,
+    is_constrained,
+    key_count,
+    run,
+    sampled_frames,
+    sampling,
+    unchanged,
+)
+
+#: Lengths of scene units in use [m]: motion capture, centimetres, inches, feet, …
+KNOWN_UNITS = (1.0, 0.01, 0.0254, 0.056444, 0.1, 0.001, 0.3048, 0.9144, 10.0, 100.0)
+#: Leg lengths (thigh and shin) of bipeds that the scene's own unit may give, and a usual one [m].
+LEG_RANGE, USUAL_LEG = (0.14, 2.2), 0.85
+#: No key that means anything is larger.
+LARGEST_KEY = 1e9
+#: How much the axes of an armature object may differ in length, or lean, to count as similar.
+SHEAR_TOLERANCE = 1e-3
+#: Lowest and highest frame rate of an animation [Hz].
+_RATES = 0.1, 10_000
+
+
+@dataclass
+class Reading:
+    """A reference motion and all that the bake needs to know of the frames it came from.
+
+    armature, action, slot: names; action and slot are None where only NLA strips animate.
+        The slot is named by its identifier. library: file that the action is linked from.
+    frames: (F,) scene frames. rate: samples per second [Hz].
+    metres_per_unit: size of a scene unit [m]. unit_guessed: whether it is concluded from the legs.
+    rig_map: which bones carry which segment.
+    bone_names: (B,) all bones of the armature.
+    bone_matrices: (F, B, 4, 4) evaluated world matrices, in scene units.
+    basis_matrices: (F, B, 4, 4) what the channels (keys and drivers) alone say, bone by bone.
+    object_matrices: (F, 4, 4) evaluated world matrices of the armature object.
+    object_bases: (F, 4, 4) what the object's own channels say.
+    motion: the same in SI units, for the controller.
+    looped: (F,) scene frames that were read, where they are looped into something longer (see
+        `walks`); None where they are `frames`.
+    """
+
+    armature: str
+    action: str | None
+    slot: str | None
+    library: str | None
+    frames: np.ndarray
+    rate: float
+    metres_per_unit: float
+    unit_guessed: bool
+    rig_map: object
+    bone_names: tuple
+    bone_matrices: np.ndarray
+    basis_matrices: np.ndarray
+    object_matrices: np.ndarray
+    object_bases: np.ndarray
+    motion: Motion
+    looped: np.ndarray | None = None
+
+    def bone_index(self, name):
+        """Where a bone stands in the arrays."""
+        return self.bone_names.index(name)
+
+
+def read(scene, armature, **options):
+    """`reading` from beginning to end; returns the Reading."""
+    return run(reading(scene, armature, **options))
+
+
+def reading(
+    scene, armature, frames=None, action=None, rig_map=None, rate=None, metres_per_unit=None
+):
+    """Sample an armature's animation: yields the progress from 0 to 1 and returns a Reading.
+
+    scene: a scene, or a context for its scene.
+    frames: (start, end, step) in scene frames, fractions allowed; None for all keys.
+    action: read this action (or the one of that name) instead of the assigned one.
+    rig_map: which bones carry what; None to find it.
+    rate: frames per second [Hz]; None for the scene's.
+    metres_per_unit: size of a scene unit [m]; None to conclude it from the length of the legs.
+
+    The current frame and the assigned action and slot are the same afterwards, even if the
+    generator is closed half-way. Raises RigError and MotionError.
+    """
+    scene = getattr(scene, "scene", scene)
+    check_armature(armature)
+    with unchanged(scene, armature):
+        action, slot = _animation(armature, action)
+        frames = sampled_frames(scene, armature, action, slot, frames)
+        rate = _sample_rate(scene, frames, rate)
+        samples = yield from sampling(scene, armature, frames)
+        yield 1.0
+    names, matrices, basis, objects, object_bases = samples
+    _check_range(armature, action, slot, frames, matrices)
+    check_object(armature, frames, objects)
+    matrices = objects[:, None] @ matrices
+    if rig_map is None:
+        rig_map = rig.find(armature, matrices)
+    yield 1.0
+    _check_keys(action, slot, rig_map)
+    _check_bones(rig_map, names, matrices, frames)
+    yield 1.0
+    rotations = segment_rotations(rig_map, names, matrices)
+    yield 1.0
+    positions = landmark_positions(armature, rig_map, names, matrices)
+    scale = metres_per_unit or _metres_per_unit(scene, positions)
+    return Reading(
+        armature=armature.name,
+        action=action.name if action else None,
+        slot=compat.slot_name(slot),
+        library=action.library.filepath if action and action.library else None,
+        frames=frames,
+        rate=rate,
+        metres_per_unit=scale,
+        unit_guessed=not metres_per_unit and scale != scene.unit_settings.scale_length,
+        rig_map=rig_map,
+        bone_names=names,
+        bone_matrices=matrices,
+        basis_matrices=basis,
+        object_matrices=objects,
+        object_bases=object_bases,
+        motion=Motion(
+            name=action.name if action else armature.name,
+            rate=rate,
+            rotations=rotations,
+            positions=positions * scale,
+            first_frame=float(frames[0]),
+            frame_step=float(frames[1] - frames[0]),
+        ),
+    )
+
+
+def check_armature(armature):
+    """Raise RigError unless this is an armature object that can be evaluated in its pose."""
+    if armature is None:
+        raise RigError("There is no armature: select the armature object to simulate.")
+    if getattr(armature, "type", None) != "ARMATURE":
+        raise RigError(f"'{armature.name}' is not an armature: select an armature object.")
+    if armature.mode != "EDIT" and not armature.data.bones:
+        raise RigError(f"'{armature.name}' has no bones: choose the character's armature.")
+    if armature.mode == "EDIT":
+        raise RigError(f"'{armature.name}' is in Edit Mode: leave it, to see the animation.")
+    if armature.data.pose_position == "REST":
+        raise RigError(
+            f"'{armature.name}' shows its rest position: set the armature's data to Pose Position."
+        )
+    if armature.animation_data is not None and armature.animation_data.use_tweak_mode:
+        raise RigError(
+            f"'{armature.name}' is in the NLA editor's tweak mode: leave it (Tab) and try again."
+        )
+
+
+def _animation(armature, action):
+    """The (action, slot) to read, assigned to the armature; (None, None) if others move it."""
+    if action is not None:
+        return _assign_action(armature, action)
+    action, slot = compat.assigned(armature)
+    animation = armature.animation_data
+    tracks = any(track.strips for track in source_values.others(animation))
+    if action is None or (compat.HAS_SLOTS and slot is None):
+        if tracks:
+            return None, None
+        if action is None:
+            if is_constrained(armature):
+                return None, None
+            raise MotionError(
+                f"'{armature.name}' has no animation: assign an action or add NLA strips."
+            )
+        raise MotionError(
+            f"'{armature.name}' has no slot in the action '{action.name}': choose one in the "
+            "Action editor."
+        )
+    if not any(key_count(curve) for curve in compat.curves(action, slot)):
+        if tracks:
+            return action, slot
+        raise MotionError(
+            f"The action '{action.name}' has no keys for '{armature.name}': choose another one."
+        )
+    return action, slot
+
+
+def _assign_action(armature, action):
+    """Assign a chosen action (by name or itself) to the armature: (action, slot)."""
+    if isinstance(action, str):
+        name, action = action, compat.find_action(action)
+        if action is None:
+            raise MotionError(f"There is no action named '{name}' in this file.")
+    slot = compat.object_slot(action, armature)
+    if not any(key_count(curve) for curve in compat.curves(action, slot)):
+        raise MotionError(
+            f"The action '{action.name}' has no keys for '{armature.name}': choose another one."
+        )
+    if (action, slot) != compat.assigned(armature):
+        if armature.library is not None:
+            raise RigError(
+                f"'{armature.name}' is linked, so that it can only be read with the action it has: "
+                "make a library override of it, or make it local."
+            )
+        compat.assign(armature, action, slot)
+    return action, slot
+
+
+def _check_range(armature, action, slot, frames, matrices):
+    """Raise MotionError if the frames are beside the animation, and nothing moves there: what is
+    cyclic, constrained or driven goes on. matrices: (F, B, 4, 4) of the bones."""
+    try:
+        first, last = animated_range(armature, action, slot)
+    except MotionError:
+        return
+    beside = frames[0] > last or frames[-1] < first
+    if beside and np.ptp(matrices, axis=0).max() == 0:
+        raise MotionError(
+            f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves "
+            f"from {frames[0]:g} to {frames[-1]:g}: choose frames among those."
+        )
+
+
+def _sample_rate(scene, frames, rate):
+    """Samples per second, at `rate` or the scene's own frames per second."""
+    fps = scene.render.fps / scene.render.fps_base if rate is None else float(rate)
+    low, high = _RATES
+    if not low <= fps <= high:
+        raise MotionError(
+            f"A frame rate of {fps:g} is impossible: give one from {low:g} to {high:g}."
+        )
+    return fps / (frames[1] - frames[0])
+
+
+def check_object(armature, frames, objects):
+    """Raise RigError unless the object only moves, turns and scales evenly, at every frame."""
+    name = armature.name
+    finite = np.isfinite(objects).all((1, 2))
+    if not finite.all():
+        raise MotionError(
+            f"The object '{name}' has a transform that is not a number at frame "
+            f"{frames[np.argmin(finite)]:g}: mend or delete the keys there."
+        )
+    axes = objects[:, :3, :3]
+    lengths = np.linalg.norm(axes, axis=1)
+    determinants = np.linalg.det(axes)
+    wrong = (lengths.min(1) < 1e-8) | (determinants <= 0)
+    if wrong.any():
+        i = np.argmax(wrong)
+        kind = "negative" if lengths[i].min() >= 1e-8 else "zero"
+        raise RigError(
+            f"The object '{name}' has a {kind} scale at frame {frames[i]:g}: "
+            "make the scale of the object and its parents positive."
+        )
+    size = np.cbrt(determinants)[:, None, None]
+    gram = axes.swapaxes(1, 2) @ axes / size**2
+    wrong = np.abs(gram - np.eye(3)).max((1, 2)) > SHEAR_TOLERANCE
+    if wrong.any():
+        raise RigError(
+            f"The object '{name}' is sheared or scaled unevenly at frame "
+            f"{frames[np.argmax(wrong)]:g}: apply the scale of the object and its parents."
+        )
+
+
+def _check_keys(action, slot, rig_map):
+    """Raise MotionError for keys that are no numbers on bones of the map or on the object."""
+    bones = {bone for chain in rig_map.bones.values() for bone in chain}
+    for curve in compat.curves(action, slot):
+        bone = bone_of(curve.data_path)
+        if bone is not None and bone not in bones:
+            continue
+        keys = np.empty(2 * len(curve.keyframe_points))
+        curve.keyframe_points.foreach_get("co", keys)
+        # Blender stores an infinite value as the largest number that there is.
+        wrong = ~(np.abs(keys.reshape(-1, 2)) < LARGEST_KEY).all(1)
+        if wrong.any():
+            frame = keys[2 * np.argmax(wrong)]
+            owner = f"bone '{bone}'" if bone else f"channel '{curve.data_path}'"
+            raise MotionError(
+                f"The {owner} has a key that is not a finite number at frame {frame:g}: "
+                "mend or delete that key."
+            )
+
+
+def bone_of(data_path):
+    """Name of the bone that a curve's data path is about; None if it is about something else."""
+    start = 'pose.bones["'
+    if not data_path.startswith(start):
+        return None
+    # The name is quoted: a quote or a backslash inside it has a backslash before it.
+    name, escaped = [], False
+    for letter in data_path[len(start) :]:
+        if not escaped and letter == '"':
+            return "".join(name)
+        if not escaped and letter == "\\":
+            escaped = True
+            continue
+        name.append(letter)
+        escaped = False
+    return None
+
+
+def _check_bones(rig_map, names, matrices, frames):
+    """Raise unless every bone of the map exists and has a finite, right-handed matrix."""
+    for slot, chain in rig_map.bones.items():
+        for bone in chain:
+            if bone not in names:
+                raise RigError(
+                    f"The rig map '{rig_map.name}' names '{bone}' for {slot}, which the armature "
+                    "does not have: correct the map."
+                )
+            own = matrices[:, names.index(bone)]
+            finite = np.isfinite(own).all((1, 2))
+            if not finite.all():
+                raise MotionError(
+                    f"The bone '{bone}' is not a finite number at frame "
+                    f"{frames[np.argmin(finite)]:g}: mend or delete the keys there."
+                )
+            axes = own[:, :3, :3]
+            size = np.linalg.norm(axes, axis=1).max(1)
+            wrong = np.linalg.det(axes) <= 1e-9 * size**3
+            if wrong.any():
+                raise RigError(
+                    f"The bone '{bone}' has a zero or negative scale at frame "
+                    f"{frames[np.argmax(wrong)]:g}: make its scale positive."
+                )
+
+
+def carrier(rig_map, segment):
+    """The bone whose orientation is that of a segment: toes without a bone turn with the foot."""
+    chain = rig_map.bones.get(segment) or rig_map.bones[PARENTS[segment]]
+    return chain[-1] if segment in ("pelvis", "trunk", "head") else chain[0]
+
+
+def carriers(rig_map, segment):
+    """The bones that share the turn of a segment, its carrier the last: all of a spine or neck."""
+    if segment in ("trunk", "head"):
+        return rig_map.bones[segment]
+    return (carrier(rig_map, segment),)
+
+
+def segment_rotations(rig_map, names, matrices):
+    """(F, len(SEGMENTS), 4) world orientations of the carriers, w first."""
+    rows = [names.index(carrier(rig_map, segment)) for segment in SEGMENTS]
+    return quaternion_from_matrix(nearest_rotation(matrices[:, rows, :3, :3]))
+
+
+def check_pops(reading):
+    """Raise MotionError where a segment turns too far within one sample."""
+    for sample, segment, angle in find_flips(reading.motion):
+        raise MotionError(
+            f"The bone '{carrier(reading.rig_map, SEGMENTS[segment])}' pops: it turns by "
+            f"{math.degrees(angle):.0f}° from frame {reading.frames[sample]:g} to "
+            f"{reading.frames[sample + 1]:g}: mend the keys there, or clean it with 'despike'."
+        )
+
+
+def landmark_positions(armature, rig_map, names, matrices):
+    """(F, len(LANDMARKS), 3) world positions in scene units; NaN for bones the rig lacks."""
+    bones = rig_map.bones
+    points = np.full((len(matrices), len(LANDMARKS), 3), np.nan)
+
+    def put(landmark, bone, tail=False):
+        own = matrices[:, names.index(bone)]
+        offset = own[:, :3, 1] * armature.data.bones[bone].length if tail else 0.0
+        points[:, LANDMARKS.index(landmark)] = own[:, :3, 3] + offset
+
+    put("pelvis", bones["pelvis"][-1])
+    put("lumbar", bones["trunk"][0])
+    put("neck", bones["head"][0])
+    put("head_top", bones["head"][-1], tail=True)
+    for side in SIDES:
+        forearm = bones[f"forearm_{side}"]
+        hand, toe = bones.get(f"hand_{side}"), bones.get(f"toe_{side}")
+        put(f"shoulder_{side}", bones[f"upper_arm_{side}"][0])
+        put(f"elbow_{side}", forearm[0])
+        put(f"wrist_{side}", hand[0] if hand else forearm[-1], tail=not hand)
+        tip = _fingertip(armature, forearm[0], hand[0]) if hand else None
+        if tip:
+            put(f"fingertip_{side}", tip, tail=True)
+        put(f"hip_{side}", bones[f"thigh_{side}"][0])
+        put(f"knee_{side}", bones[f"shin_{side}"][0])
+        put(f"ankle_{side}", bones[f"foot_{side}"][0])
+        if toe:
+            put(f"ball_{side}", toe[0])
+        put(f"toe_{side}", toe[-1] if toe else bones[f"foot_{side}"][0], tail=True)
+    return points
+
+
+def _fingertip(armature, forearm, hand):
+    """The bone at whose tail the hand ends: the farthest fingertip in rest, else the hand itself.
+
+    Things held in the hand are often its children too, and no hand is longer than its forearm.
+    None if nothing has a hand's proportions: some rigs end at the wrist.
+    """
+    hand = armature.data.bones[hand]
+    wrist = hand.head_local
+    limit = (armature.data.bones[forearm].head_local - wrist).length
+    tips = [bone for bone in hand.children_recursive if not bone.children]
+    for bones in (tips, [hand]):
+        lengths = {bone.name: (bone.tail_local - wrist).length for bone in bones}
+        fitting = [name for name, length in lengths.items() if 0.2 * limit < length <= limit]
+        if fitting:
+            return max(fitting, key=lengths.get)
+    return None
+
+
+def _metres_per_unit(scene, positions):
+    """Size of a scene unit [m] that gives the legs a human length."""
+    joints = [LANDMARKS.index(f"{name}_{s}") for s in SIDES for name in ("hip", "knee", "ankle")]
+    hip, knee, ankle = positions[:, joints].reshape(len(positions), 2, 3, 3).swapaxes(0, 2)
+    leg = np.linalg.norm(knee - hip, axis=-1) + np.linalg.norm(ankle - knee, axis=-1)
+    leg = float(np.median(leg))
+    if leg <= 0:
+        raise RigError("The legs have no length: correct the rig map.")
+    own = scene.unit_settings.scale_length
+    if LEG_RANGE[0] <= leg * own <= LEG_RANGE[1]:
+        return own
+    return min(KNOWN_UNITS, key=lambda unit: abs(math.log(leg * unit / USUAL_LEG)))

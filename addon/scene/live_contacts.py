@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Contacts in the window: those of an armature, and what follows when they are changed."""
+
+from ...controller.exceptions import PlanError
+from ..actions import bake_target, strips
+from ..blender import session
+from ..rigs import sampling
+from . import contacts
+
+
+def known(scene, armature):
+    """The contacts.Kept of an armature: with its action, else as its last clean-up found them; None
+    without either. Raises PlanError for one that cannot be read."""
+    try:
+        action, slot = contacts.source_of(armature)
+    except PlanError:  # told when they are to be found
+        return None
+    kept = contacts.kept(action, slot)
+    clean = _clean_of(scene, armature, action)
+    if kept is None and clean is not None and clean.found is not None:
+        return contacts.Kept.of(clean.reading, clean.found)
+    return kept
+
+
+def change(scene, armature, kept):
+    """Keep other contacts with an armature's action, None for automatic ones; a clean-up that is
+    shown follows. Raises PoiseError; if they do not fit the clean-up, nothing is changed."""
+    action, slot = contacts.source_of(armature)
+    contacts.check(action)
+    clean = _clean_of(scene, armature, action) if _shows_clean(armature) else None
+    if clean is not None:
+        clean.update(kept and kept.for_reading(clean.reading))
+    contacts.keep(action, slot, kept)
+    if clean is not None:
+        sampling.run(clean.baking())
+
+
+def clean_outdated(scene, armature):
+    """Whether contacts have changed since the last clean-up of an armature."""
+    clean = session.result_of(scene, armature).clean
+    return clean is not None and contacts.outdated(clean)
+
+
+def _shows_clean(armature):
+    mark = bake_target.mark_of(*strips.shown(armature))
+    return mark is not None and mark.get("kind") == "clean"
+
+
+def _clean_of(scene, armature, action):
+    """The CleanShot of an armature's action that is remembered; None without."""
+    clean = session.result_of(scene, armature).clean
+    same = clean is not None and clean.reading.action == action.name
+    return clean if same and clean.reading.library is None else None

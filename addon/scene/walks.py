@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Endless walks of an armature: the settings `scene.poise.walk`, and the reading that goes on.
+
+A walk is read like a clip that is as long as the walk: rigid copies of the cycle's poses, one
+after the other, along the way. Simulation and bake need not know more.
+"""
+
+from dataclasses import dataclass, replace
+
+import bpy
+import numpy as np
+from bpy.props import BoolProperty, FloatProperty, PointerProperty, StringProperty
+
+from ...controller import Character
+from ...controller.exceptions import MotionError, SettingsError
+from ...controller.reference.gait import Walk, cycle_between, find_cycle
+from ..blender.redrawing import on_change_in_sidebar
+
+#: An armature object that moves farther than this [m] in its cycle is animated itself.
+_STILL = 0.01
+_LONGEST = 600.0  # [s] in the panel
+
+
+@dataclass(frozen=True)
+class WalkOptions:
+    """How to walk on.
+
+    seconds: for how long [s]. cycle: (first, last) scene frames, None for the best one. heading:
+    name of a curve object to follow, None to go on as the clip does.
+    """
+
+    seconds: float
+    cycle: tuple[float, float] | None = None
+    heading: str | None = None
+
+
+def _is_curve(_settings, thing):
+    return thing.type == "CURVE"
+
+
+class POISE_PG_walk(bpy.types.PropertyGroup):
+    """How a character of this scene walks on."""
+
+    enabled: BoolProperty(
+        name="Walk On",
+        description="Loop a walk or run for as long as wanted. Every step lands where the body "
+        "needs it, so that pushes on the way do not bring it down at once",
+        update=on_change_in_sidebar,
+    )
+    seconds: FloatProperty(
+        name="Length (s)",
+        description="How long to walk [s]",
+        default=20.0,
+        min=0.5,
+        max=_LONGEST,
+        soft_max=60.0,
+        step=100,
+        precision=1,
+    )
+    use_cycle: BoolProperty(
+        name="Own Cycle",
+        description="Loop the frames below instead of the best cycle of the animation",
+    )
+    first: FloatProperty(
+        name="First Frame",
+        description="Where the cycle begins [frame]",
+        default=1.0,
+        step=100,
+        precision=0,
+    )
+    last: FloatProperty(
+        name="Last Frame",
+        description="Where the cycle ends: the frame that looks like the first one, after a step "
+        "of each foot [frame]",
+        default=60.0,
+        step=100,
+        precision=0,
+    )
+    heading: PointerProperty(
+        type=bpy.types.Object,
+        name="Heading",
+        description="A curve on the ground to walk along, from its start on; none to go on as the "
+        "animation does",
+        poll=_is_curve,
+    )
+    found: StringProperty(
+        name="Cycle", description="What the last search for a cycle came to", options={"HIDDEN"}
+    )
+
+
+def walk_options(settings):
+    """The WalkOptions that `scene.poise.walk` holds; None where nobody is to walk on."""
+    if not settings.enabled:
+        return None
+    cycle = (settings.first, settings.last) if settings.use_cycle else None
+    return WalkOptions(settings.seconds, cycle, settings.heading.name if settings.heading else None)
+
+
+def cycle_of(reading, mass=None, frames=None):
+    """The Character of a Reading and its Cycle: between two frames, or the best one.
+
+    Raises PoiseError.
+    """
+    character = Character.from_motion(reading.motion, mass)
+    if frames is None:
+        return character, find_cycle(character, reading.motion)
+    return character, cycle_between(character, reading.motion, *frames)
+
+
+def describe(reading, cycle):
+    """A cycle in words: its frames, its length and its speed."""
+    motion = reading.motion
+    seconds = cycle.period / motion.rate
+    return (
+        f"Frames {motion.frame(cycle.first):g} to {motion.frame(cycle.last):g}: {seconds:.2f} s, "
+        f"{cycle.length / seconds:.2f} m/s, ends {1000 * cycle.error:.0f} mm apart"
+    )
+
+
+def endless(scene, reading, options, mass=None):
+    """The Reading that walks on, as WalkOptions say. mass: of the body [kg], None by its height.
+
+    Its motion is a controller.gait.Endless; its frames go on from the cycle's first one. Raises
+    PoiseError.
+    """
+    character, cycle = cycle_of(reading, mass, options.cycle)
+    name = options.heading
+    points, closed = ((), False) if name is None else _points(scene, name, reading)
+    walk = Walk(cycle, options.seconds, points, closed, name or "")
+    motion = walk.motion(character, reading.motion)
+    index, step = motion.index, reading.frames[1] - reading.frames[0]
+    objects = reading.object_matrices[cycle.first : cycle.last + 1]
+    moved = np.linalg.norm(np.ptp(objects[:, :3, 3], axis=0)) * reading.metres_per_unit
+    if moved > _STILL:
+        raise MotionError(
+            f"The object '{reading.armature}' is moved itself, by {moved:.2f} m in a cycle: put "
+            "its movement on the root bone to walk on."
+        )
+    return replace(
+        reading,
+        frames=reading.frames[cycle.first] + step * np.arange(len(index)),
+        looped=reading.frames[index],
+        bone_matrices=_transforms(motion, reading)[:, None] @ reading.bone_matrices[index],
+        basis_matrices=reading.basis_matrices[index],
+        object_matrices=reading.object_matrices[index],
+        object_bases=reading.object_bases[index],
+        motion=motion,
+    )
+
+
+def _transforms(motion, reading):
+    """(N, 4, 4) from the source to each sample of an Endless motion, in scene units."""
+    cos, sin = np.cos(motion.turn), np.sin(motion.turn)
+    result = np.tile(np.eye(4), (len(cos), 1, 1))
+    result[:, 0, 0] = result[:, 1, 1] = cos
+    result[:, 1, 0], result[:, 0, 1] = sin, -sin
+    result[:, :3, 3] = motion.shift / reading.metres_per_unit
+    return result
+
+
+def _points(scene, name, reading):
+    """Points (n, 2) [m] of the first spline of a curve object, seen from above, as tuples; and
+    whether it is closed. Raises SettingsError."""
+    curve = scene.objects.get(name)
+    if curve is None or curve.type != "CURVE":
+        names = ", ".join(f"'{thing.name}'" for thing in scene.objects if thing.type == "CURVE")
+        raise SettingsError(
+            f"The scene '{scene.name}' has no curve '{name}' to walk along: "
+            + (f"choose one of {names}." if names else "add a curve object.")
+        )
+    if not curve.data.splines:
+        raise SettingsError(f"The curve '{name}' is empty: draw it where the character is to walk.")
+    corners = _corners(curve.data)
+    matrix = np.array(curve.matrix_world)
+    points = corners @ matrix[:3, :3].T + matrix[:3, 3]
+    points = points[:, :2] * reading.metres_per_unit
+    return tuple(map(tuple, points.tolist())), bool(curve.data.splines[0].use_cyclic_u)
+
+
+def _corners(data):
+    """(n, 3) points along the first spline of a curve, in its own space."""
+    bare = data.copy()
+    bare.dimensions, bare.bevel_mode, bare.bevel_depth, bare.extrude = "3D", "ROUND", 0.0, 0.0
+    for spline in list(bare.splines)[1:]:
+        bare.splines.remove(spline)
+    thing = bpy.data.objects.new(data.name, bare)
+    try:
+        vertices = thing.to_mesh().vertices
+        corners = np.empty(3 * len(vertices))
+        vertices.foreach_get("co", corners)
+        return corners.reshape(-1, 3)
+    finally:
+        bpy.data.objects.remove(thing)
+        bpy.data.curves.remove(bare)
+
+
+def loop_curves(holder, reading):
+    """Let all curves of a new action repeat what they do in the cycle, at the frames of a walk:
+    those of fingers and faces, and of what drives a rig."""
+    frames = reading.frames
+    for curve in holder.fcurves:
+        values = [curve.evaluate(frame) for frame in reading.looped]
+        if np.ptp(values) == 0:
+            continue
+        for key in reversed(curve.keyframe_points):
+            if key.co.x > frames[0]:
+                curve.keyframe_points.remove(key, fast=True)
+        count = len(curve.keyframe_points)
+        curve.keyframe_points.add(len(frames))
+        for key, frame, value in zip(
+            list(curve.keyframe_points)[count:], frames, values, strict=True
+        ):
+            key.co, key.interpolation = (frame, value), "LINEAR"
+        curve.update()
+
+
+CLASSES = (POISE_PG_walk,)

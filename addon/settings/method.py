@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a clip is to be performed: by balance alone, with gains for motion like it, or rectified.
+
+A rectified performance takes minutes, so it is chosen only where nothing quicker will do: balance
+alone performs first wherever it may, and the search follows where that would not be kept.
+"""
+
+from dataclasses import dataclass, replace
+
+from ...controller.exceptions import GainsError
+from ...controller.reference.gait import Endless
+from . import presets
+
+#: What the scene and the command line offer.
+METHODS = ("auto", "balance", "rectify")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What Automatic chose.
+
+    method: "balance" or "rectify". why: in a sentence. gains: name of the preset that was taken
+    for it, None for the gains in use. retry: rectify if what comes out is no keeper.
+    """
+
+    method: str
+    why: str
+    gains: str | None = None
+    retry: bool = False
+
+    def searching(self, why):
+        """The Choice once that will not do. why: in a sentence."""
+        return replace(self, method="rectify", why=f"{self.why} {why}", retry=False)
+
+
+def choose(shot):
+    """Choose for a prepared shot -> Choice; the shot is prepared anew where other gains are better.
+
+    Nothing of Blender's data is touched. Raises PoiseError.
+    """
+    simulation = shot.simulation
+    if isinstance(simulation.motion, Endless):
+        return Choice("balance", "An endless walk is kept up by balance, step by step.")
+    found = shot.check()
+    verdict = f"{found.verdict}."
+    if found.recommend == "balance":
+        return Choice("balance", verdict)
+    but = refused(simulation)
+    retry = not but
+    if found.recommend == "rectify":
+        return Choice("balance", verdict + (but or " Balance alone is tried first."), retry=retry)
+    if shot.options.gains is not None:
+        return Choice("balance", f"{verdict} The gains in use are kept.", retry=retry)
+    try:
+        preset, _ = presets.suggest(shot.character, shot.reading.motion, shot.gains.balance)
+    except GainsError:
+        return Choice("balance", f"{verdict} No preset was tuned on such motion.", retry=retry)
+    shot.options = replace(shot.options, gains=preset.gains.as_dict())
+    shot.prepare()
+    return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
+
+
+def not_kept(shot):
+    """Why a search has to follow what balance alone did, in a sentence; empty if it need not."""
+    if shot.choice is None or not shot.choice.retry:
+        return ""
+    if not shot.recording.success:
+        return shot.recording.why()
+    found = shot.judge().findings
+    return f"By balance alone {found[0].sentence}." if found else ""
+
+
+def take_better(shot):
+    """Once a search has followed: go back to what balance alone did if that came out better, by
+    how far it went and then by the verdict's score."""
+    rectified = shot.rectified
+    found = _rank(shot)
+    shot.rectified = None
+    if _rank(shot) < found:
+        shot.rectified = rectified
+        return
+    why = f"{shot.choice.why} Rectified it came out no better, so that is what is kept."
+    shot.choice = replace(shot.choice, method="balance", why=why)
+
+
+def _rank(shot):
+    verdict = shot.judge()
+    return len(shot.recording), verdict.score if verdict else 0.0
+
+
+def refused(simulation):
+    """Why a simulation cannot be rectified, as a further sentence; empty if it can be."""
+    if simulation.weights:
+        return " But physics weights below 1 cannot be rectified: balance alone."
+    if simulation.settings.noise:
+        return " But motion with motor noise cannot be rectified: balance alone."
+    if simulation.settings.balance != "foot_forces":
+        return " But only the balance mode Foot Forces can be rectified: balance alone."
+    return ""

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the quick mode of the sidebar needs to know: what was set in the full one and is still in
+effect, and what to do next after a fall. Both modes are views of the same settings."""
+
+from ...controller.control.physics_weights import NAMES
+from ...controller.reference.gait import Endless
+from ..blender import compat
+from ..scene import morphology
+from ..scene.weights import PROPERTY
+from ..shots import clip_check
+from . import method
+
+#: Settings that quick mode shows itself, and those that mean nothing without another one.
+_SHOWN = {"mode", "armature", "frames", "first_frame", "last_frame", "style", "ghost"}
+#: How the body meets things, which the panel Objects has.
+_MEETS = ("whole_body", "self_collision", "throw")
+_FOLLOWING = {"ghost_distance", "mass", "seed", "key_every", "tolerance"}
+
+
+def also_set(scene, armature):
+    """Names of the settings that differ from their defaults, though quick mode does not show them.
+
+    armature: the object whose physics weights count, or None.
+    """
+    settings = scene.poise
+    names = []
+    for prop in settings.bl_rna.properties:
+        if prop.is_readonly or prop.identifier in _SHOWN | _FOLLOWING | {"name"}:
+            continue
+        default = None if prop.type == "POINTER" else prop.default
+        if getattr(settings, prop.identifier) != default:
+            names.append(prop.name)
+    groups = {
+        "morphology": morphology.of(settings.morphology),
+        "walk": settings.walk.enabled,
+        "pushes": any(push.use for push in settings.pushes.items),
+        "clip_check": clip_check.cleaning_of(settings.clip_check),
+        "objects": any(thing.poise.role != "NONE" for thing in scene.objects),
+    }
+    names += [settings.bl_rna.properties[group].name for group, used in groups.items() if used]
+    meets = settings.objects.bl_rna.properties
+    names += [meets[kind].name for kind in _MEETS if getattr(settings.objects, kind)]
+    if armature is not None and _is_weighted(getattr(armature.data, PROPERTY)):
+        names.append(armature.data.bl_rna.properties[PROPERTY].name)
+    return names
+
+
+def _is_weighted(weights):
+    """Whether anything of an armature is not simulated throughout, or may not be at some frame."""
+    data = weights.id_data
+    animated = compat.curves(*compat.assigned(data))
+    if data.animation_data is not None:
+        animated += data.animation_data.drivers
+    return (
+        weights.use_start
+        or weights.use_hand_back
+        or any(getattr(weights, name) < 1 for name in NAMES)
+        or any(curve.data_path.startswith(f"{PROPERTY}.") for curve in animated)
+    )
+
+
+def steps_after_fall(shot):
+    """What may help a shot that did not perform all of its motion: some of "resume", "finer",
+    "rectify" and "optimize", the most promising first."""
+    if shot.rectified is not None:
+        return ("resume",) if shot.rectified.ended in ("budget", "stopped") else ("finer",)
+    if isinstance(shot.simulation.motion, Endless) or method.refused(shot.simulation):
+        return ("optimize",)
+    return "rectify", "optimize"

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clean feet and weight of an armature's animation: read it, solve, write an action of its own.
+
+Nothing is simulated, and nothing in the scene changes before the keys are written. The settings
+in a scene are `scene.poise.clean_up`.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+import bpy
+from bpy.props import EnumProperty, FloatProperty
+
+from ...controller.checks.verdict import judge_motions
+from ...controller.clean_up.clean_up import SMOOTHNESS, CleanUpOptions, clean_up, propose, update
+from ...controller.clean_up.leg_chain import Body
+from ...controller.geometry.skeleton import SIDES
+from ..baking import bake
+from ..blender.pose import nearest_rotation
+from ..blender.redrawing import on_change
+from ..scene import contacts
+from .shot import ArmatureShot, check_extent, rig_as_dict, versions
+
+#: Unit of each figure in a report.
+UNITS = {
+    "contact_slip": "m/s",
+    "uncarried": "frame",
+    "place": "m",
+    "bake_error": "mm",
+    "frames": "frame",
+    "range": "frame",
+    "fps": "Hz",
+    "seconds": "s",
+    "metres_per_unit": "m per scene unit",
+}
+
+
+class POISE_PG_clean_up(bpy.types.PropertyGroup):
+    """How feet and weight are cleaned in this scene."""
+
+    smoothness: FloatProperty(
+        name="Smoothness",
+        description="How slowly the body changes to follow its feet. More is nearer to the "
+        "captured rhythm, less to the captured poses",
+        default=1.0,
+        min=SMOOTHNESS[0],
+        max=SMOOTHNESS[1],
+    )
+    balance: EnumProperty(
+        name="Balance",
+        description="How firmly the weight is brought over the feet that carry it",
+        items=(
+            ("OFF", "Off", "Feet alone are cleaned: the weight stays where it is"),
+            ("LIGHT", "Light", "The weight comes over the feet where little is missing"),
+            ("STRONG", "Strong", "The weight comes over the feet, also if the body must move more"),
+        ),
+        default="LIGHT",
+    )
+    foot: EnumProperty(
+        name="Foot",
+        description="Whose contacts are changed",
+        items=(("LEFT", "Left", "The left foot"), ("RIGHT", "Right", "The right foot")),
+        update=on_change,
+    )
+    point: EnumProperty(
+        name="Part",
+        description="Which part of the foot's contacts are changed",
+        items=(
+            ("HEEL", "Heel", "The heel"),
+            ("BALL", "Ball", "The ball, under the joint of the toes"),
+            ("TIP", "Tip", "The tip of the toes"),
+        ),
+        update=on_change,
+    )
+
+
+CLASSES = (POISE_PG_clean_up,)
+
+
+def options_of(settings):
+    """The settings of a scene as CleanUpOptions."""
+    return CleanUpOptions(round(settings.smoothness, 4), settings.balance.lower())
+
+
+@dataclass(frozen=True)
+class CleanShotOptions:
+    """What to clean up, and how.
+
+    armature, action, frames, fps, rig, unit, contacts: as shot.ShotOptions has them. clean:
+    CleanUpOptions. automatic: find contacts, whatever is kept with the action. keys: BakeOptions.
+    """
+
+    armature: str | None = None
+    action: str | None = None
+    frames: tuple | None = None
+    fps: float | None = None
+    rig: str | None = None
+    unit: float | None = None
+    clean: CleanUpOptions = field(default_factory=CleanUpOptions)
+    contacts: object = None
+    automatic: bool = False
+    keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
+
+
+class CleanShot(ArmatureShot):
+    """The steps of one clean-up: `read`, `solve`, `baking`, then `report`.
+
+    reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
+    None without. found: ContactPlan, after `find`. plan: ContactPlan in use, cleaned:
+    controller.clean_up.CleanUp, after `solve`, with verdict: controller.verdict.Verdict on it,
+        slip: (before, after) and uncarried: [(first, last)] as CleanUp has them.
+    baked: addon.bake.BakeResult, after `baking`.
+    """
+
+    def __init__(self, scene, options=None):
+        """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
+        options = options or CleanShotOptions()
+        options.clean.check()
+        super().__init__(scene, options)
+        self.reading = self.kept = self.found = self.plan = None
+        self.cleaned = self.verdict = self.baked = None
+        self.slip, self.uncarried = (), []
+        self._seconds = {}
+
+    def read(self):
+        """Read the animation; yields progress from 0 to 1. Raises PoiseError."""
+        options, started = self.options, time.perf_counter()
+        self.reading = yield from self._reading()
+        check_extent(self.reading.motion)
+        if options.contacts is not None:
+            contacts.check_rate(options.contacts, self.reading)
+        elif not options.automatic:
+            self.kept = contacts.plan_for(self.reading)
+        self.plan = options.contacts or self.kept
+        self._seconds["reading"] = time.perf_counter() - started
+
+    def find(self):
+        """Find the ContactPlan that the animation seems to follow. Raises MotionError if no foot
+        ever stands."""
+        self.found = propose(body_of(self.reading))
+        return self.found
+
+    def solve(self):
+        """Find the plan, if none is given, and the corrections -> CleanUp. Raises PoiseError."""
+        started = time.perf_counter()
+        body = body_of(self.reading)
+        if self.plan is None:
+            self.plan = self.found = propose(body)
+        self._take(clean_up(body, self.plan, self.options.clean))
+        self._seconds["solving"] = time.perf_counter() - started
+        return self.cleaned
+
+    def update(self, kept):
+        """Solve again around what another ContactPlan of the action changes, None to find it.
+        Raises PlanError, and all is as before."""
+        plan = kept or self.found or propose(self.cleaned.body)
+        self._take(update(self.cleaned, plan))
+        self.plan, self.kept = plan, kept
+
+    def _take(self, cleaned):
+        motion = self.reading.motion
+        self.cleaned, self.verdict = cleaned, judge_motions(motion, cleaned.motion(motion))
+        self.slip, self.uncarried = cleaned.slip(), cleaned.uncarried()
+
+    def baking(self):
+        """Write the cleaned animation to an action of its own; yields progress from 0 to 1,
+        returns a BakeResult. Raises BakeError."""
+        started = time.perf_counter()
+        self.baked = yield from bake.baking(
+            self.scene,
+            self.reading,
+            self.cleaned.rotation_deltas(),
+            self.cleaned.displacement(),
+            self.options.keys,
+            kind="clean",
+        )
+        contacts.hand_on(self.armature)
+        self._seconds["writing"] = time.perf_counter() - started
+        return self.baked
+
+    @property
+    def doubt(self):
+        """A sentence on where no contact carries the body; empty if one always does."""
+        if not self.uncarried:
+            return ""
+        first, last = self.uncarried[0]
+        others = f", and {len(self.uncarried) - 1} times more" if len(self.uncarried) > 1 else ""
+        return (
+            f"No foot stands from frame {first:g} to {last:g}{others}, though the body does not "
+            "fall: correct the contacts there, or see whether the clip skates or hovers."
+        )
+
+    def report(self):
+        """What was done and how good it is, as a dict for JSON."""
+        reading, baked, options = self.reading, self.baked, self.options.clean
+        return {
+            "armature": reading.armature,
+            "source_action": reading.action,
+            "baked_action": baked.action,
+            "baked_slot": baked.slot,
+            "frames": list(baked.frames),
+            "range": [float(reading.frames[0]), float(reading.frames[-1])],
+            "fps": float(reading.rate),
+            "contact_slip": dict(zip(("before", "after"), self.slip, strict=True)),
+            "uncarried": [list(span) for span in self.uncarried],
+            "place": self.cleaned.com_shift(),
+            "verdict": self.verdict.as_dict(),
+            "smoothness": options.smoothness,
+            "com": options.balance,
+            "iterations": self.cleaned.iterations,
+            "contacts": self.plan.as_dict(),
+            "bake_error": float(baked.error_mm),
+            "leg_controls": list(baked.leg_controls),
+            "released_legs": list(baked.released_legs),
+            "seconds": {name: round(value, 3) for name, value in self._seconds.items()},
+            "rig": rig_as_dict(reading.rig_map),
+            "metres_per_unit": float(reading.metres_per_unit),
+            "unit_guessed": reading.unit_guessed,
+            "versions": versions(),
+            "units": UNITS,
+        }
+
+
+def body_of(reading):
+    """The leg_chain.Body of a Reading."""
+    return Body.from_motion(reading.motion, toes_of(reading))
+
+
+def toes_of(reading):
+    """{side: (F, 3, 3) axes of its toes' bone in the world, None without one}."""
+    toes = {}
+    for side in SIDES:
+        part, rig_map = f"toe_{side}", reading.rig_map
+        # Toes behind controls turn only if there is one for them.
+        if part not in rig_map.bones or (rig_map.controls and part not in rig_map.controls):
+            toes[side] = None
+            continue
+        chain = rig_map.bones[part]
+        matrices = reading.bone_matrices[:, reading.bone_index(chain[0]), :3, :3]
+        toes[side] = nearest_rotation(matrices)
+    return toes

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The settings of a measurement of robustness, `scene.poise.robustness`, and its outcome in
+words."""
+
+import bpy
+from bpy.props import EnumProperty, FloatProperty, IntProperty
+
+from ...controller.search.robustness import STEPS, LimitSettings
+from .tuning import FELL_WORDS
+
+_DEFAULTS = LimitSettings()
+
+
+class POISE_PG_robustness(bpy.types.PropertyGroup):
+    """How the robustness of a clip and its gains is measured in this scene."""
+
+    kind: EnumProperty(
+        name="Kind",
+        description="What the character is hit by",
+        items=(
+            ("PUSHES", "Pushes", "Pushes on the trunk, 0.2 s each, once a second"),
+            ("SPHERES", "Spheres", "Spheres thrown at the neck, 5 m/s, once a second"),
+        ),
+    )
+    sequences: IntProperty(
+        name="Sequences",
+        description="Random sequences of 20 s for each magnitude, the same directions for all; "
+        "more give surer rates and take longer",
+        default=_DEFAULTS.sequences,
+        min=1,
+        max=1000,
+        soft_max=50,
+    )
+    share: FloatProperty(
+        name="Must Stand (share)",
+        description="Share of the sequences that must stand for a magnitude to count as "
+        "withstood; 0.8 are 8 of 10 [share]",
+        default=_DEFAULTS.share,
+        min=0.01,
+        max=1.0,
+        step=10,
+        precision=2,
+    )
+    push_start: FloatProperty(
+        name="First Push (N)",
+        description="Force of the first pushes [N]",
+        default=STEPS["pushes"],
+        min=0.1,
+        max=10000.0,
+        soft_max=200.0,
+        step=1000,
+        precision=0,
+    )
+    push_step: FloatProperty(
+        name="Raised by (N)",
+        description="By how much pushes are raised each time [N]; single ones by half of it",
+        default=STEPS["pushes"],
+        min=0.1,
+        max=10000.0,
+        soft_max=100.0,
+        step=1000,
+        precision=0,
+    )
+    sphere_start: FloatProperty(
+        name="First Sphere (kg)",
+        description="Mass of the first spheres [kg]",
+        default=STEPS["spheres"],
+        min=0.001,
+        max=1000.0,
+        soft_max=5.0,
+        step=25,
+        precision=2,
+    )
+    sphere_step: FloatProperty(
+        name="Raised by (kg)",
+        description="By how much spheres are raised each time [kg]; single ones by half of it",
+        default=STEPS["spheres"],
+        min=0.001,
+        max=1000.0,
+        soft_max=2.0,
+        step=25,
+        precision=2,
+    )
+    directions: IntProperty(
+        name="Directions",
+        description="Directions all round from which single ones come, for the plot",
+        default=_DEFAULTS.directions,
+        min=4,
+        max=360,
+        soft_max=32,
+    )
+    phases: IntProperty(
+        name="Moments",
+        description="Moments of the clip at which single ones come, for the plot, which shows the "
+        "worst of them; 0 for no plot",
+        default=_DEFAULTS.phases,
+        min=0,
+        max=100,
+        soft_max=10,
+    )
+    budget: FloatProperty(
+        name="Budget (s)",
+        description="The measurement ends after this time, with what is known then [s]; 0 for no "
+        "limit",
+        min=0.0,
+        max=1e7,
+        soft_max=3600.0,
+        step=1000,
+        precision=0,
+    )
+    seed: IntProperty(
+        name="Seed",
+        description="Number that directions and moments are drawn from; none of them is ever seen "
+        "in tuning, whatever its seed",
+        min=0,
+    )
+
+
+def limit_settings(settings):
+    """The settings of a scene as LimitSettings."""
+    word = "push" if settings.kind == "PUSHES" else "sphere"
+    return LimitSettings(
+        kind=settings.kind.lower(),
+        # What is shown as 0.8 is not quite that in single precision.
+        start=round(getattr(settings, f"{word}_start"), 4),
+        step=round(getattr(settings, f"{word}_step"), 4),
+        sequences=settings.sequences,
+        share=round(settings.share, 4),
+        directions=settings.directions,
+        phases=settings.phases,
+        seed=settings.seed,
+        budget=settings.budget or None,
+    )
+
+
+_ENDED = {"budget": "the budget was over before", "stopped": "it was stopped before"}
+
+
+def outcome_words(outcome):
+    """What a measurement came to, in a sentence without an end."""
+    if outcome.ended == "falls":
+        return _words_of_fall(outcome)
+    name = "Push" if outcome.settings.kind == "pushes" else "Object"
+    figure = f"{outcome.limit:g} {outcome.unit} ({outcome.speed(outcome.limit):.2f} m/s)"
+    if not outcome.found:
+        hits = outcome.settings.kind
+        return f"{name} limit at least {figure}: {_ENDED[outcome.ended]} larger {hits} were tried"
+    last = [rate for rate in outcome.rates if rate.magnitude <= outcome.limit][-1]
+    fails = next(rate for rate in outcome.rates if rate.magnitude > outcome.limit)
+    words = (
+        f"{name} limit {figure}: {last.passed} of {last.count} sequences stand, {fails.passed} of "
+        f"{fails.count} at {fails.magnitude:g} {outcome.unit}"
+    )
+    if not outcome.limit:
+        words += "; begin with less for a finer answer"
+    missing = outcome.settings.phases - len(outcome.single)
+    if missing:
+        words += f"; {_ENDED[outcome.ended]} {missing} moments of single ones were measured"
+    return words
+
+
+def _words_of_fall(outcome):
+    rate = outcome.rates[0]
+    words = f"The limit is 0: undisturbed, {rate.passed} of {rate.count} sequences stand"
+    if outcome.fell_at is None:
+        return f"{words}; tune it first"
+    why = FELL_WORDS[outcome.fell_measure]
+    return f"{words}, and it falls at {outcome.fell_at:.1f} s ({why}); tune it first"
+
+
+CLASSES = (POISE_PG_robustness,)

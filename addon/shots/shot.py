@@ -1,0 +1,822 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One shot, from reading an armature's action to the report of its bake.
+
+The command line, the operators and the demo all work through this. Everything that takes long is a
+generator, so that whoever drives it can show progress and stop between two steps. Nothing in the
+scene changes before `bake`.
+
+    shot = Shot(bpy.context.scene, ShotOptions(armature="Hips"))
+    for progress in shot.read(): …
+    for sample in shot.simulate(): …
+    shot.bake()
+    for progress in shot.measure(): …
+    shot.report()
+"""
+
+import platform
+import time
+import tomllib
+from dataclasses import asdict, dataclass, field, replace
+
+import bpy
+import numpy as np
+
+from ... import controller
+from ...controller.body.momentum import GRAVITY
+from ...controller.body.morphology import Morphology, Reshaping
+from ...controller.checks import clip_check
+from ...controller.checks.verdict import judge_motions
+from ...controller.contacts.contact_plan import ContactPlan
+from ...controller.exceptions import (
+    BakeError,
+    GainsError,
+    MotionError,
+    RigError,
+    SettingsError,
+    SimulationError,
+)
+from ...controller.geometry.solids import stands_at
+from ...controller.reference.gait import Endless
+from ...controller.reference.performed import performed_motion
+from ...controller.reference.terrain import Terrain
+from ...controller.search.trial import NOISE, Problem
+from ...controller.simulation import world
+from ...controller.simulation.measures import MAXIMA, T_MAX
+from ..actions import bake_target, strips
+from ..baking import bake, bake_objects, bake_proportions, ik_legs
+from ..blender import compat, folders
+from ..blender.pose import inverse, nearest_rotation
+from ..rigs import leg_stretch, loose_bones, reference, rig, source_values
+from ..scene import contacts, objects, pushes, walks, weights
+from ..scene.pushes import PushOptions
+from ..scene.walks import WalkOptions
+from ..scene.weights import WeightOptions
+from . import rectify
+
+MANIFEST = folders.ROOT / "blender_manifest.toml"
+
+#: Farther from the origin [m] than this, positions are coarser than a millimetre.
+MAX_EXTENT = 1e4
+
+#: Unit of every figure in a report, by its key; shares and ratios have none.
+UNITS = {
+    "fell_at": "s",
+    "reached": "s",
+    "cpu": "s",
+    "wall": "s",
+    "fell_frame": "frame",
+    "frames": "frame",
+    "range": "frame",
+    "pose_error": "m",
+    "stance_error": "share",
+    "slide_error": "m/s",
+    "torque_error": "N m",
+    "reward": "1",
+    "tracking_error": "mm",
+    "tracking_error_local": "mm",
+    "residual": "N",
+    "few_corners": "share",
+    "recovery_steps": "1",
+    "start": "s",
+    "frame": "frame",
+    "duration": "s",
+    "force": "N",
+    "point": "m",
+    "impulse_per_mass": "m/s",
+    "residual_torque": "N m",
+    "foot_slide": "m/s",
+    "foot_penetration": "mm",
+    "jitter": "m/s^3",
+    "zmp_inside": "share",
+    "pulls_on_ground": "share",
+    "bake_error": "mm",
+    "bake_time": "s per 1000 bone-frames",
+    "real_time_factor": "simulated s per s",
+    "rate": "Hz",
+    "physics_rate": "Hz",
+    "fps": "Hz",
+    "noise": "N m",
+    "mass": "kg",
+    "height": "m",
+    "ground": "m",
+    "metres_per_unit": "m per scene unit",
+    "stiffness": "N m/rad",
+    "damping": "N m s/rad",
+    "com_position": "N/m",
+    "com_velocity": "N s/m",
+    "trunk": "N m/rad",
+    "momentum": "1/s",
+}
+
+
+@dataclass(frozen=True)
+class ShotOptions:
+    """What to simulate, and how. None means: find out.
+
+    armature: name of the armature object; None: the only one (that is animated).
+    action: name of the action to read; None: what animates the armature now.
+    frames: (first, last) or (first, last, step) in scene frames; None: all that is animated.
+    fps: frame rate of the animation [Hz]; None: the scene's.
+    rig: name of a rig map, or path to one; None: found by names, else detected.
+    unit: length of a scene unit [m]; None: the scene's, if that gives the body legs.
+    gains: path to a gains file, or what Gains.as_dict gave; None: the defaults of the balance mode.
+    balance: "foot_forces" or "virtual_forces"; None: that of the gains file, else foot_forces.
+    rate: of control and physics [Hz].
+    mass: of the body [kg], before its proportions are changed; None: from its height.
+    morphology: the proportions of the body.
+    noise: motor noise [N m], as controller.Settings counts it.
+    seed: of the motor noise.
+    style: of controller.styles.STYLES, how firmly the upper body holds on to the animation.
+    weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
+    pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
+    recovery_steps: whether the body may set a foot elsewhere to keep its balance.
+    cleaning: names of controller.cleaning.CLEANING, what to mend of the animation before.
+    contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
+        None: that one, or else what is found.
+    walk: WalkOptions, to loop a walk or run for longer than it lasts; None: as it is.
+    keys: how the result is written.
+    """
+
+    armature: str | None = None
+    action: str | None = None
+    frames: tuple[float, ...] | None = None
+    fps: float | None = None
+    rig: str | None = None
+    unit: float | None = None
+    gains: str | dict | None = None
+    balance: str | None = None
+    rate: float = 300.0
+    mass: float | None = None
+    morphology: Morphology = field(default_factory=Morphology)
+    noise: float = 0.0
+    seed: int = 0
+    style: str = "close"
+    weights: WeightOptions | None = None
+    pushes: PushOptions | None = None
+    recovery_steps: bool = True
+    cleaning: tuple[str, ...] = ()
+    contacts: ContactPlan | None = None
+    walk: WalkOptions | None = None
+    keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
+
+
+def find_armature(scene, name=None):
+    """The armature object of that name in a scene, or the only one (that is animated).
+
+    Raises RigError if there is none, or if there are several to choose from.
+    """
+    armatures = [thing for thing in scene.objects if thing.type == "ARMATURE"]
+    if not armatures:
+        raise RigError(
+            f"The scene '{scene.name}' has no armature: {_instanced(scene) or _NO_ARMATURE}."
+        )
+    names = ", ".join(f"'{thing.name}'" for thing in armatures)
+    if name is not None:
+        for thing in armatures:
+            if thing.name == name:
+                return thing
+        raise RigError(f"The scene '{scene.name}' has no armature '{name}': choose one of {names}.")
+    animated = [thing for thing in armatures if _is_animated(thing)]
+    if len(armatures) == 1:
+        return armatures[0]
+    if len(animated) == 1:
+        return animated[0]
+    raise RigError(f"The scene '{scene.name}' has several armatures: choose one of {names}.")
+
+
+#: What moves less [scene units, or of a turn] does not move.
+_STILL = 1e-4
+_NO_ARMATURE = "open a shot that has an animated character"
+
+
+def _instanced(scene):
+    """What to do where an armature is in a collection that the scene has as an instance; empty
+    where there is none."""
+    for thing in scene.objects:
+        inside = thing.instance_collection.all_objects if thing.instance_collection else ()
+        for one in inside:
+            if one.type == "ARMATURE":
+                return (
+                    f"'{one.name}' is in '{thing.name}', an instance of a collection; make that a "
+                    "library override, or real (Object > Apply > Make Instances Real)"
+                )
+    return ""
+
+
+def warnings_of(scene):
+    """Sentences on what a scene says and Poise does not follow."""
+    gravity = np.array(scene.gravity)
+    if not scene.use_gravity or not np.allclose(gravity, (0, 0, -GRAVITY), atol=0.02):
+        told = ", ".join(f"{one:g}" for one in gravity) + " m/s²" if scene.use_gravity else "off"
+        yield (
+            f"The scene's gravity ({told}) is not followed: bodies are simulated under "
+            f"{GRAVITY:g} m/s² downward."
+        )
+    if bpy.app.autoexec_fail:
+        yield (
+            "Blender has blocked Python drivers or scripts of this file, which may change the "
+            "pose: allow them (--enable-autoexec, or Auto Run Python Scripts) if you trust it."
+        )
+
+
+def _is_animated(thing):
+    animation = thing.animation_data
+    return animation is not None and bool(animation.action or source_values.others(animation))
+
+
+class ArmatureShot:
+    """An armature of a scene, of which `options` say what is read: their armature, action, frames,
+    fps, rig, unit and keys are as ShotOptions has them."""
+
+    def __init__(self, scene, options):
+        """Raises RigError if the armature cannot be told, SettingsError for odd keys."""
+        self.options = options
+        options.keys.check()
+        # Names, not references: an undo between two steps makes references invalid.
+        self._scene = scene.name
+        self._armature = find_armature(scene, options.armature).name
+
+    @property
+    def scene(self):
+        """The scene that the shot is in."""
+        return bpy.data.scenes[self._scene]
+
+    @property
+    def armature(self):
+        """The armature object."""
+        return self.scene.objects[self._armature]
+
+    def renamed(self, scene, armature):
+        """Go on with the scene and the armature under other names than they had."""
+        self._scene, self._armature = scene, armature
+        if self.reading is not None:
+            self.reading = replace(self.reading, armature=armature)
+
+    def _reading(self):
+        """Read the animation, which yields progress from 0 to 1 -> addon.reference.Reading, of
+        which the bake can write all. Raises RigError, MotionError, BakeError."""
+        options = self.options
+        # Without a name the map is found from the animated frames, which only `reading` has.
+        rig_map = rig.find(self.armature, name=options.rig) if options.rig else None
+        reading = yield from reference.reading(
+            self.scene,
+            self.armature,
+            frames=(*options.frames, 1.0)[:3] if options.frames else None,
+            action=options.action,
+            rig_map=rig_map,
+            rate=options.fps,
+            metres_per_unit=options.unit,
+        )
+        _check_curves(reading)
+        bake_target.check_editable(self.armature)
+        if self.options.keys.nla:
+            source = compat.find_action(reading.action, reading.library) if reading.action else None
+            strips.check(self.armature, source, compat.find_slot(source, reading.slot))
+        bake_target.check_bones(self.armature, self.options.keys.keyed(reading.rig_map))
+        return reading
+
+
+class Shot(ArmatureShot):
+    """The steps of one shot, and what each of them gave.
+
+    reading: addon.reference.Reading, kept: ContactPlan that its action has, plan: the one in use,
+        None if contacts are to be found, after `read`.
+    objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
+    character, motion: of controller, what performs and what it performs, after `embody`, which
+        `prepare` calls. reshaping: of controller.morphology, None if the body has the armature's
+        proportions. simulation: of controller, after `prepare` (which `simulate` calls).
+    checked: controller.clip_check.ClipCheck, after `check`.
+    choice: addon.method.Choice of how to perform, None if there was nothing to choose.
+    rectified: controller.rectification.Rectification while it goes on, then its RectifyOutcome;
+        None where balance alone performs. target: Trajectory of the corrected reference, then.
+    recording: what was simulated so far.
+    baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
+    measures: {name: (before, after)} of the bake, after `measure`.
+    """
+
+    def __init__(self, scene, options=None):
+        """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
+        super().__init__(scene, options or ShotOptions())
+        self.reading = self.kept = self.plan = None
+        self.objects = {}
+        self._carrier = ""
+        self._pushes, self._weights = (), {}
+        self.character = self.motion = self.checked = None
+        self.reshaping = None
+        self.gains = None
+        self.simulation = None
+        self.choice = self.rectified = self.target = None
+        self.baked = None
+        self.baked_objects = []
+        self.measures = {}
+        self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
+        #: Segments of legs that stretch in the animation, and no more in a bake.
+        self.stretched = ()
+        self._seconds = {}
+
+    @property
+    def recording(self):
+        """What was simulated so far; None before `prepare`."""
+        performed = self.rectified or self.simulation
+        return None if performed is None else performed.recording
+
+    @property
+    def why(self):
+        """A sentence on why the last frame was not reached; empty if it was."""
+        return self.recording.why() or (self.rectified.why if self.rectified else "")
+
+    def read(self):
+        """Read the animation; yields progress from 0 to 1. Raises PoiseError."""
+        options = self.options
+        started = time.perf_counter()
+        self.reading = yield from self._reading()
+        self._seconds["reading"] = time.perf_counter() - started
+        self.plan = self._plan()
+        if options.walk is not None:
+            self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
+        check_extent(self.reading.motion)
+        self.objects = yield from objects.collecting(self.scene, self.reading)
+        parent = self.armature.parent
+        self._carrier = parent.name if parent else self.armature.name
+        self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
+        self._weights = weights.collect(self.scene, self.reading, options.weights)
+        if options.morphology:
+            bake_proportions.check(self.armature, self.reading.rig_map)
+        else:
+            self.stretched = leg_stretch.find(self.armature, self.reading)
+
+    def _plan(self):
+        """The ContactPlan of what was read; None if contacts are to be found."""
+        given = self.options.contacts
+        if self.options.walk is None:
+            if given is not None:
+                contacts.check_rate(given, self.reading)
+                return given
+            self.kept = contacts.plan_for(self.reading)
+            return self.kept
+        if given is not None:
+            raise SettingsError(
+                "An endless walk finds its own contacts, round after round: leave out the contact "
+                "plan, or simulate the clip as it is."
+            )
+        return None
+
+    # From here to the bake nothing of Blender's data is touched: it may be done in a thread.
+
+    def embody(self):
+        """Measure the body from what was read. Raises PoiseError."""
+        options, motion = self.options, self.reading.motion
+        floor = stands_at(self.objects.get("colliders", ()), motion)
+        clip = motion.source if isinstance(motion, Endless) else motion
+        terrain = Terrain.of(controller.Scenario(**self.objects), floor or 0.0, clip)
+        self.character = controller.Character.from_motion(clip, options.mass, floor, terrain)
+        self.reshaping = None
+        if options.morphology:
+            if clip is not motion:
+                raise SettingsError(
+                    "An endless walk keeps the armature's own proportions: set them back, or "
+                    "simulate the clip as it is."
+                )
+            self.reshaping = Reshaping(self.character, motion, options.morphology)
+            self.character, motion = self.reshaping.character, self.reshaping.motion
+        self.motion, self.checked = motion, None
+        self.gains = self._gains()
+
+    def check(self):
+        """What the clip asks of the body, cleaned as it is to be, after `embody` -> ClipCheck."""
+        if self.checked is None:
+            cleaning = self.options.cleaning
+            motion = self.motion
+            clip = motion.source if isinstance(motion, Endless) else motion
+            self.checked = clip_check.check(
+                self.character, clip, cleaning, self._terrain(clip), self._ride()
+            )
+        return self.checked
+
+    def _ride(self):
+        """clip_check.Ride: what moves the armature beside its own channels; None if nothing does,
+        or a collider moves."""
+        reading = self.reading
+        if isinstance(self.motion, Endless):
+            return None
+        carried = reading.object_matrices @ inverse(reading.object_bases)
+        moves = any(collider.moves for collider in self.objects.get("colliders", ()))
+        if moves or np.ptp(carried, axis=0).max() < _STILL:
+            return None
+        return clip_check.Ride(
+            self._carrier,
+            carried[:, :3, 3] * reading.metres_per_unit,
+            nearest_rotation(carried[:, :3, :3]),
+        )
+
+    def _terrain(self, motion):
+        """terrain.Terrain under a motion, None for a level floor."""
+        scenario = controller.Scenario(**self.objects)
+        return Terrain.of(scenario, self.character.ground, motion)
+
+    def prepare(self):
+        """Build the body and its simulation from what was read. Raises PoiseError."""
+        options = self.options
+        self.rectified = None
+        if "despike" not in options.cleaning:
+            reference.check_pops(self.reading)
+        self.embody()
+        body = self.character.actor or self.character
+        settings = controller.Settings(
+            rate=options.rate,
+            balance=self.gains.balance,
+            noise=options.noise,
+            seed=options.seed,
+            style=options.style,
+            recovery_steps=options.recovery_steps,
+            cleaning=options.cleaning,
+            contacts=self.plan,
+        )
+        scenario = controller.Scenario(
+            pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
+            **self.objects,
+            weights=self._weights,
+        )
+        self.simulation = controller.Simulation(
+            self.character, self.motion, self.gains, settings, scenario=scenario
+        )
+
+    def _gains(self):
+        """The chosen gains, or the defaults of the balance mode."""
+        given, balance = self.options.gains, self.options.balance
+        if given is None:
+            walking = isinstance(self.reading.motion, Endless)
+            balance = balance or "foot_forces"
+            return controller.Gains.default(self.character, balance, walking)
+        if isinstance(given, dict):
+            source = "the chosen set of gains"
+            gains = controller.Gains.from_dict(given, self.character, source)
+        else:
+            source = f"the gains file '{given}'"
+            gains = controller.Gains.load(given, self.character)
+        if balance not in (None, gains.balance):
+            raise GainsError(
+                f"{source[0].upper()}{source[1:]} is for the balance mode '{gains.balance}', not "
+                f"'{balance}': choose that mode, or other gains."
+            )
+        return gains
+
+    def problem(self, maxima=None, duration=T_MAX, disturbance=None):
+        """What gains can be tuned for, after `prepare` -> controller.trial.Problem.
+
+        maxima: largest allowed errors by name, None for measures.MAXIMA. duration: of a trial [s].
+        disturbance: as Problem has it, by kind; None or 0 for none.
+        """
+        settings = controller.Settings(
+            rate=self.options.rate,
+            balance=self.gains.balance,
+            noise=NOISE,
+            duration=duration,
+            maxima=dict(maxima or MAXIMA),
+            cleaning=self.options.cleaning,
+            style=self.options.style,
+            contacts=self.plan,
+        )
+        drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
+        motion = self.reading.motion
+        if isinstance(motion, Endless) and duration is not None:
+            motion = replace(motion.walk, seconds=duration).motion(self.character, motion.source)
+        return Problem(
+            motion,
+            self.options.mass,
+            settings,
+            drawn,
+            morphology=self.options.morphology,
+        )
+
+    def simulate(self):
+        """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls.
+
+        Raises BakeError before any work if the armature could not take the result.
+        """
+        bake_target.check_editable(self.armature)
+        if self.simulation is None:
+            self.prepare()
+        yield from self.simulation
+
+    def bake(self):
+        """`baking` from beginning to end -> BakeResult."""
+        return reference.run(self.baking())
+
+    def baking(self):
+        """Write what was simulated to a new action; yields progress from 0 to 1, returns a
+        BakeResult. Raises BakeError.
+
+        After a fall the bake ends where it fell.
+        """
+        recording = self.recording
+        if len(recording) < 2:
+            raise SimulationError(
+                f"'{self.armature.name}' falls at once, at frame {self.reading.motion.frame(0):g}: "
+                "nothing can be baked; start from a frame in which it stands."
+            )
+        planned = bake_objects.plan(self.scene, self.reading, recording)
+        yield from self._writing(recording, "simulation")
+        self.baked_objects = bake_objects.bake_things(
+            self.scene, self.reading, planned, self.options.keys.take
+        )
+        return self.baked
+
+    def bake_target(self):
+        """`baking_target` from beginning to end -> BakeResult."""
+        return reference.run(self.baking_target())
+
+    def baking_target(self):
+        """Write the rectified animation without any physics to an action of its own; yields
+        progress from 0 to 1, returns a BakeResult.
+
+        It ends where the rectified motion does. Raises BakeError.
+        """
+        if self.rectified is None:
+            raise BakeError(
+                f"'{self.armature.name}' was not rectified, so there is no correction to bake: "
+                "rectify it first."
+            )
+        yield from self._writing(rectify.target_recording(self), "target")
+        self.baked_objects = []
+        return self.baked
+
+    def _writing(self, recording, kind):
+        started = time.perf_counter()
+        self.baked = yield from bake.baking(
+            self.scene,
+            self.reading,
+            recording.rotation_deltas(),
+            recording.root_displacement(),
+            self.options.keys,
+            self.reshaping,
+            kind,
+            self.stretched,
+        )
+        contacts.hand_on(self.armature)
+        self.measures, self._of_keys = {}, None  # until it is read back
+        self._seconds["writing"] = time.perf_counter() - started
+
+    def measure(self):
+        """Read the bake back through Blender and compare; yields progress from 0 to 1."""
+        samples = len(self.recording)
+        before = self.reading
+        step = float(before.frames[1] - before.frames[0])
+        after = yield from reference.reading(
+            self.scene,
+            self.armature,
+            frames=(float(before.frames[0]), float(before.frames[samples - 1]), step),
+            rig_map=before.rig_map,
+            rate=self.options.fps,
+            metres_per_unit=before.metres_per_unit,
+        )
+        yield 1.0
+        source = self.recording.motion
+        self.measures = controller.measures_of_bake(
+            self.character,
+            _start_of(source, samples),
+            after.motion,
+            self.recording.contacts,
+            self._terrain(source),
+        )
+        yield 1.0
+        self._of_keys = judge_motions(source, after.motion, self.recording.success)
+
+    def _chains(self):
+        """Where the bones of spine and neck begin in the animation, as `performed_motion` has
+        them; none for a body of other proportions, in which they are elsewhere."""
+        if self.reshaping is not None:
+            return {}
+        reading = self.reading
+        heads = reading.bone_matrices[..., :3, 3]
+        return {
+            segment: reading.metres_per_unit
+            * heads[:, [reading.bone_names.index(bone) for bone in reading.rig_map.bones[segment]]]
+            for segment in ("trunk", "head")
+        }
+
+    def performed(self):
+        """What a bake of what was simulated so far writes -> Motion."""
+        return performed_motion(self.recording, self._chains(), self.stretched)
+
+    @property
+    def verdict(self):
+        """Would an animator keep it -> controller.verdict.Verdict: of the keys, if they are baked,
+        measured and still there, else of what was simulated; None where it fell at once."""
+        # An undo takes the bake away, but not what is remembered of it.
+        if self._of_keys is not None and bake_target.is_there(self.baked):
+            return self._of_keys
+        return self.judge()
+
+    def judge(self):
+        """The Verdict on what was simulated so far; None below two samples. A panel asks for it at
+        each drawing, so it is remembered."""
+        recording = self.recording
+        if len(recording) < 2:
+            return None
+        of, count, verdict = self._of_simulation
+        if of is not recording or count != len(recording):
+            verdict = judge_motions(recording.motion, self.performed(), recording.success)
+            self._of_simulation = recording, len(recording), verdict
+        return verdict
+
+    def inspection(self):
+        """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
+        reading, motion, character = self.reading, self.motion, self.character
+        return {
+            "armature": reading.armature,
+            "source_action": reading.action,
+            "range": _frames(reading),
+            "fps": _plain(reading.rate),
+            "samples": len(motion),
+            "rig": rig_as_dict(reading.rig_map),
+            "body": self._body(),
+            "segment_masses": _plain(character.segment_masses),
+            "foot": _foot(character, reading.rig_map),
+            "loose_bones": loose_bones.find(self.armature, reading),
+            "leg_controls": ik_legs.controls(self.armature, reading.rig_map),
+            "stance": _plain(character.stance_summary(motion)),
+            "check": _plain(self.check().as_dict()),
+            "versions": versions(),
+            "units": units("range", "fps", "mass", "height", "ground", "metres_per_unit")
+            | {"segment_masses": "kg", "stance": "share", "foot": "m"},
+        }
+
+    def report(self):
+        """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
+        reading, recording, options = self.reading, self.recording, self.options
+        verdict = self.verdict
+        report = {
+            "armature": reading.armature,
+            "source_action": reading.action,
+            "baked_action": self.baked.action if self.baked else None,
+            "baked_slot": self.baked.slot if self.baked else None,
+            "baked_objects": self.baked_objects,
+            "tracks_over": list(self.baked.over) if self.baked else [],
+            "frames": _plain(self.baked.frames) if self.baked else None,
+            "range": _frames(reading),
+            "fps": _plain(reading.rate),
+            **_plain(recording.summary()),
+            "fell_frame": self.fell_frame,
+            "why": self.why,
+            "verdict": _plain(verdict.as_dict()) if verdict else None,
+            "loose_bones": loose_bones.find(self.armature, reading),
+            "method": asdict(self.choice) if self.choice else None,
+            "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
+            "pushes": [self._push(push) for push in recording.scenario.pushes],
+        }
+        for name, (before, after) in self.measures.items():
+            report[name] = {"before": _plain(before), "after": _plain(after)}
+        if self.baked:
+            report["bake_error"] = _plain(self.baked.error_mm)
+            report["leg_controls"] = list(self.baked.leg_controls)
+            report["released_legs"] = list(self.baked.released_legs)
+            report["bake_time"] = self._bake_time()
+        report |= {
+            "gains": _plain(self.gains.as_dict()),
+            "gains_completed": self.gains.completed,
+            "rig": rig_as_dict(reading.rig_map),
+            "body": self._body(),
+            "rate": _plain(self.simulation.rate),
+            "physics_rate": _plain(self.simulation.rate),
+            "balance": self.gains.balance,
+            "noise": options.noise,
+            "seed": options.seed,
+            "style": options.style,
+            "cleaning": list(options.cleaning),
+            "contacts": self.plan.as_dict() if self.plan else None,
+            "keys": asdict(options.keys),
+            "versions": versions(),
+            "units": UNITS,
+        }
+        return report
+
+    def _push(self, push):
+        """A push for the report; its impulse per mass is what compares bodies."""
+        motion = self.reading.motion
+        return {
+            "start": _plain(push.start),
+            "frame": _plain(motion.frame(push.start * motion.rate)),
+            "duration": _plain(push.duration),
+            "force": _plain(push.force),
+            "segment": push.segment,
+            "point": _plain(push.point),
+            "impulse_per_mass": _plain(np.linalg.norm(push.impulse) / self.character.mass),
+        }
+
+    @property
+    def fell_frame(self):
+        """Frame at which it fell; None if it did not."""
+        recording, motion = self.recording, self.reading.motion
+        if recording is None or recording.fell_at is None:
+            return None
+        return _plain(motion.frame(recording.fell_at * motion.rate))
+
+    def _body(self):
+        character = self.character
+        return {
+            "mass": _plain(character.mass),
+            "height": _plain(character.height),
+            "ground": _plain(character.ground),
+            "morphology": self.options.morphology.as_dict(),
+            "metres_per_unit": _plain(self.reading.metres_per_unit),
+            "unit_guessed": self.reading.unit_guessed,
+        }
+
+    def _bake_time(self):
+        """Reading and writing [s] per 1000 bone-frames."""
+        bones = len(self.reading.bone_names)
+        counts = {
+            "reading": bones * len(self.reading.frames),
+            "writing": bones * len(self.recording),
+        }
+        return {name: 1000 * self._seconds[name] / count for name, count in counts.items()}
+
+
+def _foot(character, rig_map):
+    """The foot that is simulated, and by which bones: from the ankle back to the heel, ahead to the
+    ball and the tip of the toes, down to the sole."""
+    foot = character.feet[0]
+    toes = [rig_map.bones[slot][0] for slot in ("toe_l", "toe_r") if slot in rig_map.bones]
+    ends = {name: _plain(getattr(foot, name)) for name in ("heel", "ball", "toe", "depth")}
+    return ends | {"ball_bones": toes}
+
+
+def _check_curves(reading):
+    """Refuse muted curves of simulated bones: the bake could only keep them silent or not."""
+    action = compat.find_action(reading.action, reading.library) if reading.action else None
+    bones = {bone for chain in reading.rig_map.bones.values() for bone in chain}
+    for curve in compat.curves(action, compat.find_slot(action, reading.slot)):
+        bone = reference.bone_of(curve.data_path)
+        if (curve.mute or (curve.group and curve.group.mute)) and bone in (None, *bones):
+            channel = curve.data_path.rsplit(".", 1)[-1]
+            owner = f"bone '{bone}'" if bone else "object"
+            raise MotionError(
+                f"The curve {channel} of the {owner} in "
+                f"'{reading.action}' is muted: unmute it, or delete it if it shall not count."
+            )
+
+
+def check_extent(motion):
+    """Refuse what Blender's single precision cannot place: it would shake in the bake."""
+    extent = np.nanmax(np.abs(motion.positions), axis=(1, 2))
+    if extent.max() > MAX_EXTENT:
+        raise MotionError(
+            f"'{motion.name}' is {extent.max() / 1e3:.3g} km away from the origin at frame "
+            f"{motion.frame(np.argmax(extent)):g}: mend or delete the keys there, or move the "
+            "shot to the origin."
+        )
+
+
+def _start_of(motion, samples):
+    """The first samples of a motion."""
+    return replace(
+        motion, rotations=motion.rotations[:samples], positions=motion.positions[:samples]
+    )
+
+
+def _frames(reading):
+    return [_plain(reading.frames[0]), _plain(reading.frames[-1])]
+
+
+def rig_as_dict(rig_map):
+    """A rig map for a report."""
+    return {
+        "name": rig_map.name,
+        "detected": rig_map.detected,
+        "missing": list(rig_map.missing),
+        "bones": {slot: list(bones) for slot, bones in rig_map.bones.items()},
+    }
+
+
+def units(*names):
+    """The units of some figures of a report."""
+    return {name: UNITS[name] for name in names}
+
+
+def versions():
+    """What made the result: {"poise", "blender", "pybullet", "numpy", "python"}."""
+    with MANIFEST.open("rb") as file:
+        poise = tomllib.load(file)["version"]
+    return {
+        "poise": poise,
+        "blender": bpy.app.version_string,
+        "pybullet": world.version(),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _plain(value):
+    """A value of NumPy's, or a container of such, as JSON knows it; not-a-number becomes None."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        if not np.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**31 else value
+    return value

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The top of the sidebar: how much of it to show; and the quick mode, three decisions and a
+button."""
+
+import bpy
+
+from ...controller.exceptions import GainsError
+from ..blender import session
+from ..blender.translations import tr
+from ..operators import (
+    POISE_OT_bake,
+    POISE_OT_cancel,
+    POISE_OT_discard,
+    POISE_OT_example_scene,
+    POISE_OT_keep_best,
+    POISE_OT_optimize,
+    POISE_OT_rectify,
+    POISE_OT_simulate,
+)
+from ..settings import gains, quick
+from ..shots.tuning import outcome_words
+from .gains_panel import POISE_OT_gains_choose
+from .panels import (
+    _draw_choice,
+    _draw_ghost,
+    _draw_heir,
+    _draw_job,
+    _draw_outcome,
+    _draw_outdated,
+    _draw_range,
+    _draw_switch,
+    _draw_unreadable,
+    _Panel,
+    _sentence,
+)
+from .tuning_panel import _in_use
+
+
+class POISE_PT_quick(_Panel, bpy.types.Panel):
+    """The switch between quick and full, and all of quick mode."""
+
+    # The switch stands in its header: a panel without one would put the tab before all others.
+    bl_label = ""
+    bl_options = {"HEADER_LAYOUT_EXPAND"}
+
+    @classmethod
+    def poll(cls, _context):
+        """The switch is always there."""
+        return True
+
+    def draw_header(self, context):
+        """The switch."""
+        self.layout.row().prop(context.scene.poise, "mode", expand=True)
+
+    def content(self, layout, context, armature, reason):
+        """Whom, which frames, in what style; simulate; what came of it; bake."""
+        settings, job = context.scene.poise, session.job()
+        if settings.mode == "FULL":
+            return
+        column = layout.column()
+        column.active = job is None
+        column.prop(settings, "armature", placeholder=armature.name if armature else "")
+        if armature is None:
+            _draw_nobody(layout, context, reason)
+            return
+        _draw_range(column, context, armature)
+        _draw_style(column, context)
+        _draw_also_set(column, context, armature)
+        if job is None:
+            _draw_heir(layout)
+            _draw_unreadable(layout, context, armature)
+        _draw_button(layout, job)
+        result = session.result_of(context.scene, armature)
+        shot = job.shot if job else result.shot
+        if settings.method == "AUTO":
+            _draw_choice(layout, context, shot)
+        if job is None:
+            _draw_result(layout, context, armature, result)
+
+
+def _draw_nobody(layout, context, reason):
+    """Without a character."""
+    _sentence(layout, context, f"{reason}.", "INFO")
+    if not any(thing.type == "ARMATURE" for thing in context.scene.objects):
+        row = layout.row()
+        row.scale_y = 1.5
+        row.operator(POISE_OT_example_scene.bl_idname, text="Example Scene", icon="SCENE_DATA")
+
+
+def _draw_style(layout, context):
+    """How firmly the upper body holds on to the animation."""
+    settings = context.scene.poise
+    try:
+        balance = gains.view(context.scene).gains.balance
+    except GainsError as error:
+        _sentence(layout, context, str(error), "ERROR")
+        return
+    column = layout.column(align=True)
+    column.use_property_split = False
+    column.active = layout.active and balance == "foot_forces"
+    column.label(text="Style")
+    column.row(align=True).prop(settings, "style", expand=True)
+
+
+def _draw_also_set(layout, context, armature):
+    """What is in effect though it is not shown here."""
+    settings = context.scene.poise
+    if settings.gains.source != "DEFAULT":
+        row = layout.row(align=True)
+        row.label(text=tr(gains.label(settings)), icon="PRESET", translate=False)
+        row.operator(POISE_OT_gains_choose.bl_idname, text="", icon="X").name = ""
+    names = quick.also_set(context.scene, armature)
+    if names:
+        _sentence(layout, context, "Also set in Full, and in effect:", "INFO")
+        _sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
+
+
+def _draw_button(layout, job):
+    """The one button, or how far it is."""
+    row = layout.row(align=True)
+    if job is None:
+        row.scale_y = 2.0
+        row.operator(POISE_OT_simulate.bl_idname, text="Simulate", icon="PLAY")
+    elif job.tunes:
+        row.scale_y = 1.5
+        row.progress(factor=job.progress, text=tr(job.text))
+        row = layout.row(align=True)
+        row.operator(POISE_OT_keep_best.bl_idname, text="Stop and Keep", icon="CHECKMARK")
+        row.operator(POISE_OT_cancel.bl_idname, text="Discard", icon="EVENT_ESC")
+    else:
+        _draw_job(layout, job)
+
+
+def _draw_result(layout, context, armature, result):
+    """Stood or fell, and why; what to do next; the ghost; bake and compare."""
+    settings = context.scene.poise
+    if result.error:
+        _sentence(layout, context, result.error, "ERROR")
+    if result.outcome is not None and _in_use(context.scene, result.outcome.gains):
+        _sentence(layout, context, outcome_words(result.outcome), "GRAPH")
+    if result.recording is not None:
+        shot = result.shot
+        _draw_outcome(layout, context, result)
+        _draw_outdated(layout, context, armature, result)
+        if shot.why:
+            _draw_next(layout, context, shot)
+        _draw_ghost(layout, settings)
+        row = layout.row(align=True)
+        row.scale_y = 1.5
+        row.operator(POISE_OT_bake.bl_idname, text="Bake", icon="ACTION")
+        row.operator(POISE_OT_discard.bl_idname, text="", icon="TRASH")
+    _draw_switch(layout, context, armature)
+
+
+def _draw_next(layout, context, shot):
+    """Buttons for what may help, the most promising first."""
+    column = layout.column(align=True)
+    for step in quick.steps_after_fall(shot):
+        if step == "optimize":
+            column.operator(POISE_OT_optimize.bl_idname, text="Optimize", icon="GRAPH")
+            continue
+        if step == "finer":
+            _sentence(column, context, "A finer quality may find a way on.", "INFO")
+            row = column.row(align=True)
+            row.use_property_split = False
+            row.prop(context.scene.poise.rectification, "preset", expand=True)
+        text = "Resume" if step == "resume" else "Rectify"
+        column.operator(POISE_OT_rectify.bl_idname, text=text, icon="MOD_SMOOTH")
+
+
+CLASSES = (POISE_PT_quick,)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Endless walks in the sidebar."""
+
+import bpy
+
+from ..blender import session
+from ..blender.translations import tr
+from ..operators import POISE_OT_find_cycle
+from .panels import _Panel, _sentence
+
+
+class POISE_PT_walk(_Panel, bpy.types.Panel):
+    """Walk or run for as long as wanted."""
+
+    bl_label = "Locomotion"
+    bl_parent_id = "POISE_PT_simulate"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw_header(self, context):
+        """The switch."""
+        row = self.layout.row()
+        row.active = session.job() is None
+        row.prop(context.scene.poise.walk, "enabled", text="")
+
+    def content(self, layout, context, _armature, _reason):
+        """How long, which frames, where to."""
+        settings = context.scene.poise.walk
+        layout.active = settings.enabled and session.job() is None
+        layout.prop(settings, "seconds")
+        layout.prop(settings, "heading", icon="CURVE_DATA")
+        layout.operator(POISE_OT_find_cycle.bl_idname, text="Find Cycle", icon="FILE_REFRESH")
+        if settings.found:
+            _sentence(layout, context, f"{settings.found}.", "INFO")
+        row = layout.row(heading=tr("Cycle"))
+        row.prop(settings, "use_cycle", text="Own Frames")
+        column = layout.column(align=True)
+        column.active = layout.active and settings.use_cycle
+        column.prop(settings, "first")
+        column.prop(settings, "last")
+        if settings.enabled:
+            _sentence(
+                layout,
+                context,
+                "Simulate walks on by balance, with the gains in use; Bake writes an action as "
+                "long as the walk.",
+                "INFO",
+            )
+
+
+CLASSES = (POISE_PT_walk,)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Physics weights in the sidebar: from when to when, and how much of what is simulated."""
+
+import bpy
+
+from ...controller.control.physics_weights import NAMES
+from ..blender import session
+from ..blender.chosen import chosen_armature
+from ..blender.translations import tr
+from ..scene.weights import PROPERTY
+from .panels import _Panel, _sentence
+
+
+class POISE_OT_weights_own(bpy.types.Operator):
+    """Give a linked character weights of its own."""
+
+    bl_idname = "poise.weights_own"
+    bl_label = "Make Physics Weights Editable"
+    bl_description = (
+        "Make a library override of the linked armature data: an override of the character does "
+        "not include it"
+    )
+    bl_options = {"REGISTER", "UNDO"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs linked data of an object that is not."""
+        armature, reason = chosen_armature(context)
+        if armature is None:
+            problem = reason
+        elif armature.library is not None:
+            problem = f"'{armature.name}' is linked itself: make a library override of it first"
+        elif armature.data.library is None:
+            problem = "They are: the armature data is not linked"
+        else:
+            return True
+        cls.poll_message_set(tr(problem))
+        return False
+
+    def execute(self, context):
+        """Override the data."""
+        armature, _ = chosen_armature(context)
+        if armature.data.override_create(remap_local_usages=True) is None:
+            self.report(
+                {"ERROR"}, tr(f"Blender cannot override '{armature.data.name}': make it local")
+            )
+            return {"CANCELLED"}
+        return {"FINISHED"}
+
+
+class POISE_PT_weights(_Panel, bpy.types.Panel):
+    """What of the body is simulated, and when."""
+
+    bl_label = "Physics Weights"
+    bl_parent_id = "POISE_PT_simulate"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def content(self, layout, context, armature, reason):
+        """Start and hand-over, and below them the weights to key."""
+        layout.active = session.job() is None
+        if armature is None:
+            _sentence(layout, context, f"{reason}.", "INFO")
+            return
+        data = armature.data
+        _draw_owner(layout, context, armature)
+        weights = getattr(data, PROPERTY)
+        body = layout.column()
+        body.enabled = data.library is None
+        _draw_times(body, weights)
+        column = body.column(align=True)
+        column.use_property_decorate = True
+        for name in NAMES:
+            column.prop(weights, name, slider=True)
+
+
+def _draw_owner(layout, context, armature):
+    """Whose weights these are, where that is not plain."""
+    data = armature.data
+    if data.library is not None:
+        words = f"The armature data '{data.name}' is linked, and its weights with it."
+        _sentence(layout, context, words, "LIBRARY_DATA_DIRECT")
+        layout.operator(
+            POISE_OT_weights_own.bl_idname,
+            text="Make Weights Editable",
+            icon="LIBRARY_DATA_OVERRIDE",
+        )
+    elif data.users > 1:
+        words = f"'{data.name}' has {data.users} users: these weights are those of all of them."
+        _sentence(layout, context, words, "INFO")
+
+
+def _draw_times(layout, weights):
+    """The frames from and to which there is physics at all."""
+    for switch, names in (("use_start", ("start",)), ("use_hand_back", ("hand_back", "over"))):
+        layout.prop(weights, switch)
+        if getattr(weights, switch):
+            # Names with units are too long to stand beside their fields.
+            column = layout.column(align=True)
+            column.use_property_split = False
+            for name in names:
+                column.prop(weights, name)
+
+
+CLASSES = (POISE_OT_weights_own, POISE_PT_weights)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arguments that several commands have, and what their values may look like."""
+
+import argparse
+import re
+from pathlib import Path
+
+from ...controller import BALANCE_MODES
+from ...controller.control.styles import STYLES
+from ...controller.reference.cleaning import CLEANING
+from ..scene import morphology
+from ..settings import presets
+from ..shots.shot import ShotOptions
+
+_SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
+
+
+def file_argument():
+    """A parser of the file that a command is about."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="shot.blend",
+        help="the file, or a .bvh, .fbx, .glb or .gltf to import; without it, what is open",
+    )
+    return parser
+
+
+def reading_arguments():
+    """A parser of what every command has: which animation is read, and the report."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add = parser.add_argument
+    add("--scene", metavar="NAME", help="the scene that it is in (the one that is open)")
+    add("--armature", metavar="NAME", help="the armature object (the only, or only animated one)")
+    add("--action", metavar="NAME", help="the action to read (what animates the armature now)")
+    add(
+        "--frames",
+        type=frames,
+        metavar="A:B[:STEP]",
+        help="the frames to simulate (all that are animated); --frames=-5:20 if A is negative",
+    )
+    add("--fps", type=positive, help="frame rate of the animation [Hz] (the scene's)")
+    add("--up", choices=("Y", "Z"), type=str.upper, help="axis that is up in a .bvh file (guessed)")
+    add(
+        "--unit",
+        type=positive,
+        metavar="M",
+        help="length of the unit of a .bvh file, else of the scene [m] (the scene's own if legs "
+        "have a length of people's, else from the legs)",
+    )
+    add("--rig", metavar="NAME|FILE", help="a rig map (found by names, else by the skeleton)")
+    add("--report", type=Path, metavar="FILE", help="write a report as JSON")
+    add("--overwrite", action="store_true", help="replace files that exist")
+    return parser
+
+
+def shot_arguments():
+    """A parser of what every command has that simulates: which animation, which body."""
+    parser = argparse.ArgumentParser(add_help=False, parents=[reading_arguments()])
+    add = parser.add_argument
+    add(
+        "--balance",
+        choices=BALANCE_MODES,
+        help="how balance is kept (that of the gains, else foot_forces)",
+    )
+    add("--rate", type=positive, default=300.0, metavar="HZ", help="of the control [Hz] (300)")
+    add(
+        "--style",
+        choices=STYLES,
+        default=ShotOptions.style,
+        help="how firmly the upper body holds on to the animation (close)",
+    )
+    add("--mass", type=positive, metavar="KG", help="of the body [kg] (from its height)")
+    add(
+        "--clean",
+        type=cleaning,
+        default=(),
+        metavar="NAMES",
+        help=f"mend the animation first: {', '.join(CLEANING)}, or some of them (nothing)",
+    )
+    morphology.add_arguments(parser)
+    return parser
+
+
+def reading_options(options):
+    """{name: value} of what `reading_arguments` gave, as ShotOptions has them."""
+    names = ("armature", "action", "frames", "fps", "rig")
+    chosen = {name: getattr(options, name) for name in names}
+    imported = str(options.file or "").lower().endswith(".bvh")  # in metres
+    return chosen | {"unit": 1.0 if imported and options.unit else options.unit}
+
+
+def shot_options(options, gains, **more):
+    """ShotOptions of what `shot_arguments` gave. gains: as ShotOptions has them."""
+    return ShotOptions(
+        **reading_options(options),
+        gains=gains,
+        balance=options.balance,
+        rate=options.rate,
+        style=options.style,
+        mass=options.mass,
+        cleaning=options.clean,
+        morphology=morphology.chosen(options),
+        **more,
+    )
+
+
+def gains_named(text):
+    """What ShotOptions takes as gains, for a file or a preset; None for None. Raises GainsError."""
+    if text is None or Path(text).is_file():
+        return text
+    known = presets.load_presets()
+    names = {preset.path.stem.casefold(): preset.name for preset in reversed(known)}
+    names |= {preset.name.casefold(): preset.name for preset in known}
+    name = names.get(text.casefold(), text)
+    if name not in names.values() and (Path(name).name != name or Path(name).suffix):
+        return text  # whoever reads the file will say why it cannot be
+    preset = presets.find(name)
+    # What had to be completed is told of the file.
+    return str(preset.path) if preset.gains.completed else preset.gains.as_dict()
+
+
+def _number(kind, least, text, what):
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not least <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not {what}")
+    return value
+
+
+def positive(text):
+    """A number above 0."""
+    return _number(float, 1e-9, text, "a number above 0")
+
+
+def not_negative(text):
+    """A number of at least 0."""
+    return _number(float, 0, text, "a number of at least 0")
+
+
+def count(text):
+    """A whole number above 0."""
+    return _number(int, 1, text, "a whole number above 0")
+
+
+def whole(text):
+    """A whole number of at least 0."""
+    return _number(int, 0, text, "a whole number of at least 0")
+
+
+def frames(text):
+    """'A:B' or 'A:B:STEP' -> tuple of float."""
+    number = r"([-+]?\d+(?:\.\d+)?)"
+    match = re.fullmatch(rf"{number}:{number}(?::{number})?", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a range of frames such as 1:120")
+    return tuple(float(value) for value in match.groups() if value is not None)
+
+
+def cleaning(text):
+    """'despike,ground' -> tuple of names of CLEANING, each once, in their order."""
+    names = {name.strip() for name in text.split(",")}
+    for name in sorted(names - set(CLEANING)):
+        raise argparse.ArgumentTypeError(
+            f"'{name}' is no cleaning: name some of {', '.join(CLEANING)}"
+        )
+    return tuple(name for name in CLEANING if name in names)
+
+
+def seconds(text):
+    """'90', '120s', '2min' or '1h' -> seconds, above 0."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+) ?(s|min|h|)", text)
+    value = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a time above 0 such as 90, 120s, 2min or 1h"
+        )
+    return value

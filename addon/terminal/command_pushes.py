@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pushes on the command line."""
+
+import argparse
+
+from ...controller.geometry.skeleton import SEGMENTS
+from ..scene.pushes import PushOptions
+from .command_arguments import positive, whole
+
+
+def add_arguments(parser):
+    """Add what pushes the character."""
+    add = parser.add_argument_group("pushes", "beside those of the scene").add_argument
+    add(
+        "--push",
+        type=_push,
+        action="append",
+        metavar="FRAME,SECONDS,FX,FY,FZ[,PART]",
+        help="a force [N] from a frame on, on the trunk or another part; may be given again",
+    )
+    add(
+        "--pushes",
+        type=positive,
+        metavar="N",
+        help="push the trunk every second for 0.2 s, horizontally, in random directions [N]",
+    )
+    add("--push-seed", type=whole, default=0, metavar="N", help="of the random directions (0)")
+    add("--no-pushes", action="store_true", help="leave out those of the scene")
+    add("--no-steps", action="store_true", help="keep the feet in place, whatever happens")
+
+
+def push_options(options):
+    """The PushOptions that the arguments describe."""
+    return PushOptions(
+        tuple(options.push or ()), options.pushes, options.push_seed, options.no_pushes
+    )
+
+
+def _push(text):
+    """'FRAME,SECONDS,FX,FY,FZ[,PART]' -> (frame, duration, force, segment)."""
+    values = text.split(",")
+    part = values.pop() if len(values) == 6 else "trunk"
+    try:
+        frame, duration, *force = map(float, values)
+    except ValueError:
+        force = []
+    if len(force) != 3:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a push such as 40,0.2,100,0,0 or 40,0.2,100,0,0,head"
+        )
+    if part not in SEGMENTS:
+        raise argparse.ArgumentTypeError(f"'{part}' is none of {', '.join(SEGMENTS)}")
+    return frame, duration, tuple(force), part

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Physics weights on the command line."""
+
+import argparse
+import re
+
+from ...controller.control.physics_weights import NAMES
+from ..scene.weights import WeightOptions
+
+
+def add_arguments(parser):
+    """Add what says where and when there is physics."""
+    add = parser.add_argument_group(
+        "physics", "what the armature itself says, these options replace"
+    ).add_argument
+    add(
+        "--start-physics",
+        type=_frame,
+        metavar="FRAME",
+        help="exactly as animated up to this frame, simulated after it",
+    )
+    add(
+        "--hand-back",
+        type=_hand_back,
+        metavar="FRAME[,FRAMES]",
+        help="from this frame back to the animation, over so many frames (15); feet step back",
+    )
+    add(
+        "--weight",
+        type=_weight,
+        action="append",
+        metavar="REGION=0..1",
+        help=f"0 as animated, 1 simulated; of {', '.join(NAMES)}; may be given for each",
+    )
+
+
+def weight_options(options):
+    """The WeightOptions that the arguments describe."""
+    return WeightOptions(options.start_physics, options.hand_back, dict(options.weight or ()))
+
+
+def _frame(text):
+    """A frame number -> float."""
+    if not re.fullmatch(r"[-+]?\d+(\.\d+)?", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a frame such as 40")
+    return float(text)
+
+
+def _hand_back(text):
+    """'FRAME' or 'FRAME,FRAMES' -> (frame, frames)."""
+    first, _, over = text.partition(",")
+    frames = _frame(over) if over else 15.0
+    if frames <= 0:
+        raise argparse.ArgumentTypeError(f"'{over}' is not a number of frames above 0")
+    return _frame(first), frames
+
+
+def _weight(text):
+    """'REGION=VALUE' -> (region, value)."""
+    name, _, value = text.partition("=")
+    if name not in NAMES or not re.fullmatch(r"0|1|0?\.\d+|[01]\.0*", value):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a weight such as arms=0.5, from 0 to 1, of {', '.join(NAMES)}"
+        )
+    return name, float(value)

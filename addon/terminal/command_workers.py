@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Processes for commands that run trials, and Ctrl-C in the middle of them."""
+
+import logging
+import signal
+from contextlib import contextmanager
+from functools import partial
+
+from ...controller.processes import cluster
+from ...controller.processes.workers import SerialExecutor, WorkerPool
+from .command_arguments import whole
+
+
+def worker_arguments(parser):
+    """The arguments that say who runs trials."""
+    where = parser.add_mutually_exclusive_group().add_argument
+    where(
+        "--workers",
+        type=whole,
+        metavar="N",
+        help="processes that run trials (one for each processor); 0 for none but this one",
+    )
+    where("--scheduler", metavar="ADDRESS", help="of a Dask cluster, such as tcp://host:8786")
+
+
+@contextmanager
+def executor_of(options):
+    """The Executor that the arguments name; nothing that it started is left behind."""
+    if options.scheduler is not None:
+        executor = cluster.connect(options.scheduler)
+        # What becomes of a search whose scheduler is lost is told in words of our own.
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+        end = partial(executor.shutdown, cancel_futures=True)
+    elif options.workers == 0:
+        executor = SerialExecutor()
+        end = executor.shutdown
+    else:
+        executor = WorkerPool(options.workers)
+        end = executor.terminate
+    try:
+        yield executor
+    finally:
+        end()
+
+
+@contextmanager
+def interrupts():
+    """A list that Ctrl-C adds to. Raised at once, as it is only the second time, it would meet the
+    optimiser in the middle of its arithmetic, parts of which take any exception for their own."""
+    caught = []
+
+    def note(*_):
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(True)
+
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before):  # ignored, as for what a script starts in the background
+        yield caught
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield caught
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a motion leaves behind in space: its centre of mass's way, its flights, its footprints."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..geometry.stance import AIR, SOLE, flights, runs
+from .momentum import GRAVITY
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Where a foot is set down. sample: when; foot: 0 left, 1 right; phase: what of it stands, of
+    `stance`; corners: (6, 3) of its sole [m], see `foot`."""
+
+    sample: int
+    foot: int
+    phase: int
+    corners: np.ndarray
+
+
+class Performed:
+    """The paths of what was simulated, by its recording."""
+
+    def __init__(self, recording):
+        self._recording = recording
+
+    @property
+    def com(self):
+        """(n, 3) centre of mass [m]."""
+        return self._recording.com
+
+    @property
+    def flights(self):
+        """[(start, stop)] of each stretch without a foot on the floor."""
+        stands = self._recording.contacts.any(1) | (self._recording.stance > 0)
+        return flights(stands, self._recording.motion.rate)
+
+    @property
+    def footprints(self):
+        """The Footprint of each contact, in the order of time."""
+        return footprints(self._recording.phases, self._recording.sole_corners(slice(None)))
+
+
+class Animated:
+    """Those of the animation that was simulated, so far as that went."""
+
+    def __init__(self, recording):
+        self._recording, self._raw = recording, recording.reference.raw
+
+    @property
+    def com(self):
+        """As of Performed."""
+        character = self._recording.character
+        shares = character.masses / character.mass
+        return np.einsum("fsi,s->fi", self._raw.centres[: len(self._recording)], shares)
+
+    @property
+    def flights(self):
+        """As of Performed."""
+        return flights(self._recording.reference_stance > 0, self._recording.motion.rate)
+
+    @property
+    def footprints(self):
+        """As of Performed."""
+        recording, raw, count = self._recording, self._raw, len(self._recording)
+        corners = recording.character.sole_corners(raw.joints[:count], raw.frames[:count])
+        return footprints(recording.reference_phases, corners)
+
+
+def footprints(phases, corners):
+    """The Footprint of each contact: from the middle of the first time at which the whole sole
+    stands; of a foot that never sets it down, at which anything of it does.
+
+    phases: (n, 2) of both feet, see `stance`; corners: (n, 2, 6, 3) of their soles [m].
+    """
+    found = []
+    for foot in range(2):
+        for first, stop in runs(phases[:, foot] != AIR):
+            stance = phases[first:stop, foot]
+            phase = SOLE if SOLE in stance else int(stance[0])
+            start, end = runs(stance == phase)[0]
+            place = corners[first + (start + end - 1) // 2, foot]
+            found.append(Footprint(int(first), foot, phase, place))
+    return sorted(found, key=lambda footprint: footprint.sample)
+
+
+def fall(start, end, steps, rate):
+    """(steps + 1, 3) places [m] of a body in free fall from (3,) to (3,) [m] in so many steps at
+    `rate` [Hz]: a parabola that only they and gravity decide."""
+    time = np.arange(steps + 1)[:, None] / rate
+    duration = max(steps, 1) / rate
+    line = start + (end - start) * time / duration
+    return line + [0.0, 0.0, GRAVITY / 2] * time * (duration - time)

@@ -1,0 +1,583 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Before anything is simulated: what a clip asks of a body, and what no body can do in it.
+
+    found = check(character, motion)
+    print(found.verdict)
+    for finding in found.findings: print(finding.sentence)
+
+Every limit is one of physics or of people, in units that a smaller body and a slower clip scale;
+the captured clips lie well to either side of each.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from ..body.foot_check import odd_feet
+from ..body.footing import floors_under, level
+from ..body.momentum import GRAVITY, com_dynamics, zero_moment_point
+from ..geometry.motion import FEW_UPSIDE_DOWN
+from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDE_WORDS, SIDES, joint_name
+from ..geometry.stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
+from ..reference import faults
+from ..reference.cleaning import clean, despike
+from ..reference.planting import physical
+from ..reference.reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
+from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
+
+#: What is measured over time: label and unit.
+MEASURES = {
+    "joint_speed": ("Fastest joint", "rad/s"),
+    "com_acceleration": ("Weight acceleration", "m/s²"),
+    "zmp_outside": ("Weight beyond feet", "m"),
+    "friction": ("Grip needed", ""),
+    "foot_slide": ("Foot slide", "m/s"),
+    "clearance": ("Feet above floor", "m"),
+}
+#: What each may be; clearance: [deepest, highest where the body needs the floor], of an adult.
+LIMITS = {
+    "joint_speed": faults.JOINT_SPEED,
+    "com_acceleration": 20.0,
+    "zmp_outside": 0.05,
+    "friction": 0.8,
+    "foot_slide": faults.SKATE_SPEED,
+    "clearance": (-faults.DEPTH, faults.AIR_HEIGHT),
+}
+#: In the order of weight: no body can do it; gains alone will not carry it; good to know.
+SEVERITIES = ("mend", "rectify", "note")
+
+#: Forces are told where the body asks the floor for so much of its weight.
+_LOADED = 0.3
+_LASTING = 0.08  # [s] that a force must be out of reach
+_POP_EDGE = 0.15  # [s] to each side of a pop that a low-pass spreads it over
+_IMPOSSIBLE_ACCELERATION = 60.0  # [m/s^2]
+#: Stances may change so often in the time T = sqrt(height of the centre of mass / g) in which a
+#: body tips by e: above the first, gains have to be found for it; above the second they are not.
+_CHANGES = (0.75, 1.25)
+#: Likewise the share of the time in which the zero-moment point is outside by more than 3 cm.
+_OUTSIDE = 0.03
+_OUTSIDE_SHARES = (0.015, 0.05)
+#: A foot that is slower stands [m/s, adult]; feet ride if they stand for longer than this [s] on
+#: what moves, and for less than half of that on the floor meanwhile.
+_STANDS, _RIDES = 0.06, 0.3
+_FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # [share], [s]
+_CUTOFFS = {True: 4.0, False: 6.0}  # [Hz] in place, travelling, as `reference` has them
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know about some frames.
+
+    kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
+    "zmp", "friction", "flight", "support", "feet", "upright", "tempo". frames: (first, last) in the
+    motion's own numbers. subject: such as "left elbow". value, limit: in `unit`. severity: of
+    SEVERITIES. sentence: all of it in words.
+    """
+
+    kind: str
+    frames: tuple
+    subject: str
+    value: float
+    limit: float
+    unit: str
+    severity: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Ride:
+    """What moves a whole body, such as a turntable that its armature is parented to.
+
+    positions (F, 3) [m], rotations (F, 3, 3): of it in the world.
+    """
+
+    name: str
+    positions: np.ndarray
+    rotations: np.ndarray
+
+
+@dataclass(frozen=True)
+class ClipCheck:
+    """What `check` found.
+
+    clip: name. frames: (F,) numbers of the samples. measures: {name: (F,)} as MEASURES has them,
+    NaN where a measure has no meaning. stance: (F,) states; shares: {state: share}. travel: how
+    far it goes [m]; in_place; changes: of stance per second; outside: share of the time in which
+    the zero-moment point is outside the feet. findings: tuple of Finding, the heaviest first.
+    recommend: "balance", "tune" or "rectify", from what there is besides faults; why: that in
+    words. verdict: one line. cleaning: what was mended before.
+    """
+
+    clip: str
+    frames: np.ndarray
+    measures: dict
+    stance: np.ndarray
+    shares: dict
+    travel: float
+    in_place: bool
+    changes: float
+    outside: float
+    findings: tuple
+    recommend: str
+    why: str
+    verdict: str
+    cleaning: tuple = ()
+
+    @property
+    def faults(self):
+        """The findings that no body can do."""
+        return tuple(finding for finding in self.findings if finding.severity == "mend")
+
+    def as_dict(self):
+        """For JSON; the measures as their extremes."""
+        return {
+            "verdict": self.verdict,
+            "recommend": self.recommend,
+            "why": self.why,
+            "cleaning": list(self.cleaning),
+            "in_place": self.in_place,
+            "travel": round(self.travel, 4),
+            "stance_changes": round(self.changes, 4),
+            "zmp_outside_share": round(self.outside, 4),
+            "stance": {name: round(share, 4) for name, share in self.shares.items()},
+            "measures": {
+                name: {
+                    "least": _extreme(np.nanmin, values),
+                    "most": _extreme(np.nanmax, values),
+                    "unit": MEASURES[name][1],
+                }
+                for name, values in self.measures.items()
+            },
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def check(character, motion, cleaning=(), terrain=None, ride=None):
+    """The ClipCheck of a motion that a character is to perform; never refuses one.
+
+    cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. terrain:
+    terrain.Terrain that it stands on, None for a level floor. ride: Ride that moves it, where
+    nothing that moves is part of the terrain; None if nothing does.
+    """
+    trajectory = clean(character, character.trajectory(motion), cleaning, terrain)
+    pops = faults.find_pops(character, trajectory)
+    sound = despike(character, trajectory, pops)
+    meets = faults.meet_ground(character, trajectory, sound, terrain)
+    measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
+    words = _Words(motion, pops, meets, measures, adult_size(character))
+    findings = [
+        *words.upside_down(motion),
+        *words.rides(ride),
+        *words.pops(),
+        *words.speeds(),
+        *words.axes(character, trajectory),
+    ]
+    if "despike" not in cleaning:
+        findings += words.flips()
+    findings += [*words.hangs(), *words.floats(), *words.sinks()]
+    findings += [*words.start(character.height), *words.skates()]
+    findings += [*words.forces(), *words.flights(), *words.feet(character)]
+    findings += words.tempo(character)
+    findings = tuple(sorted(findings, key=_weight))
+    recommend, why = _choose(findings, sound, meets, change, outside)
+    return ClipCheck(
+        clip=motion.name,
+        frames=motion.frame(np.arange(len(motion))),
+        measures=measures,
+        stance=meets.stance,
+        shares=_shares(meets.stance),
+        travel=_travel(sound),
+        in_place=meets.in_place,
+        changes=_changes(meets.stance, motion.rate),
+        outside=outside,
+        findings=findings,
+        recommend=recommend,
+        why=why,
+        verdict=_verdict(findings, recommend, why),
+        cleaning=tuple(cleaning),
+    )
+
+
+# --- Measures ------------------------------------------------------------------------------------
+
+
+def _measures(character, trajectory, sound, meets, terrain):
+    """{name: (F,)} measures; stance changes in the time T; share of zero-moment points outside."""
+    rate = trajectory.rate
+    cutoff = _CUTOFFS[meets.in_place]
+    target, footings = sound, level(character.ground, len(sound))
+    if terrain is not None:
+        footings = terrain.footings(character, sound, meets.contacts)
+    if meets.in_place:
+        target = physical(character, sound, meets.contacts, cutoff, footings)
+    target, *_ = target.smoothed(cutoff)
+    joints, frames = character.pose(target)
+    centres = character.body_centres(joints, frames)
+    dynamics = com_dynamics(character, centres, frames, rate, cutoff)
+    stands = (meets.stance != FLIGHT) & (meets.need > _LOADED)
+    reach = support_reach(character.sole_corners(joints, frames), meets.contacts)
+    floors = floors_under(footings, joints[:, FEET], meets.contacts)
+    point = zero_moment_point(character, dynamics, floors)
+    outside = np.where(stands, (point @ DIRECTIONS.T - reach).max(1), np.nan)
+    upward = GRAVITY + dynamics.acceleration[:, 2]
+    sideways = np.linalg.norm(dynamics.acceleration[:, :2], axis=1)
+    loaded = upward > _LOADED * GRAVITY
+    turns = faults.relative_frames(character, character.pose(trajectory)[1])
+    speeds = faults.joint_velocities(turns, rate)
+    slide = np.linalg.norm(meets.slip, axis=-1)
+    slide = np.where(meets.contacts | meets.skates, slide, np.nan)
+    measures = {
+        "joint_speed": np.r_[0.0, np.linalg.norm(speeds, axis=-1).max(1)],
+        "com_acceleration": np.linalg.norm(dynamics.acceleration, axis=1),
+        "zmp_outside": np.maximum(outside, 0.0),
+        "friction": np.where(loaded, sideways / np.where(loaded, upward, 1.0), np.nan),
+        "foot_slide": np.fmax(*slide.T),
+        "clearance": meets.low,
+    }
+    over = dynamics.com[:, 2] - (floors - character.ground)
+    height = float(np.median(over)) - character.ground
+    tips = np.sqrt(max(height, 0.1) / GRAVITY)
+    share = np.mean(outside[stands] > _OUTSIDE) if stands.any() else 0.0
+    return measures, _changes(meets.stance, rate) * tips, float(share)
+
+
+def _changes(stance, rate):
+    """Stance changes per second."""
+    return float(np.count_nonzero(np.diff(stance)) * rate / max(1, len(stance) - 1))
+
+
+def _shares(stance):
+    share = np.bincount(stance, minlength=len(NAMES)) / len(stance)
+    return dict(zip(NAMES, share.tolist(), strict=True))
+
+
+def _travel(trajectory):
+    """Farthest horizontal distance from the start [m]."""
+    away = trajectory.root[:, :2] - trajectory.root[0, :2]
+    return float(np.linalg.norm(away, axis=1).max())
+
+
+def _extreme(function, values):
+    known = values[np.isfinite(values)]
+    return round(float(function(known)), 4) if len(known) else None
+
+
+# --- Findings ------------------------------------------------------------------------------------
+
+
+class _Words:
+    """Findings of one clip, each kind by a method."""
+
+    def __init__(self, motion, pops, meets, measures, size):
+        self.motion, self.rate, self.found_pops = motion, motion.rate, pops
+        self.meets, self.measures, self.size = meets, measures, size
+
+    def pops(self):
+        """Joints that flip and roots that jump, at the frames that are off."""
+        for pop in self.found_pops:
+            place = pop.channel is None
+            subject = "whole body" if pop.channel in (None, 0) else joint_name(pop.name)
+            does = f"the {subject} jumps" if place else f"the {subject} flips"
+            yield self._finding(
+                "teleport" if place else "pop",
+                (pop.first, pop.last),
+                subject,
+                pop.speed,
+                faults.TELEPORT_SPEED if place else faults.POP_SPEED,
+                "m/s" if place else "rad/s",
+                "mend",
+                does if pop.channel != 0 else "the whole body flips round",
+            )
+
+    def flips(self):
+        """Bones that turn over where the joints of a body do not show it."""
+        for sample, segment, angle in faults.find_flips(self.motion):
+            if any(pop.first - 1 <= sample <= pop.last for pop in self.found_pops):
+                continue
+            subject = _segment_name(SEGMENTS[segment])
+            does = f"the bone of the {subject} turns over by {np.degrees(angle):.0f}°"
+            value, limit = angle * self.rate, faults.FLIP_SPEED
+            span = sample, sample + 1
+            yield self._finding("pop", span, subject, value, limit, "rad/s", "mend", does, False)
+
+    def speeds(self):
+        """Joints that are too fast for longer than a pop."""
+        values = self.measures["joint_speed"].copy()
+        for pop in self.found_pops:
+            values[pop.first : pop.last + 2] = 0
+        does = "a joint turns faster than any can"
+        limit = LIMITS["joint_speed"]
+        yield from self._beyond("speed", "joint_speed", limit, "mend", "a joint", does, values)
+
+    def axes(self, character, trajectory):
+        """Single axes of a joint that no simulation follows, beside its pops."""
+        speeds = joint_speeds(character, trajectory)
+        for pop in self.found_pops:
+            edge = round(_POP_EDGE * self.rate)
+            speeds[max(0, pop.first - edge) : pop.last + edge + 1] = 0
+        for start, stop in runs(speeds.max(1) > MAX_JOINT_SPEED):
+            value = float(speeds[start:stop].max())
+            dof = int(np.argmax(speeds[start:stop].max(0)))
+            yield self._finding(
+                "axis",
+                (start, stop - 1),
+                character.dof_names[dof],
+                value,
+                MAX_JOINT_SPEED,
+                "rad/s",
+                "mend",
+                f"the {character.joint_words(dof)} spins",
+            )
+
+    def upside_down(self, motion):
+        """A body that stands on its head, or whose armature does."""
+        if value := motion.upside_down():
+            does = f"the feet are above the pelvis in {value:.0%} of the frames: it is upside down"
+            span, limit = (0, len(motion) - 1), FEW_UPSIDE_DOWN
+            yield self._finding("upright", span, "body", value, limit, "", "mend", does, False)
+
+    def rides(self, ride):
+        """Feet that stand on what moves the body, and not on a floor that does not."""
+        if ride is None:
+            return
+        ankles = self.motion.positions[:, [LANDMARK_INDEX[f"ankle_{side}"] for side in SIDES]]
+        own = (ankles - ride.positions[:, None]) @ ride.rotations
+        on_floor, on_it = (self._speeds(points) for points in (ankles, own))
+        slow = _STANDS * self.size
+        # Where it moves under a foot that stands on it, or moves a foot that stands on the floor.
+        moves = np.abs(on_floor - on_it) > slow
+        stands, rides = ((moves & (speeds < slow)).any(1).sum() for speeds in (on_floor, on_it))
+        if rides > max(_RIDES * self.rate, 2 * stands):
+            does = f"the feet stand on '{ride.name}', which moves, and is no collider: make it one"
+            span = np.flatnonzero(moves.any(1))[[0, -1]]
+            value = rides / self.rate
+            yield self._finding("support", span, "feet", value, _RIDES, "s", "mend", does, False)
+
+    def _speeds(self, points):
+        """(F, n) speeds of points (F, n, 3) [m/s]."""
+        return np.linalg.norm(np.gradient(points, axis=0), axis=-1) * self.rate
+
+    def start(self, height):
+        """A clip that begins in a flight: a body can only begin on its feet."""
+        value, limit = float(self.meets.low[0]), START_CLEARANCE * height
+        if value > limit and not self.meets.floats[0]:
+            does = f"it starts in the air, {100 * value:.0f} cm above the floor"
+            yield self._finding("start", (0, 0), "body", value, limit, "m", "mend", does, False)
+
+    def hangs(self):
+        """Feet that stand where there is nothing to stand on."""
+        limit = faults.AIR_HEIGHT * self.size
+        for foot, subject in enumerate(("left foot", "right foot")):
+            for start, stop in runs(self.meets.hangs[:, foot]):
+                value = float(np.median(self.meets.heights[start:stop, foot]))
+                does = (
+                    f"the {subject} stands {100 * value:.0f} cm above anything: put a collider "
+                    "under it"
+                )
+                span = start, stop - 1
+                yield self._finding(
+                    "support", span, subject, value, limit, "m", "mend", does, False
+                )
+
+    def floats(self):
+        """In the air where the body needs the floor."""
+        for start, stop in runs(self.meets.floats):
+            if self.meets.hangs[start:stop].any():
+                continue
+            value = float(self.meets.low[start:stop].max())
+            limit = faults.AIR_HEIGHT * self.size
+            does = f"the body floats, its feet up to {100 * value:.0f} cm above the floor"
+            span = start, stop - 1
+            yield self._finding("float", span, "body", value, limit, "m", "mend", does, False)
+
+    def sinks(self):
+        """Soles under the floor."""
+        limit = faults.DEPTH * self.size
+        for start, stop in runs(self.meets.low < -limit):
+            value = -float(self.meets.low[start:stop].min())
+            does = f"the feet sink {100 * value:.0f} cm into the floor"
+            span = start, stop - 1
+            yield self._finding("sink", span, "feet", value, limit, "m", "note", does, False)
+
+    def skates(self):
+        """Feet that carry and slide."""
+        for foot, subject in enumerate(("left foot", "right foot")):
+            for start, stop in runs(self.meets.skates[:, foot]):
+                alone = _slides(self.meets)[start:stop].mean() > 0.5
+                slip = self.meets.slip[start:stop, foot]
+                value = float(np.linalg.norm(slip, axis=-1).max())
+                yield self._finding(
+                    "skate",
+                    (start, stop - 1),
+                    subject,
+                    value,
+                    faults.SKATE_SPEED,
+                    "m/s",
+                    "mend" if alone else "note",
+                    f"the {subject} skates",
+                )
+
+    def forces(self):
+        """What the floor would have to give."""
+        for kind, name, subject, does in (
+            (
+                "acceleration",
+                "com_acceleration",
+                "body",
+                "the body starts, stops or lands too hard",
+            ),
+            ("zmp", "zmp_outside", "body", "the weight is thrown beyond the feet"),
+            ("friction", "friction", "feet", "the feet need more grip than a floor has"),
+        ):
+            limit = LIMITS[name] * (self.size if name == "zmp_outside" else 1)
+            yield from self._beyond(kind, name, limit, "rectify", subject, does)
+
+    def flights(self):
+        """Phases in the air, as they should be."""
+        flies = _flies(self.meets) & ~self.meets.floats
+        for start, stop in runs(flies):
+            seconds = (stop - start) / self.rate
+            if seconds >= _FLIGHT:
+                does, span = f"in the air for {seconds:.2f} s", (start, stop - 1)
+                yield self._finding(
+                    "flight", span, "body", seconds, _FLIGHT, "s", "rectify", does, False
+                )
+
+    def feet(self, character):
+        """What the rig says of its feet, and what is taken instead."""
+        span = 0, len(self.motion) - 1
+        for value, limit, unit, does in odd_feet(character, self.motion):
+            yield self._finding("feet", span, "feet", value, limit, unit, "note", does, False)
+
+    def tempo(self, character):
+        """Steps that nobody takes at this pace: the clip may be of another frame rate."""
+        product = step_product(self.motion, self.meets.contacts, character.ground)
+        odd = oddity(product)
+        if odd is None:
+            return
+        rate = self.rate * self.motion.frame_step
+        how, limit = {"slow": ("in slow motion", SLOW), "fast": ("played too fast", FAST[1])}[odd]
+        does = (
+            f"it steps as if {how}, at {USUAL / product:.2g} times the usual pace: perhaps it is "
+            f"of {likely_rate(rate, product):g} frames a second, not {rate:g}"
+        )
+        span = 0, len(self.motion) - 1
+        yield self._finding("tempo", span, "body", product, limit, "", "note", does, False)
+
+    def _beyond(self, kind, name, limit, severity, subject, does, values=None):
+        """Findings where a measure exceeds its limit for a while. values: (F,) of it, None for all
+        that were measured."""
+        values = self.measures[name] if values is None else values
+        values = np.nan_to_num(values, nan=-np.inf)
+        for start, stop in _joined(runs(values > limit), round(_LASTING * self.rate)):
+            if severity != "mend" and stop - start < _LASTING * self.rate:
+                continue
+            value = float(values[start:stop].max())
+            if kind == "acceleration" and value > _IMPOSSIBLE_ACCELERATION:
+                severity = "mend"
+            unit = MEASURES[name][1]
+            span = start, stop - 1
+            yield self._finding(kind, span, subject, value, limit, unit, severity, does)
+
+    def _finding(self, kind, span, subject, value, limit, unit, severity, does, figure=True):
+        frames = tuple(float(self.motion.frame(sample)) for sample in span)
+        sentence = f"{frames_words(frames)}: {does}"
+        if figure:
+            sentence += f" ({_number(value)}{' ' + unit if unit else ''})"
+        value, limit = round(float(value), 4), round(float(limit), 4)
+        return Finding(kind, frames, subject, value, limit, unit, severity, sentence)
+
+
+def _joined(spans, gap):
+    """(start, stop) spans, those at most `gap` samples apart as one."""
+    result = []
+    for start, stop in np.asarray(spans).tolist():
+        if result and start - result[-1][1] <= gap:
+            result[-1][1] = stop
+        else:
+            result.append([start, stop])
+    return result
+
+
+def _number(value):
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def frames_words(frames):
+    """(first, last) frame in words."""
+    first, last = frames
+    return f"frame {first:g}" if first == last else f"frames {first:g}-{last:g}"
+
+
+def _segment_name(segment):
+    """A segment in words: "left upper arm" of upper_arm_l."""
+    base, _, side = segment.rpartition("_")
+    if side not in SIDES:
+        return segment
+    return f"{SIDE_WORDS[side]} {base.replace('_', ' ')}"
+
+
+# --- Choice --------------------------------------------------------------------------------------
+
+
+def _choose(findings, sound, meets, change, outside):
+    """("balance", "tune" or "rectify", why)."""
+    if not meets.in_place:
+        return (
+            "rectify",
+            f"it leaves its place by {_travel(sound):.1f} m, and balance alone may drift off",
+        )
+    air, slides = float(_flies(meets).mean()), float(_slides(meets).mean())
+    if air > _FLIGHT_SHARE or any(f.kind == "flight" for f in findings):
+        return "rectify", f"it is in the air {air:.0%} of the time"
+    if slides > _FLIGHT_SHARE:
+        return "rectify", f"no foot stands still {slides:.0%} of the time"
+    for value, limits, words in (
+        (change, _CHANGES, "it steps too fast from foot to foot for balance alone"),
+        (outside, _OUTSIDE_SHARES, f"its weight is beyond its feet {outside:.0%} of the time"),
+    ):
+        if value > limits[1]:
+            return "rectify", words
+    for kind, words in (
+        ("acceleration", "it starts, stops or lands too hard"),
+        ("friction", "its feet need more grip than a floor has"),
+    ):
+        if any(f.kind == kind for f in findings):
+            return "rectify", words
+    if change > _CHANGES[0]:
+        return "tune", "it steps fast from foot to foot"
+    if outside > _OUTSIDE_SHARES[0]:
+        return "tune", f"its weight is beyond its feet {outside:.1%} of the time"
+    return "balance", "it stays in place, on its feet, with its weight above them"
+
+
+def _flies(meets):
+    """(F,) samples without a foot on the floor."""
+    return (meets.stance == FLIGHT) & ~meets.carries.any(1)
+
+
+def _slides(meets):
+    """(F,) samples in which all feet on the floor are too fast to stand."""
+    return (meets.stance == FLIGHT) & meets.carries.any(1)
+
+
+def _weight(finding):
+    """Findings in this order: the severe ones, by frames, the farthest beyond its limit first."""
+    return SEVERITIES.index(finding.severity), finding.frames, -finding.value / finding.limit
+
+
+def _verdict(findings, recommend, why):
+    """One line: what to mend first, else what will do."""
+    mend = [finding for finding in findings if finding.severity == "mend"]
+    if mend:
+        first = f"Mend first: {mend[0].sentence}"
+        return f"{first}, and {len(mend) - 1} more" if len(mend) > 1 else first
+    for finding in findings:
+        if finding.kind == "tempo":
+            why = f"{why}; {finding.sentence}"
+    if recommend == "balance":
+        return f"Balance alone will do: {why}"
+    return f"{recommend.capitalize()}: {why}"
+
+
+__all__ = ["LIMITS", "MEASURES", "ClipCheck", "Finding", "check", "frames_words"]

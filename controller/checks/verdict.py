@@ -1,0 +1,559 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether an animator would keep a result: what comes out against what went in.
+
+    verdict = judge_motions(before, after)
+    verdict.keeper, verdict.not_kept_for
+    for finding in verdict.findings: print(finding.sentence)
+
+Both are judged as a viewer sees them, from where their landmarks are and how their feet are
+turned, so that what is read back from keys and what was just simulated count by one rule. Lengths
+are those of an adult. `MEASURES` is the rule: another measure is another entry.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from ..geometry.rotations import (
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_vector,
+    unit,
+)
+from ..geometry.skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENT_INDEX, SIDES
+from ..geometry.stance import runs
+
+#: Whose the values are where there are two of each sample.
+FEET = ("left foot", "right foot")
+
+_TIPS = [f"tip_{side}" for side in SIDES]
+#: Most spines begin where the pelvis is, which would count twice.
+_LEFT_OUT = ("lumbar", *OPTIONAL_LANDMARKS)
+_JOINTS = [i for name, i in LANDMARK_INDEX.items() if name not in _LEFT_OUT]
+#: Where the mass is: from, to, share of the body's, its centre as a share of the way (D. A. Winter,
+#: "Biomechanics and Motor Control of Human Movement", table 4.1; the head between its ends).
+_MASSES = (
+    ("pelvis", "neck", 0.497, 0.5),
+    ("neck", "head_top", 0.081, 0.5),
+    *(
+        (f"{start}_{side}", f"{end}_{side}", mass, centre)
+        for side in SIDES
+        for start, end, mass, centre in (
+            ("shoulder", "elbow", 0.028, 0.436),
+            ("elbow", "wrist", 0.022, 0.682),
+            ("hip", "knee", 0.100, 0.433),
+            ("knee", "ankle", 0.0465, 0.433),
+            ("ankle", "tip", 0.0145, 0.5),
+        )
+    ),
+)
+#: A sole reaches this far behind the ankle, below the tip of the foot bone, and before it [m].
+_HEEL, _DEPTH, _TOES = 0.05, 0.025, 0.07
+#: A foot that stays so much higher than the other one [m] has no height of its own in stance.
+_APART = 0.05
+#: A foot stands flat where ankle and tip are within this of their heights in stance [m].
+_FLAT = 0.015
+#: Only what is within this of a sole's lowest point can stand on the floor [m].
+_TOUCHES = 0.02
+#: The source's foot stands where its sole is so near the floor [m] and slides at most so fast
+#: [m/s], for so long [s], less the samples at either end that last [s]: there it comes and goes.
+_NEAR, _STANDS, _LASTING, _EDGE = 0.03, 0.6, 0.1, 1 / 60
+#: A foot is down below this height over its stance [m].
+_DOWN = 0.04
+#: What moves faster than a body sways is noise of the capture: a Hann window of this length [s].
+_WINDOW = 0.12
+#: Below this no shaking is seen [m/s^3]; people who were captured as they stood still have more.
+_STEADY = 10.0
+#: The source rests where its joints move slower [m/s], for so long [s].
+_RESTS, _RESTING = 0.08, 0.3
+
+
+@dataclass(frozen=True)
+class Body:
+    """An animated biped over n samples.
+
+    points: (n, len(LANDMARKS), 3) positions [m], NaN for optional landmarks that it has not.
+    feet: (n, 2, 3, 3) orientations of left and right foot, whatever their own axes.
+    """
+
+    points: np.ndarray
+    feet: np.ndarray
+
+    @classmethod
+    def of(cls, motion):
+        """The Body of a Motion."""
+        feet = [SEGMENT_INDEX[f"foot_{side}"] for side in SIDES]
+        return cls(motion.positions, matrix_from_quaternion(motion.rotations[:, feet]))
+
+    def __len__(self):
+        return len(self.points)
+
+    def start(self, count):
+        """The first samples of it."""
+        return Body(self.points[:count], self.feet[:count])
+
+    def landmark(self, name):
+        """(n, 3) positions [m]. The tip of a foot is its ball, or the end of the foot bone where
+        there are no toes; what a rig has not counts where its joint is."""
+        side = name[-1]
+        others = {f"tip_{side}": (f"ball_{side}", f"toe_{side}", f"ankle_{side}")}
+        for other in others.get(name, (name, "neck")):
+            points = self.points[:, LANDMARK_INDEX[other]]
+            if np.isfinite(points).all():
+                break
+        return points
+
+    @cached_property
+    def joints(self):
+        """(n, J, 3) the joints that every rig has, the head's middle and top, and the tips of the
+        feet [m]."""
+        top, *tips = (self.landmark(name) for name in ("head_top", *_TIPS))
+        middle = (self.landmark("neck") + top) / 2
+        return np.concatenate([self.points[:, _JOINTS], np.stack([middle, top, *tips], 1)], 1)
+
+    @cached_property
+    def com(self):
+        """(n, 3) centre of mass [m]."""
+        com, total = 0.0, sum(mass for *_, mass, _ in _MASSES)
+        for start, end, mass, centre in _MASSES:
+            start, end = self.landmark(start), self.landmark(end)
+            com = com + mass / total * (start + centre * (end - start))
+        return com
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One thing that counts.
+
+    unit: of its values. summed: what makes one value of those of all samples. limit: what the
+    result may have, given what the source has (None if it is a difference from the source).
+    samples: takes a Pair, gives the values of source (or None) and result, each (m,), or (m, 2) for
+    left and right foot, NaN where they do not count. words: the finding, with {worst} (the result's
+    value there), {frame}, {ratio} (of what the result has in all to the limit) and {foot}; of
+    several, `which` takes a Pair and the index of the worst value and tells the one that fits.
+    """
+
+    unit: str
+    summed: Callable
+    limit: Callable
+    samples: Callable
+    words: tuple
+    which: Callable = lambda _pair, _at: 0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Where a result is farthest from what it has to keep to.
+
+    measure: of MEASURES. foot: 0 for the left, 1 for the right one, None for the body. sample;
+    frame: its number. sentence: all of it in words, without an end.
+    """
+
+    measure: str
+    foot: int | None
+    sample: int
+    frame: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one measure came to.
+
+    before, after: of source and result, in the measure's unit; None where nothing counts. limit:
+    that the result must not exceed. passes. worst: Findings, of each foot that exceeds the limit
+    by itself, else one; none where nothing counts.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    limit: float
+    passes: bool
+    worst: tuple
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `judge` found. judged: a Judged for each of MEASURES, in their order."""
+
+    judged: tuple
+
+    @property
+    def keeper(self):
+        """Whether the result is one to keep."""
+        return not self.not_kept_for
+
+    @property
+    def not_kept_for(self):
+        """Names of the measures that the result misses."""
+        return tuple(judged.name for judged in self.judged if not judged.passes)
+
+    @property
+    def score(self):
+        """How near a result is to one that is kept, from above 0 to 1: the mean over all measures
+        of limit / value, a measure that passes counting as 1."""
+        return float(np.mean([j.limit / j.after if not j.passes else 1.0 for j in self.judged]))
+
+    @property
+    def findings(self):
+        """A Finding for each thing that is missed, of each foot."""
+        return tuple(found for judged in self.judged if not judged.passes for found in judged.worst)
+
+    def as_dict(self):
+        """For JSON."""
+        return {
+            "keeper": self.keeper,
+            "score": self.score,
+            "not_kept_for": list(self.not_kept_for),
+            "measures": {
+                judged.name: {
+                    "before": judged.before,
+                    "after": judged.after,
+                    "limit": judged.limit,
+                    "unit": MEASURES[judged.name].unit,
+                    "passes": judged.passes,
+                    "frame": judged.worst[0].frame if judged.worst else None,
+                }
+                for judged in self.judged
+            },
+            "findings": [
+                {"measure": found.measure, "frame": found.frame, "sentence": found.sentence}
+                for found in self.findings
+            ],
+        }
+
+
+def judge(source, result, rate, reached=True, frame=float):
+    """Judge a result against its source -> Verdict.
+
+    source, result: Body of at least two samples each at `rate` [Hz]; the result may end earlier.
+    reached: whether it came to its end on its feet. frame: gives the number of a sample's frame.
+    """
+    pair = Pair(source, result, rate, reached)
+    return Verdict(tuple(_judged(name, pair, frame) for name in MEASURES))
+
+
+def judge_motions(before, after, reached=True):
+    """`judge` for two Motions of one rate."""
+    return judge(Body.of(before), Body.of(after), before.rate, reached, before.frame)
+
+
+def _judged(name, pair, frame):
+    measure = MEASURES[name]
+    source, result = measure.samples(pair)
+    before, after = _summed(measure, source), _summed(measure, result)
+    limit = float(measure.limit(before))
+    if after is None:
+        return Judged(name, None, None, limit, True, ())
+    worst = []
+    for sample, *foot in _worst(measure, limit, source, result):
+        at, foot = (sample, *foot), foot[0] if foot else None
+        sentence = measure.words[measure.which(pair, at)].format(
+            worst=float(result[at]),
+            ratio=after / limit,
+            foot="" if foot is None else FEET[foot],
+            frame=frame(sample),
+        )
+        worst.append(Finding(name, foot, sample, frame(sample), sentence))
+    return Judged(name, before, after, limit, after <= limit, tuple(worst))
+
+
+def _summed(measure, values):
+    """One value of all; None where there is none."""
+    known = values[np.isfinite(values)] if values is not None else ()
+    return float(measure.summed(known)) if len(known) else None
+
+
+def _worst(measure, limit, source, result):
+    """Indices of the worst sample, of each foot that misses the limit by itself."""
+    excess = result if source is None else result - np.nan_to_num(source)
+    if result.ndim == 1:
+        return [(int(np.nanargmax(excess)),)]
+    feet = []
+    for foot in range(result.shape[1]):
+        value = _summed(measure, result[:, foot])
+        if value is not None:
+            feet.append((value, (int(np.nanargmax(excess[:, foot])), foot)))
+    feet.sort(key=lambda entry: -entry[0])
+    return [at for i, (value, at) in enumerate(feet) if i == 0 or value > limit]
+
+
+# --- What is measured ----------------------------------------------------------------------------
+
+
+class Pair:
+    """Source and result side by side, over the m samples that both have."""
+
+    def __init__(self, source, result, rate, reached=True):
+        """As `judge` has them. What is the floor, and a sole, is taken of all of the source."""
+        self.rate, self.reached = rate, reached
+        self.count = min(len(source), len(result))
+        self.floor = Floor(source)
+        self.source, self.result = source.start(self.count), result.start(self.count)
+
+    @cached_property
+    def stands(self):
+        """(m, 2) where a foot of the source stands."""
+        out = np.zeros((self.count, 2), bool)
+        edge, least = round(_EDGE * self.rate), max(3, round(_LASTING * self.rate))
+        for foot in range(2):
+            speed, low = self.floor.contact(self.source, foot, self.rate)
+            for start, stop in runs((low < _NEAR) & (speed < _STANDS)):
+                if stop - start >= least:
+                    out[start + edge : stop - edge, foot] = True
+        return out
+
+    @cached_property
+    def turned(self):
+        """(m, 2, 2) roll about the source's foot and yaw of each foot of the result [degrees]."""
+        turn = self.result.feet @ np.swapaxes(self.source.feet, -1, -2)
+        vector = np.degrees(rotation_vector(quaternion_from_matrix(turn)))
+        forward = [
+            self.source.landmark(f"tip_{side}") - self.source.landmark(f"ankle_{side}")
+            for side in SIDES
+        ]
+        forward = unit(np.stack(forward, 1) * [1.0, 1.0, 0.0])
+        return np.stack([np.abs((vector * forward).sum(-1)), np.abs(vector[..., 2])], -1)
+
+    def smoothed_velocity(self, points):
+        """(m, ...) velocities [m/s] of what a body does, less the noise of a capture."""
+        return np.gradient(_smoothed(points, self.rate), axis=0) * self.rate
+
+
+class Floor:
+    """The floor under the feet of a source, and its soles.
+
+    heights: {(landmark, side): height [m] in stance}. ground: of the floor [m]. soles: heel and
+    ball of each foot in its own axes (2, 2, 3) [m].
+    """
+
+    def __init__(self, source):
+        self.heights = {}
+        for part in ("ankle", "tip"):
+            low = [np.percentile(source.landmark(f"{part}_{s}")[:, 2], 5) for s in SIDES]
+            if abs(low[0] - low[1]) > _APART:
+                low = [min(low)] * 2
+            self.heights |= {(part, s): float(h) for s, h in zip(SIDES, low, strict=True)}
+        self.ground = min(self.heights["tip", s] for s in SIDES) - _DEPTH
+        self.soles = np.stack([self._sole(source, foot) for foot in range(2)])
+
+    def _sole(self, source, foot):
+        """Heel and ball, from the samples in which the foot is flattest."""
+        side = SIDES[foot]
+        ankle, tip = source.landmark(f"ankle_{side}"), source.landmark(f"tip_{side}")
+        off = np.fmax(
+            *(abs(p[:, 2] - self.heights[n, side]) for n, p in (("ankle", ankle), ("tip", tip)))
+        )
+        flat = np.flatnonzero(off < _FLAT)
+        if len(flat) < 3:
+            flat = np.argsort(off, kind="stable")[: max(3, len(source) // 20)]
+        ankle, tip = ankle[flat], tip[flat]
+        level, below = np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, self.ground])
+        heel = ankle - _HEEL * unit((tip - ankle) * level)
+        ends = np.stack([heel * level + below - ankle, tip * level + below - ankle], 1)
+        return (ends @ source.feet[flat, foot]).mean(0)
+
+    def contact(self, body, foot, rate):
+        """Least horizontal speed (m,) [m/s] of any point of a sole near the floor, and height (m,)
+        [m] of the lowest one. A rig's toes are seldom measured: stiff and level ones are tried."""
+        ankle = body.landmark(f"ankle_{SIDES[foot]}")
+        heel, ball = (ankle + body.feet[:, foot] @ end for end in self.soles[foot])
+        along = unit(ball - heel)
+        line = [heel + share * (ball - heel) for share in np.linspace(0, 1, 6)]
+        found = []
+        for toes in (unit(along * [1.0, 1.0, 0.0]), along):
+            ends = [ball + reach * toes for reach in (_TOES / 2, _TOES)]
+            found.append(contact_speed(np.stack(line + ends, 1), rate))
+        speeds, lows = zip(*found, strict=True)
+        return np.minimum(*speeds), np.maximum(*lows) - self.ground
+
+    def down(self, body):
+        """(m, 2) whether a foot is down."""
+        return self._above(body).min(-1) < _DOWN
+
+    def depth(self, body):
+        """(m, 2) how deep a foot is in the floor [m], 0 above it."""
+        return np.maximum(0.0, -self._above(body).min(-1))
+
+    def _above(self, body):
+        """(m, 2, 2) heights of ankle and tip of each foot above those in stance [m]."""
+        heights = [
+            [
+                body.landmark(f"{part}_{s}")[:, 2] - self.heights[part, s]
+                for part in ("ankle", "tip")
+            ]
+            for s in SIDES
+        ]
+        return np.moveaxis(np.array(heights), -1, 0)
+
+
+def contact_speed(points, rate):
+    """How fast a rigid thing slides on the floor, that rolls or slides.
+
+    points: (n, k, 3) of its outside [m], at `rate` [Hz]. Returns ((n,) least horizontal speed [m/s]
+    of any point near the lowest one: 0 for what rolls or stands, that of sliding else; (n,) height
+    [m] of the lowest one).
+    """
+    heights = points[..., 2]
+    lowest = heights.min(1)
+    speeds = np.linalg.norm(np.gradient(points[..., :2], axis=0), axis=-1) * rate
+    near = heights <= lowest[:, None] + _TOUCHES
+    return np.where(near, speeds, np.inf).min(1), lowest
+
+
+def jerk(points, rate):
+    """(n,) mean size [m/s^3] of the third derivative of (n, k, 3) points [m]."""
+    for _ in range(3):
+        points = np.gradient(points, axis=0) * rate
+    return np.linalg.norm(points, axis=-1).mean(1)
+
+
+def _smoothed(values, rate):
+    """(n, ...) values without what is faster than a body: a Hann window, the ends held."""
+    width = max(3, round(_WINDOW * rate) | 1)
+    weights = np.hanning(width + 2)[1:-1]
+    padding = [(width // 2, width // 2)] + [(0, 0)] * (values.ndim - 1)
+    padded = np.pad(values, padding, mode="edge")
+    shares = weights / weights.sum()
+    return sum(share * padded[i : i + len(values)] for i, share in enumerate(shares))
+
+
+# --- The rule ------------------------------------------------------------------------------------
+
+
+def _height_lost(pair):
+    """Share of the source's height over the floor that the neck has lost; all where it fell."""
+    source, result = (body.landmark("neck")[:, 2] - pair.floor.ground for body in _both(pair))
+    lost = np.maximum(0.0, 1 - result / np.maximum(source, 1e-6))
+    if not pair.reached:
+        lost[-1] = 1.0
+    return None, lost
+
+
+def _pose(pair):
+    source, result = (body.joints - body.com[:, None] for body in _both(pair))
+    return None, np.linalg.norm(result - source, axis=-1).mean(1)
+
+
+def _place(pair):
+    source, result = (body.com[:, :2] for body in _both(pair))
+    return None, np.linalg.norm(result - source, axis=1)
+
+
+def _slip(pair):
+    values = []
+    for body in _both(pair):
+        speed, low = np.stack([pair.floor.contact(body, k, pair.rate) for k in range(2)], -1)
+        values.append(np.where(pair.stands & (low < _DOWN), speed, np.nan))
+    return values
+
+
+def _foot_turn(pair):
+    turned = np.hypot(*np.moveaxis(pair.turned, -1, 0))
+    return None, np.where(pair.floor.down(pair.result), turned, np.nan)
+
+
+def _floor(pair):
+    return [pair.floor.depth(body) for body in _both(pair)]
+
+
+def _jerk(pair):
+    return [jerk(body.joints, pair.rate) for body in _both(pair)]
+
+
+def _speed(pair):
+    source, result = (pair.smoothed_velocity(body.com)[:, :2] for body in _both(pair))
+    return None, np.linalg.norm(result - source, axis=1)
+
+
+def _rest(pair):
+    speeds = [
+        np.linalg.norm(pair.smoothed_velocity(body.joints), axis=-1).mean(1) for body in _both(pair)
+    ]
+    rests = np.zeros(pair.count, bool)
+    for start, stop in runs(speeds[0] < _RESTS):
+        rests[start:stop] = stop - start >= round(_RESTING * pair.rate)
+    return [np.where(rests, speed, np.nan) for speed in speeds]
+
+
+def _both(pair):
+    return pair.source, pair.result
+
+
+def _root_mean_square(values):
+    return np.sqrt((values**2).mean())
+
+
+#: What a result must keep to, by name.
+MEASURES = {
+    "stands": Measure(
+        "share",
+        np.max,
+        lambda _before: 0.4,
+        _height_lost,
+        ("it is down at frame {frame:g}",),
+    ),
+    "pose": Measure(
+        "m",
+        np.mean,
+        lambda _before: 0.04,
+        _pose,
+        ("its pose is {worst:.2f} m off at frame {frame:g}",),
+    ),
+    "place": Measure(
+        "m",
+        np.max,
+        lambda _before: 0.15,
+        _place,
+        ("it is {worst:.2f} m off place at frame {frame:g}",),
+    ),
+    "slip": Measure(
+        "m/s",
+        np.mean,
+        lambda before: max(0.03, before or 0.0),
+        _slip,
+        ("the {foot} slips at {worst:.2f} m/s at frame {frame:g}",),
+    ),
+    "foot_turn": Measure(
+        "deg",
+        partial(np.percentile, q=95),
+        lambda _before: 15.0,
+        _foot_turn,
+        (
+            "the {foot} tips by {worst:.0f}° at frame {frame:g}",
+            "the {foot} twists by {worst:.0f}° at frame {frame:g}",
+        ),
+        lambda pair, at: int(np.argmax(pair.turned[at])),
+    ),
+    "floor": Measure(
+        "m",
+        np.max,
+        lambda before: before + 0.02,
+        _floor,
+        ("the {foot} sinks {worst:.2f} m in at frame {frame:g}",),
+    ),
+    "jerk": Measure(
+        "m/s^3",
+        np.mean,
+        lambda before: max(_STEADY, 1.2 * before),
+        _jerk,
+        ("it shakes {ratio:.1f} × the limit at frame {frame:g}",),
+    ),
+    "speed": Measure(
+        "m/s",
+        _root_mean_square,
+        lambda _before: 0.12,
+        _speed,
+        ("its speed is {worst:.2f} m/s off at frame {frame:g}",),
+    ),
+    "rest": Measure(
+        "m/s",
+        np.mean,
+        lambda _before: 0.12,
+        _rest,
+        ("it should rest: {worst:.2f} m/s at frame {frame:g}",),
+    ),
+}

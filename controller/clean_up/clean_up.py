@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Clean feet and weight of an animation without any simulation.
+
+    body = Body.from_motion(motion, toes)
+    plan = propose(body)
+    cleaned = clean_up(body, plan)
+    cleaned.motion(motion)
+
+Feet that stand are still, feet that swing stay over the floor, the weight stays over what carries
+it, and all else is as it was: one smooth problem over the whole clip (`clean_problem`), solved by
+Gauss and Newton's method.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..contacts.contact_finding import airborne, find_plan
+from ..contacts.contact_plan import ContactPlan
+from ..exceptions import MotionError, SettingsError
+from ..geometry import banded
+from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
+from ..geometry.skeleton import LANDMARK_INDEX, SEGMENTS, SIDES
+from ..geometry.stance import runs
+from .clean_problem import Facts, Problem
+from .leg_chain import UNKNOWNS
+
+#: How far outside of what carries the zero-moment point may be [m]; None: the weight stays.
+BALANCE = {"off": None, "light": 0.05, "strong": 0.02}
+#: Smoothness that makes sense: a fifth to five times as smooth.
+SMOOTHNESS = (0.2, 5.0)
+#: So long [s] nothing carries a body that does not fall: the contacts that were found have gaps.
+_UNCARRIED = 0.075
+
+_ITERATIONS = 8
+_ENOUGH = 1e-3  # share by which the sum of squares must still fall
+_SHORTEST_STEP = 0.1
+_WINDOW = 1.0  # [s] to each side of a change that are solved anew
+_HELD, _HELD_WEIGHT = 3, 1e8  # samples at either end of a window that stay
+
+
+@dataclass(frozen=True)
+class CleanUpOptions:
+    """How to clean up.
+
+    smoothness: 1; less lets the body follow its feet sooner and change faster.
+    balance: of BALANCE, how firmly the weight is brought over the feet.
+    """
+
+    smoothness: float = 1.0
+    balance: str = "light"
+
+    def check(self):
+        """Raise SettingsError for a value that an option cannot have."""
+        low, high = SMOOTHNESS
+        if not low <= self.smoothness <= high:
+            raise SettingsError(
+                f"A smoothness of {self.smoothness:g} is out of range: give {low:g} to {high:g}."
+            )
+        if self.balance not in BALANCE:
+            raise SettingsError(
+                f"There is no balance '{self.balance}': choose one of {', '.join(BALANCE)}."
+            )
+
+
+@dataclass(frozen=True)
+class CleanUp:
+    """What a clean-up found.
+
+    body, plan, options: what was cleaned, and how. corrections: (F, 22), as leg_chain has them.
+    iterations: steps that were taken.
+    """
+
+    body: object
+    plan: ContactPlan
+    options: CleanUpOptions
+    corrections: np.ndarray
+    iterations: int
+    _facts: Facts = field(repr=False)
+
+    def turns(self):
+        """{part: (F, 3, 3)} rotations in the world, from the animation to its clean-up, of pelvis,
+        thighs, shins, feet and toes; whatever is not among them turns with the pelvis."""
+        pose = self.body.pose(self.corrections, slopes=False)
+        turns = {"pelvis": pose.turn}
+        for side in SIDES:
+            for i, name in enumerate(("thigh", "shin", "foot", "toe")):
+                turns[f"{name}_{side}"] = pose.turns[side][:, i]
+        return turns
+
+    def displacement(self):
+        """(F, 3) how far the pelvis is moved [m]."""
+        return self.corrections[:, :3].copy()
+
+    def rotation_deltas(self):
+        """(F, len(SEGMENTS), 4) the same turns of the segments, as quaternions."""
+        turns = self.turns()
+        deltas = [turns.get(segment, turns["pelvis"]) for segment in SEGMENTS]
+        return quaternion_from_matrix(np.stack(deltas, 1))
+
+    def motion(self, motion):
+        """The Motion that was read, cleaned up."""
+        pose = self.body.pose(self.corrections, slopes=False)
+        rotations = quaternion_from_matrix(
+            matrix_from_quaternion(self.rotation_deltas())
+            @ matrix_from_quaternion(motion.rotations)
+        )
+        from_pelvis = motion.positions - self.body.pelvis[:, None]
+        positions = pose.pelvis[:, None] + np.einsum("fij,flj->fli", pose.turn, from_pelvis)
+        for side in SIDES:
+            joints, source = pose.joints[side], self.body.legs[side].joints
+            for landmark, joint, turn in (
+                ("knee", 1, 1),
+                ("ankle", 2, 2),
+                ("ball", 3, 3),
+                ("toe", 3, 3),
+            ):
+                row = LANDMARK_INDEX[f"{landmark}_{side}"]
+                way = motion.positions[:, row] - source[:, joint]
+                turned = np.einsum("fij,fj->fi", pose.turns[side][:, turn], way)
+                positions[:, row] = joints[:, joint] + turned
+        return replace(motion, rotations=rotations, positions=positions)
+
+    def com_shift(self):
+        """How far the centre of mass is from where it was at most, in plan [m]."""
+        com = self.body.pose(self.corrections, slopes=False).com
+        return float(np.linalg.norm((com - self._facts.com)[:, :2], axis=1).max())
+
+    def uncarried(self):
+        """(first, last) frame of each stretch in which the plan lets no foot stand, and yet the
+        body does not fall, the longest first: where a clip skates or hovers, or hands carry it."""
+        pose = self.body.pose(np.zeros_like(self.corrections), slopes=False)
+        rate, frame = self.body.rate, self.body.frame
+        lost = ~self._facts.marks.any((1, 2)) & ~airborne(pose.com, rate)
+        found = [span for span in runs(lost) if span[1] - span[0] > _UNCARRIED * rate]
+        found.sort(key=lambda span: span[0] - span[1])
+        return [(float(frame(first)), float(frame(stop - 1))) for first, stop in found]
+
+    def slip(self):
+        """Mean speeds in plan of what the plan marks [m/s], of the animation and of the result."""
+        source = np.zeros_like(self.corrections)
+        return tuple(self._slip(values) for values in (source, self.corrections))
+
+    def _slip(self, corrections):
+        points = self.body.pose(corrections, slopes=False).points
+        points = np.stack([points[s][..., :2] for s in SIDES], 1)
+        speed = np.linalg.norm(np.diff(points, axis=0), axis=-1) * self.body.rate
+        marks = self._facts.marks
+        held = marks[1:] & marks[:-1]
+        return float(speed[held].mean()) if held.any() else 0.0
+
+
+def propose(body):
+    """The ContactPlan that an animation seems to follow. Raises MotionError without any stance."""
+    pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
+    points = np.stack([pose.points[s] for s in SIDES], 1)
+    return find_plan(points, pose.com, body.rate, body.size, body.name)
+
+
+def clean_up(body, plan, options=None):
+    """The CleanUp of a body's animation in which feet stand as a plan has it.
+
+    Raises PlanError for a plan that does not fit the clip, SettingsError for an odd option.
+    """
+    options = options or CleanUpOptions()
+    options.check()
+    facts = _facts(body, plan)
+    problem = Problem(facts, options.smoothness, BALANCE[options.balance])
+    corrections, iterations = _solved(problem, np.zeros((len(body), UNKNOWNS)))
+    return CleanUp(body, plan, options, corrections, iterations, facts)
+
+
+def update(cleaned, plan):
+    """The CleanUp with another plan, solved anew only around what that changes, while a span is
+    dragged: within a millimetre of the whole, two with balance. Raises as `clean_up` does."""
+    facts = _facts(cleaned.body, plan)
+    changed = np.flatnonzero(facts.differ(cleaned._facts))
+    corrections, iterations = cleaned.corrections.copy(), 0
+    if len(changed):
+        around = round(_WINDOW * cleaned.body.rate)
+        count = len(corrections)
+        window = slice(max(0, changed[0] - around), min(count, changed[-1] + 1 + around))
+        start = corrections[window]
+        held = np.zeros(start.shape)
+        if window.start > 0:
+            held[:_HELD] = _HELD_WEIGHT
+        if window.stop < count:
+            held[-_HELD:] = _HELD_WEIGHT
+        options = cleaned.options
+        balance = BALANCE[options.balance]
+        problem = Problem(facts.part(window), options.smoothness, balance, held, start)
+        corrections[window], iterations = _solved(problem, start)
+    return CleanUp(cleaned.body, plan, cleaned.options, corrections, iterations, facts)
+
+
+def _facts(body, plan):
+    """The Facts of a body and a plan that fits it."""
+    pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
+    soles = np.stack([pose.points[side] for side in SIDES], 1)
+    speeds = np.linalg.norm(np.gradient(soles[..., :2], axis=0), axis=-1).min(-1) * body.rate
+    airs = airborne(pose.com, body.rate)
+    plan.check(len(body), body.rate, airs, frame=body.frame, speeds=speeds / body.size)
+    return Facts.of(body, plan.marks(len(body), body.rate))
+
+
+def _solved(problem, corrections):
+    """The corrections (F, 22) of least squares, from a start, and the number of steps."""
+    steps = 0
+    while steps < _ITERATIONS:
+        bands, right, before = problem.normal_equations(corrections)
+        step, share = banded.solve(bands, right), 1.0
+        if not np.isfinite(step).all():
+            raise MotionError(
+                f"'{problem.facts.body.name}' cannot be cleaned: see what the clip check says."
+            )
+        after = problem.cost(corrections + step)
+        while after > before * (1 + 1e-9) and share > _SHORTEST_STEP:
+            share /= 2
+            after = problem.cost(corrections + share * step)
+        if after > before * (1 + 1e-9):
+            break
+        corrections, steps = corrections + share * step, steps + 1
+        if before - after < _ENOUGH * before:
+            break
+    return corrections, steps

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The nine bones that a clean-up corrects - pelvis, thighs, shins, feet, toes - as an animation has
+them, where their corrections put them, and by how much each correction moves what.
+
+Corrections are 22 numbers a sample, all 0 for the animation itself: where the pelvis is moved to
+[m] and how it is turned, both in the world; then for each leg how thigh, shin, foot and toes are
+turned in their own axes, as rotation vectors [rad]. Knee and toes are hinges. Whatever hangs on a
+bone rides along with it, so rigs of any kind of skeleton are alike.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..body import anthropometry
+from ..exceptions import RigError
+from ..geometry.rotations import matrix_from_quaternion, unit
+from ..geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDE_WORDS, SIDES
+
+UNKNOWNS = 22
+MOVE, TURN = slice(0, 3), slice(3, 6)
+#: Columns of each leg's own corrections, and among them those of each joint.
+_FIRST = {"l": 6, "r": 14}
+HIP, KNEE, ANKLE, TOES = slice(0, 3), 3, slice(4, 7), 7
+#: Columns (14,) that a leg's points depend on: the pelvis' and its own.
+COLUMNS = {s: np.r_[0:6, first : first + 8] for s, first in _FIRST.items()}
+
+#: Heel behind the ankle, and the tip of the toes ahead of their joint [m], of an adult.
+_HEEL, _TIP = 0.05, 0.07
+#: Least height of the ankle above the sole, and that of the ball [m], of an adult.
+_ANKLE_HEIGHT, _BALL_HEIGHT = 0.04, 0.025
+#: A floor that is closer than this to the scene's own [m], of an adult, is that.
+_SAME_FLOOR = 0.05
+_BENT = 0.03  # [m, adult] of a knee beside the line from hip to ankle that tells where front is
+_FLAT_SHARE = 6  # of the samples, one in so many tells how a foot stands flat
+
+
+def skew(vectors):
+    """(..., 3) to (..., 3, 3): what a cross product with each is as a matrix."""
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    matrix = np.zeros((*np.shape(x), 3, 3))
+    matrix[..., 0, 1], matrix[..., 0, 2], matrix[..., 1, 2] = -z, y, -x
+    matrix[..., 1, 0], matrix[..., 2, 0], matrix[..., 2, 1] = z, -y, x
+    return matrix
+
+
+def exponential_and_jacobian(vectors):
+    """Rotations (..., 3, 3) of rotation vectors (..., 3) [rad], and the left Jacobians (..., 3, 3):
+    turns in fixed axes for changes of the vectors."""
+    square = (vectors * vectors).sum(-1)[..., None, None]
+    small = square < 1e-8
+    angle = np.sqrt(np.where(small, 1.0, square))
+    sine = np.where(small, 1 - square / 6, np.sin(angle) / angle)
+    cosine = np.where(small, 0.5 - square / 24, (1 - np.cos(angle)) / angle**2)
+    rest = np.where(small, 1 / 6 - square / 120, (angle - np.sin(angle)) / angle**3)
+    cross = skew(vectors)
+    twice = cross @ cross
+    return np.eye(3) + sine * cross + cosine * twice, np.eye(3) + cosine * cross + rest * twice
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One leg of an animation of F samples.
+
+    joints: (F, 4, 3) hip, knee, ankle, ball [m]. frames: (F, 4, 3, 3) axes of the bones of thigh,
+    shin, foot and toes in the world; toes without a bone have their foot's. knee, toe: (3,) hinges
+    in the axes of shin and toes; that of toes without a bone is 0: they ride on the foot. heel,
+    ball: (F, 3) ways from the ankle, tip: (F, 3) from the ball, to the points of the sole [m].
+    """
+
+    joints: np.ndarray
+    frames: np.ndarray
+    knee: np.ndarray
+    toe: np.ndarray
+    heel: np.ndarray
+    ball: np.ndarray
+    tip: np.ndarray
+
+    def part(self, samples):
+        """The same leg in a slice of the samples."""
+        per_sample = ("joints", "frames", "heel", "ball", "tip")
+        return replace(self, **{name: getattr(self, name)[samples] for name in per_sample})
+
+
+@dataclass(frozen=True)
+class Body:
+    """The nine bones of an animation, and the mass that they carry.
+
+    rate [Hz]. pelvis: (F, 3) its landmark [m]. upper: (F, 3) centre of mass of all that rides on
+    it [m], upper_share its share of the body's mass. legs: {side: Leg}. size: of the body against
+    an adult. floor: its height [m]. name: of the clip, frame: gives the frame of a sample, for
+    messages.
+    """
+
+    name: str
+    rate: float
+    pelvis: np.ndarray
+    upper: np.ndarray
+    upper_share: float
+    legs: dict
+    size: float
+    floor: float
+    frame: object
+
+    def __len__(self):
+        return len(self.pelvis)
+
+    @classmethod
+    def from_motion(cls, motion, toes=None):
+        """Read the bones from a motion.
+
+        toes: {side: (F, 3, 3) axes of the toes' bone in the world, None without one}. Raises
+        RigError if the toes point backward or lie above the ankles, MotionError for a body that is
+        upside down.
+        """
+        motion.demand_upright()
+        return _read(motion, toes or {})
+
+    def part(self, samples):
+        """The same body in a slice of the samples."""
+        legs = {side: leg.part(samples) for side, leg in self.legs.items()}
+        return replace(self, pelvis=self.pelvis[samples], upper=self.upper[samples], legs=legs)
+
+    def pose(self, corrections, slopes=True):
+        """The Pose of (F, 22) corrections. slopes: whether with its Jacobians."""
+        return Pose(self, corrections, slopes)
+
+
+class Pose:
+    """Where corrections put the bones.
+
+    pelvis: (F, 3) [m]. turn: (F, 3, 3) of the pelvis, from the animation. com: (F, 3) [m].
+    joints: {side: (F, 4, 3)} [m]. turns: {side: (F, 4, 3, 3)} of thigh, shin, foot and toes.
+    points: {side: (F, 3, 3)} heel, ball, tip of the sole [m].
+
+    With slopes also com_slope (F, 3, 22), point_slopes {side: (F, 3, 3, 14)} over COLUMNS, and
+    foot_slopes {side: (F, 3, 14)}: turn of the foot in the world [rad].
+    """
+
+    def __init__(self, body, corrections, slopes):
+        self._body, self._slopes = body, slopes
+        self.pelvis = body.pelvis + corrections[:, MOVE]
+        self.turn, self._spin = exponential_and_jacobian(corrections[:, TURN])
+        upper = self.pelvis + _turned(self.turn, body.upper - body.pelvis)
+        self.com = body.upper_share * upper
+        self.joints, self.turns, self.points = {}, {}, {}
+        if slopes:
+            self.com_slope = np.zeros((len(body), 3, UNKNOWNS))
+            self.com_slope[..., :6] = body.upper_share * self._root_slope(upper)
+            self.point_slopes, self.foot_slopes = {}, {}
+        for side in SIDES:
+            self._add_leg(side, corrections[:, _FIRST[side] : _FIRST[side] + 8])
+
+    def _root_slope(self, points):
+        """(F, 3, 6) of points (F, 3) that ride on the pelvis."""
+        slope = np.zeros((len(points), 3, 6))
+        slope[..., MOVE] = np.eye(3)
+        slope[..., TURN] = -skew(points - self.pelvis) @ self._spin
+        return slope
+
+    def _add_leg(self, side, own):
+        leg = self._body.legs[side]
+        vectors = np.stack(
+            [
+                own[:, HIP],
+                own[:, KNEE, None] * leg.knee,
+                own[:, ANKLE],
+                own[:, TOES, None] * leg.toe,
+            ],
+            1,
+        )
+        rotations, jacobians = exponential_and_jacobian(vectors)
+        turns, spins, joints = (
+            [],
+            [],
+            [self.pelvis + _turned(self.turn, leg.joints[:, 0] - self._body.pelvis)],
+        )
+        before = self.turn
+        for i in range(4):
+            axes = before @ leg.frames[:, i]
+            spins.append(axes @ jacobians[:, i])
+            before = axes @ rotations[:, i] @ np.swapaxes(leg.frames[:, i], 1, 2)
+            turns.append(before)
+            if i < 3:
+                way = leg.joints[:, i + 1] - leg.joints[:, i]
+                joints.append(joints[i] + _turned(before, way))
+        spins[1] = (spins[1] @ leg.knee)[..., None]
+        spins[3] = (spins[3] @ leg.toe)[..., None]
+        points = np.stack(
+            [
+                joints[2] + _turned(turns[2], leg.heel),
+                joints[2] + _turned(turns[2], leg.ball),
+                joints[3] + _turned(turns[3], leg.tip),
+            ],
+            1,
+        )
+        self.joints[side], self.turns[side] = np.stack(joints, 1), np.stack(turns, 1)
+        self.points[side] = points
+        shares = _leg_shares()
+        self.com = self.com + np.einsum("fji,j->fi", self.joints[side], shares)
+        if self._slopes:
+            slopes = [self._slope(points[:, i], joints, spins, (3, 3, 4)[i]) for i in range(3)]
+            self.point_slopes[side] = np.stack(slopes, 1)
+            columns = COLUMNS[side]
+            for i, share in enumerate(shares):
+                self.com_slope[..., columns] += share * self._slope(joints[i], joints, spins, i)
+            foot = np.zeros((len(own), 3, 14))
+            foot[..., TURN] = self._spin
+            foot[..., 6:9], foot[..., 9:10], foot[..., 10:13] = spins[:3]
+            self.foot_slopes[side] = foot
+
+    def _slope(self, point, joints, spins, depth):
+        """(F, 3, 14) of points (F, 3) behind so many joints."""
+        slope = np.zeros((len(point), 3, 14))
+        slope[..., :6] = self._root_slope(point)
+        for i, columns in enumerate((slice(6, 9), slice(9, 10), slice(10, 13), slice(13, 14))):
+            if i < depth:
+                slope[..., columns] = -skew(point - joints[i]) @ spins[i]
+        return slope
+
+
+def _turned(turns, vectors):
+    return (turns @ vectors[..., None])[..., 0]
+
+
+# --- Masses --------------------------------------------------------------------------------------
+
+
+def _leg_shares():
+    """(4,) shares of the body's mass that hip, knee, ankle and ball of one leg count for."""
+    table = anthropometry.TABLE
+    shares = np.zeros(4)
+    for i, name in enumerate(("thigh", "shin", "foot")):
+        mass, centre = table[name].mass, table[name].centre
+        shares[i] += mass * (1 - centre)
+        shares[i + 1] += mass * centre
+    return shares
+
+
+def _upper_body(at, height):
+    """(F, 3) centre of mass of all but the legs, and its share of the mass, from landmarks."""
+    table, total, moment = anthropometry.TABLE, 0.0, 0.0
+    hips = (at("hip_l") + at("hip_r")) / 2
+    top = at("head_top")
+    parts = [
+        ("pelvis", hips, hips + [0, 0, 2 * anthropometry.PELVIS_CENTRE_SHARE * height], 0.5),
+        ("trunk", at("lumbar"), at("neck"), table["trunk"].centre),
+        ("head", at("neck"), np.where(np.isfinite(top), top, at("neck")), table["head"].centre),
+    ]
+    for s in SIDES:
+        wrist, tip = at(f"wrist_{s}"), at(f"fingertip_{s}")
+        tip = np.where(np.isfinite(tip), tip, wrist)
+        parts += [
+            ("upper_arm", at(f"shoulder_{s}"), at(f"elbow_{s}"), table["upper_arm"].centre),
+            ("forearm", at(f"elbow_{s}"), wrist, table["forearm"].centre),
+            ("hand", wrist, tip, table["hand"].centre),
+        ]
+    for name, start, end, centre in parts:
+        moment = moment + table[name].mass * (start + centre * (end - start))
+        total += table[name].mass
+    return moment / total, total
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+
+def _read(motion, toes):
+    def at(landmark):
+        return motion.positions[:, LANDMARK_INDEX[landmark]]
+
+    lengths = [
+        np.median(np.linalg.norm(at(f"{end}_{s}") - at(f"{start}_{s}"), axis=1))
+        for s in SIDES
+        for start, end in (("hip", "knee"), ("knee", "ankle"))
+    ]
+    height = anthropometry.stature_from_legs(sum(lengths) / 2)
+    size = min(1.0, height / 1.75)
+    upper, share = _upper_body(at, height)
+    legs = {s: _Sole(motion, at, s, toes.get(s), size) for s in SIDES}
+    lows = {name: [getattr(legs[s], name) for s in SIDES] for name in ("ankle_low", "ball_low")}
+    for values in lows.values():
+        # A foot that is never down tells nothing.
+        if abs(values[0] - values[1]) > 0.05 * size:
+            values[:] = [min(values)] * 2
+    floor = min(lows["ball_low"]) - _BALL_HEIGHT * size
+    if abs(floor) < _SAME_FLOOR * size:
+        floor = 0.0
+    return Body(
+        name=motion.name,
+        rate=motion.rate,
+        pelvis=at("pelvis"),
+        upper=upper,
+        upper_share=share,
+        legs={
+            s: legs[s].leg(lows["ankle_low"][i], lows["ball_low"][i], floor)
+            for i, s in enumerate(SIDES)
+        },
+        size=size,
+        floor=floor,
+        frame=motion.frame,
+    )
+
+
+class _Sole:
+    """Finds how a foot stands flat, from the samples in which it seems to."""
+
+    def __init__(self, motion, at, side, toes, size):
+        self._motion, self._side, self._size = motion, side, size
+        self._words = SIDE_WORDS[side]
+        ball, toe = at(f"ball_{side}"), at(f"toe_{side}")
+        ball = ball if np.isfinite(ball).all() else toe
+        joints = [at(f"hip_{side}"), at(f"knee_{side}"), at(f"ankle_{side}"), ball]
+        self._joints = np.stack(joints, 1)
+        segments = [SEGMENT_INDEX[f"{name}_{side}"] for name in ("thigh", "shin", "foot")]
+        frames = matrix_from_quaternion(motion.rotations[:, segments])
+        self._has_toes = toes is not None
+        last = toes if self._has_toes else frames[:, 2]
+        self._frames = np.concatenate([frames, last[:, None]], 1)
+        self._left_of_body = unit((at("hip_l") - at("hip_r")) * [1, 1, 0])
+        self.ankle_low = float(np.percentile(self._joints[:, 2, 2], 5))
+        self.ball_low = float(np.percentile(ball[:, 2], 5))
+
+    def leg(self, ankle_low, ball_low, floor):
+        """The Leg whose ankle and ball are so high [m] when the foot stands."""
+        size, frames = self._size, self._frames
+        ankle, ball = self._joints[:, 2], self._joints[:, 3]
+        flat = self._flat(ankle[:, 2] - ankle_low, ball[:, 2] - ball_low)
+        along = unit(ball - ankle)
+        left = unit(np.cross([0, 0, 1.0], along))
+        self._check(flat, along)
+        foot, toes = frames[:, 2], frames[:, 3]
+        ahead = unit(_into(foot, along)[flat].mean(0))
+        aside = _into(foot, left)[flat].mean(0)
+        aside = unit(aside - aside @ ahead * ahead)
+        up = np.cross(ahead, aside)
+        # When flat, the line from ankle to ball dips by this angle.
+        length = np.median(np.linalg.norm(ball - ankle, axis=1))
+        dip = np.arcsin(np.clip((ankle_low - ball_low) / max(length, 1e-6), -0.9, 0.9))
+        level = np.cos(dip) * ahead + np.sin(dip) * up
+        upright = np.cos(dip) * up - np.sin(dip) * ahead
+        sole = _BALL_HEIGHT * size
+        depth = max(ankle_low - ball_low + sole, _ANKLE_HEIGHT * size)
+        way = np.median(_into(foot, ball - ankle), axis=0)
+        tip = foot @ (_TIP * size * level - sole * upright)
+        tip = np.median(_into(toes, tip)[flat], axis=0)
+        hinge = _into(toes, foot @ aside)[flat].mean(0)
+        return Leg(
+            joints=self._joints,
+            frames=frames,
+            knee=self._knee(),
+            toe=unit(hinge) if self._has_toes else np.zeros(3),
+            heel=foot @ (-_HEEL * size * level - depth * upright),
+            ball=foot @ (way - sole * upright),
+            tip=toes @ tip,
+        )
+
+    def _flat(self, ankle, ball):
+        """Numbers of the samples in which the foot seems to stand flat, by heights (F,) [m]."""
+        rate = self._motion.rate
+        speed = np.linalg.norm(np.gradient(self._joints[:, 2:], axis=0), axis=-1).sum(1) * rate
+        doubt = 10 * np.abs(ankle - ball) + 3 * np.maximum(ankle, ball) + 0.3 * speed
+        return np.argsort(doubt, kind="stable")[: max(5, len(ankle) // _FLAT_SHARE)]
+
+    def _check(self, flat, along):
+        """Raise RigError for feet that no leg stands on."""
+        hip, knee, ankle, ball = np.moveaxis(self._joints, 1, 0)
+        shin = unit(ankle - knee)
+        # A knee bends to where the toes are, seen along the shin, whatever the body does.
+        bend = _beside(shin, knee - (hip + ankle) / 2)
+        bent = np.linalg.norm(bend, axis=1) > _BENT * self._size
+        same = (unit(bend) * unit(_beside(shin, along))).sum(1)
+        if bent.any() and np.median(same[bent]) < -0.3:
+            raise RigError(
+                f"The {self._words} toes of '{self._motion.name}' point backward: correct the "
+                "foot and toes in the rig map."
+            )
+        leg = np.linalg.norm(hip - knee, axis=1) + np.linalg.norm(knee - ankle, axis=1)
+        upright = flat[(hip - ankle)[flat, 2] > leg[flat] / 2]
+        rise = np.median((ankle - ball)[upright, 2]) if len(upright) else 0.0
+        if rise < -0.02 * self._size:
+            raise RigError(
+                f"The {self._words} toes of '{self._motion.name}' lie {-100 * rise:.0f} cm above "
+                "its ankle where it stands: correct the foot and toes in the rig map."
+            )
+
+    def _knee(self):
+        """(3,) hinge of the knee in the shin's axes: the mean normal of the plane of the leg."""
+        hip, knee, ankle = np.moveaxis(self._joints[:, :3], 1, 0)
+        normal = _into(self._frames[:, 1], np.cross(knee - hip, ankle - knee))
+        values, axes = np.linalg.eigh(normal.T @ normal)
+        if values[-1] < 1e-12:  # a leg that is always straight
+            return unit(np.median(_into(self._frames[:, 1], self._left_of_body), axis=0))
+        return unit(axes[:, -1])
+
+
+def _beside(along, vectors):
+    """(F, 3) vectors without what they have along unit vectors (F, 3)."""
+    return vectors - (vectors * along).sum(1, keepdims=True) * along
+
+
+def _into(frames, vectors):
+    """(F, 3) vectors in the axes of frames (F, 3, 3)."""
+    return np.einsum("fji,fj->fi", frames, vectors)

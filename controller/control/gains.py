@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller's parameters (SCA12, equation 20): stiffness and damping of each degree of
+freedom, left and right the same, and the balance weights of single and of dual stance."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import documents
+from ..exceptions import GainsError
+
+SCHEMA = 3
+_READABLE = (1, 2, SCHEMA)  # 1 had no name, description and tuned, 2 no toes
+BALANCE_MODES = ("foot_forces", "virtual_forces")
+WEIGHTS = ("com_position", "com_velocity", "trunk", "momentum")
+
+#: Stiffness [N m/rad] of an adult of 71 kg and 1.80 m; damping is a tenth of it [N m s/rad].
+_STIFFNESS = {
+    "spine": 1000.0,
+    "neck": 100.0,
+    "shoulder": 300.0,
+    "elbow": 150.0,
+    "hip": 500.0,
+    "knee": 500.0,
+    "ankle": 400.0,
+    "toe": 25.0,
+}
+_DAMPING_SHARE = 0.1
+_MASS, _HEIGHT = 71.0, 1.80
+
+#: Balance weights of that adult in single and dual stance: [N/m], [N s/m], [N m/rad], [1/s].
+#: `virtual_forces` divide theirs between the legs that stand.
+_WEIGHTS = {
+    "foot_forces": ((1000.0, 500.0, 400.0, 40.0), (1000.0, 500.0, 400.0, 40.0)),
+    "virtual_forces": ((2000.0, 500.0, 400.0, 20.0), (4000.0, 1000.0, 800.0, 40.0)),
+}
+
+#: Of that adult in endless walks, tuned on some of 0.9 and 1.25 m/s under pushes of 50 N: softer
+#: legs and back, an upright trunk, little say for angular momentum.
+_WALKING_STIFFNESS = _STIFFNESS | {"spine": 550.0, "hip": 330.0, "knee": 310.0, "ankle": 220.0}
+_WALKING_DAMPING_SHARE = 0.088
+_WALKING_WEIGHTS = ((1170.0, 490.0, 900.0, 24.0), (880.0, 350.0, 575.0, 15.0))
+
+#: Largest magnitude of a gain (SCA12, table 2); for bodies larger than that adult it grows.
+LIMIT = 10000.0
+
+#: How much a gains file may tell in words and in `tuned`.
+_MAX_DEPTH, _MAX_ITEMS, _MAX_LETTERS = 8, 10_000, 10_000
+
+
+def unmirrored(name):
+    """Name of a degree of freedom without its side: hip_l_pitch and hip_r_pitch are hip_pitch."""
+    return name.replace("_l_", "_").replace("_r_", "_")
+
+
+def _scales(mass, height):
+    """How stiffness, damping and the weights change with body size at equal dynamics (Froude):
+    torques as m h, times as the square root of h."""
+    torque = mass * height / (_MASS * _HEIGHT)
+    time = math.sqrt(height / _HEIGHT)
+    force = mass / _MASS
+    weights = np.array([force * _HEIGHT / height, force / time, torque, 1 / time])
+    return torque, torque * time, weights
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Parameters of one controller.
+
+    names: unmirrored degrees of freedom. stiffness [N m/rad], damping [N m s/rad]: (n,).
+    single, dual: (4,) weights for com_position [N/m], com_velocity [N s/m], trunk [N m/rad],
+    momentum [1/s]. balance: the mode that they are for. body: (mass [kg], height [m]) they fit.
+    tuned: what they were tuned on, as plain JSON data (clip, body, rate, engine, optimiser,
+    figures, features); None if they were not. name, description: for people. completed: a sentence
+    if they were made before bodies had toes, whose gains are then the defaults.
+    """
+
+    names: tuple
+    stiffness: np.ndarray
+    damping: np.ndarray
+    single: np.ndarray
+    dual: np.ndarray
+    balance: str
+    body: tuple
+    tuned: dict | None = None
+    name: str = ""
+    description: str = ""
+    completed: str = ""
+
+    @classmethod
+    def default(cls, character, balance="foot_forces", walking=False):
+        """Gains for any clip, scaled to the body. walking: for an endless walk by `foot_forces`."""
+        if balance not in BALANCE_MODES:
+            raise GainsError(f"There is no balance mode '{balance}': use {_listed(BALANCE_MODES)}.")
+        names = tuple(dict.fromkeys(unmirrored(n) for n in character.dof_names))
+        torque, damping, weights = _scales(character.mass, character.height)
+        table, share, stances = _STIFFNESS, _DAMPING_SHARE, _WEIGHTS[balance]
+        if walking and balance == "foot_forces":
+            table, share, stances = _WALKING_STIFFNESS, _WALKING_DAMPING_SHARE, _WALKING_WEIGHTS
+        stiffness = np.array([table[n.split("_")[0]] for n in names])
+        single, dual = (weights * values for values in stances)
+        return cls(
+            names,
+            stiffness * torque,
+            stiffness * share * damping,
+            single,
+            dual,
+            balance,
+            (character.mass, character.height),
+        )
+
+    def per_dof(self, character):
+        """Stiffness and damping (dofs,) of every degree of freedom of a character."""
+        index = {name: i for i, name in enumerate(self.names)}
+        order = [index[unmirrored(name)] for name in character.dof_names]
+        return self.stiffness[order], self.damping[order]
+
+    def as_dict(self):
+        """The gains as JSON-able data, the content of a gains file."""
+        words = {"name": self.name, "description": self.description}
+        return {
+            "schema": SCHEMA,
+            **{key: text for key, text in words.items() if text},
+            "balance": self.balance,
+            "body": {"mass": float(self.body[0]), "height": float(self.body[1])},
+            "stiffness": dict(zip(self.names, map(float, self.stiffness), strict=True)),
+            "damping": dict(zip(self.names, map(float, self.damping), strict=True)),
+            "single": dict(zip(WEIGHTS, map(float, self.single), strict=True)),
+            "dual": dict(zip(WEIGHTS, map(float, self.dual), strict=True)),
+            "tuned": self.tuned,
+        }
+
+    def save(self, path):
+        """Write a gains file; one that is there is replaced as a whole, or not at all.
+
+        Raises GainsError if the folder cannot be written to or the disk is full.
+        """
+        text = json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        try:
+            documents.write(path, text + "\n")
+        except OSError as error:
+            raise GainsError(
+                f"The gains file '{Path(path)}' cannot be written ({error.strerror}): make room, "
+                "or choose another folder."
+            ) from error
+
+    @classmethod
+    def load(cls, path, character=None):
+        """Read a gains file, as `from_dict` does.
+
+        Raises GainsError, naming the file, also if it cannot be read or is not JSON.
+        """
+        source = f"the gains file '{path}'"
+        return cls.from_dict(documents.read(path, source, _fail), character, source)
+
+    @classmethod
+    def from_dict(cls, data, character=None, source="the set of gains"):
+        """Gains from what `as_dict` gave, for a character; those of a body of another size are
+        rescaled.
+
+        character: None for the body that they are for. source: what errors call the data. Raises
+        GainsError if the data are no gains, are for other joints, or hold a value out of range.
+        """
+        return _from_dict(cls, data, character, source)
+
+
+def _fail(source, problem):
+    raise GainsError(f"{source[:1].upper()}{source[1:]} {problem}.")
+
+
+def _listed(names):
+    return ", ".join(names)
+
+
+def _with_toes(data, scales, source):
+    """The data of an earlier schema, whose bodies had no toes, with a default for those, and a
+    sentence on it; scales: of the body that they are for."""
+    torque, damping, _ = scales
+    toe = _STIFFNESS["toe"] * torque
+    added = {"stiffness": toe, "damping": toe / torque * _DAMPING_SHARE * damping}
+    groups = {group: data.get(group) for group in added}
+    if data["schema"] >= SCHEMA or not all(isinstance(g, dict) for g in groups.values()):
+        return data, ""
+    completed = {group: {**groups[group], "toe_pitch": added[group]} for group in added}
+    return data | completed, (
+        f"{source[:1].upper()}{source[1:]} is from before bodies had toes: theirs have the default "
+        "gains."
+    )
+
+
+def _from_dict(cls, data, character, source):
+    def fail(problem):
+        _fail(source, problem)
+
+    if not isinstance(data, dict) or data.get("schema") not in _READABLE:
+        known = " or ".join(map(str, _READABLE))
+        fail(f"is not a gains file of schema {known}: save it again with this version of Poise")
+    if data.get("balance") not in BALANCE_MODES:
+        fail(f"names no balance mode: it must be one of {_listed(BALANCE_MODES)}")
+    body = data.get("body")
+    if not isinstance(body, dict):
+        fail("does not say what body it is for: it needs 'body' with 'mass' and 'height'")
+    old_body = (
+        _number(body.get("mass"), "body mass", 1e-3, 1000, fail),
+        _number(body.get("height"), "body height", 1e-3, 10, fail),
+    )
+    new_body = old_body if character is None else (character.mass, character.height)
+    old, new = _scales(*old_body), _scales(*new_body)
+    data, completed = _with_toes(data, old, source)
+    names = _names(data, character, fail)
+
+    def values(group, keys, i, least):
+        top, new_top = (np.broadcast_to(LIMIT * np.maximum(1, s[i]), len(keys)) for s in (old, new))
+        given = _values(data, group, keys, least * top, top, fail)
+        return np.clip(given * (new[i] / old[i]), -new_top, new_top)
+
+    return cls(
+        names,
+        values("stiffness", names, 0, 0),
+        values("damping", names, 1, 0),
+        values("single", WEIGHTS, 2, -1),
+        values("dual", WEIGHTS, 2, -1),
+        data["balance"],
+        new_body,
+        _tuned(data, fail),
+        _words(data, "name", fail),
+        _words(data, "description", fail),
+        completed,
+    )
+
+
+def _names(data, character, fail):
+    """Names of the degrees of freedom: a character's, or those of the data themselves."""
+    if character is not None:
+        return tuple(dict.fromkeys(unmirrored(n) for n in character.dof_names))
+    given = data.get("stiffness")
+    if not isinstance(given, dict) or not given:
+        fail("has no 'stiffness'")
+    return tuple(given)
+
+
+def _values(data, group, keys, low, high, fail):
+    """(n,) numbers of a group, each between its entries of low and high (n,)."""
+    given = data.get(group)
+    if not isinstance(given, dict):
+        fail(f"has no '{group}'")
+    if set(given) != set(keys):
+        odd = sorted(set(given) ^ set(keys))
+        fail(
+            f"is for another character: in '{group}' it and this character differ in "
+            f"{_listed(odd)}; use gains that were tuned on this kind of rig"
+        )
+    limits = zip(keys, low, high, strict=True)
+    return np.array([_number(given[k], f"{group} of {k}", a, b, fail) for k, a, b in limits])
+
+
+def _number(value, what, low, high, fail):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        fail(f"gives {what} as {_short(value)}: it must be a number")
+    if not low <= value <= high:
+        fail(f"gives {what} as {value:g}, out of range: it must be from {low:g} to {high:g}")
+    return float(value)
+
+
+def _is_finite(value):
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number with hundreds of digits
+        return False
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) < 40 else f"{text[:40]}…"
+
+
+def _words(data, key, fail):
+    """An optional text."""
+    text = data.get(key, "")
+    if not isinstance(text, str) or len(text) > _MAX_LETTERS:
+        fail(
+            f"gives '{key}' as {_short(text)}: it must be a text of at most {_MAX_LETTERS} letters"
+        )
+    return text
+
+
+def _tuned(data, fail):
+    """What it was tuned on, checked to be plain data of sensible size; None if nothing is told."""
+    tuned = data.get("tuned")
+    if data["schema"] == 1 or tuned is None:
+        return None
+    if not isinstance(tuned, dict):
+        fail(f"gives 'tuned' as {_short(tuned)}: it must tell what it was tuned on, or be null")
+    if _count_items(tuned, 0, fail) > _MAX_ITEMS:
+        fail(f"tells more than {_MAX_ITEMS} values in 'tuned': shorten it")
+    return tuned
+
+
+def _count_items(value, depth, fail):
+    """How many values there are in plain data; fails at what is not plain."""
+    if depth > _MAX_DEPTH:
+        fail(f"nests 'tuned' deeper than {_MAX_DEPTH} levels: flatten it")
+    if isinstance(value, dict):
+        keys = [key for key in value if not isinstance(key, str) or len(key) > _MAX_LETTERS]
+        if keys:
+            fail(f"has the key {_short(keys[0])} in 'tuned': it must be a short text")
+        value = list(value.values())
+    if isinstance(value, list):
+        return 1 + sum(_count_items(item, depth + 1, fail) for item in value)
+    if value is not None and not isinstance(value, str | int | float):
+        fail(f"has {_short(value)} in 'tuned': it must be a number, text, list or group")
+    if isinstance(value, int | float) and not _is_finite(value):
+        fail(f"has {_short(value)} in 'tuned': numbers must be finite")
+    if isinstance(value, str) and len(value) > _MAX_LETTERS:
+        fail(f"has a text of more than {_MAX_LETTERS} letters in 'tuned': shorten it")
+    return 1

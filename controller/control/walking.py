@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Walks that go on for as long as asked: the next step lands where the body is going.
+
+What a walk's feet can press on the floor keeps it upright only while small errors last. The rest is
+done by where the next foot lands. The capture point c + v / omega, omega = sqrt(g / h), runs away
+from the stance foot as exp(omega t); a foot that lands as far from where the reference would put it
+as the capture point then is from the reference's own leaves no error behind (Englsberger, Ott,
+Albu-Schaeffer, "Three-dimensional Bipedal Walking Control Using Divergent Component of Motion",
+2013). So feet land with an offset each from the reference's, and so does the goal of the centre of
+mass, which goes over smoothly from one to the next as they take the weight.
+"""
+
+from math import exp, hypot, sqrt
+
+import numpy as np
+
+from ..body.momentum import GRAVITY
+from ..geometry.rotations import (
+    exponential,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_vector,
+)
+from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, runs
+from .legs import AXES
+from .reference_legs import ReferenceLegs
+
+#: Shares of the capture point's error by which the next foot lands elsewhere: ahead, aside, and
+#: aside in an endless walk, which has no place to come back to.
+AHEAD, ASIDE, ASIDE_ENDLESS = 1.0, 1.05, 1.2
+#: How much of a stance foot's own offset the next foot makes up for, and at most [m].
+_HOME, _MOST_HOME = 0.4, 0.1
+_GROWTH = 0.5  # of omega: by which the error is taken to grow until then
+_PLANNING = 0.85  # share of a swing in which the goal still follows the capture point
+_ARRIVED = 0.95  # share of a swing after which the foot is above its goal
+_FARTHEST = 0.35  # [m] from where the reference puts it, relative to the stance foot
+_TRUST = 0.15  # of what a standing foot's place differs from where it was thought to be
+_AIMING = 0.3  # share of a swing until the leg aims from where the pelvis really is
+_FASTEST = 8.0  # [rad/s] that legs are turned by
+
+
+class Walking:
+    """Where the feet of a walk are and go to, relative to its reference.
+
+    It takes the place of stepping.Stepping. offsets: (2, 2) of left and right foot [m].
+    """
+
+    #: No step is beside the reference's own.
+    swing = None
+    active = True
+    drop = 0.0
+
+    def __init__(self, character, reference):
+        self.steps = []
+        self._reference = reference
+        self._legs = ReferenceLegs(character, reference)
+        # Of the uncorrected reference: a correction moves goals.
+        heights = reference.smooth.centres[..., 2] @ character.masses / character.mass
+        ground = float(character.ground)
+        self._phase, self._left = _swings(reference)
+        total = reference.load.sum(1, keepdims=True)
+        self._weight = np.where(total > 1e-3, reference.load / np.maximum(total, 1e-3), 0.5)
+        self._floors = reference.floors
+        floors = (self._weight * (self._floors[..., 0] - ground)).sum(1)
+        heights = heights - floors[:: reference.steps_per_sample][: len(heights)]
+        self._omega = sqrt(GRAVITY / (float(np.median(heights)) - ground))
+        ahead = reference.pelvis[:, :2, 0]
+        self._ahead = ahead / np.linalg.norm(ahead, axis=1, keepdims=True)
+        self._step = 0
+        self.forget()
+
+    def forget(self):
+        """The feet are where the reference has them."""
+        self.offsets = np.zeros((2, 2))
+        self._origins, self._goals = np.zeros((2, 2)), np.zeros((2, 2))
+        self._landed = [False, False]
+
+    def memory(self):
+        """What it knows of the feet, for `recall`."""
+        known = self.offsets, self._origins, self._goals
+        return [values.copy() for values in known], list(self._landed)
+
+    def recall(self, memory):
+        """Go back to what it knew."""
+        known, landed = memory
+        self.offsets, self._origins, self._goals = (values.copy() for values in known)
+        self._landed = list(landed)
+
+    def update(self, step, com, velocity, goals, base, soles, standing, may_begin=True):
+        """Learn where the feet stand, and aim those in the air. Arguments as Stepping has them."""
+        self._step = step
+        ankles = self._legs.pose(step / self._reference.rate)["ankles"]
+        swinging = self._phase[step] >= 0
+        for foot in range(2):
+            if not swinging[foot]:
+                if soles[foot].clearance < SIMULATED_CLEARANCE:
+                    self._stands(foot, soles[foot][:2] - ankles[foot, :2])
+            elif self._landed[foot]:
+                self._landed[foot] = False
+                self._origins[foot] = self._goals[foot] = self.offsets[foot]
+        x, y = self._weight[step] @ self.offsets
+        error = (
+            com[0] - goals[0][0] - x + (velocity[0] - goals[1][0]) / self._omega,
+            com[1] - goals[0][1] - y + (velocity[1] - goals[1][1]) / self._omega,
+        )
+        for foot in range(2):
+            if swinging[foot]:
+                self._aim(foot, step, error)
+
+    def _stands(self, foot, offset):
+        """A foot stands with this offset."""
+        share = _TRUST if self._landed[foot] else 1.0
+        self.offsets[foot] += share * (offset - self.offsets[foot])
+        self._landed[foot] = True
+
+    def _aim(self, foot, step, error):
+        """Let a foot in the air land where the capture point's error (x, y) [m] asks for."""
+        phase = self._phase[step, foot]
+        if phase < _PLANNING:
+            grow = exp(_GROWTH * self._omega * self._left[step, foot])
+            fx, fy = self._ahead[step]
+            grow *= self._reference.aiming
+            ahead = AHEAD * grow * (error[0] * fx + error[1] * fy)
+            share = ASIDE_ENDLESS if self._reference.endless else ASIDE
+            aside = share * grow * (error[1] * fx - error[0] * fy)
+            shrink = min(1.0, _FARTHEST / max(hypot(ahead, aside), 1e-9))
+            ahead, aside = shrink * ahead, shrink * aside
+            move = np.array([ahead * fx - aside * fy, ahead * fy + aside * fx])
+            self._goals[foot] = self.offsets[1 - foot] + move + self._way_home(foot)
+        self.offsets[foot] = self._on_the_way(foot, phase)
+
+    def _way_home(self, foot):
+        """(2,) [m] by which a foot lands nearer to its place in the reference."""
+        if self._reference.endless:
+            return np.zeros(2)
+        home = -_HOME * self.offsets[1 - foot]
+        return home * min(1.0, _MOST_HOME / max(hypot(*home), 1e-9))
+
+    def _on_the_way(self, foot, phase):
+        """Offset (2,) of a foot in the air [m]."""
+        share = _eased(phase / _ARRIVED)
+        return self._origins[foot] + share * (self._goals[foot] - self._origins[foot])
+
+    def base(self, step, soles):
+        """Where the reference's base of support is (x, y), moved along with the feet."""
+        return (self._reference.base[step] + self._weight[step] @ self.offsets).tolist()
+
+    def plan(self, time, root, velocity, frame, interval):
+        """(3, 14) how the legs' angles differ from the reference's [rad], their speeds and
+        accelerations (none), as Stepping has it."""
+        now = self._turn(time, root, frame, 0.0)
+        soon = self._turn(time + interval, root + interval * velocity, frame, interval)
+        speed = np.clip((soon - now) / interval, -_FASTEST, _FASTEST)
+        return np.stack([now, speed, np.zeros(2 * AXES)])
+
+    def _turn(self, time, root, frame, later):
+        """(14,) what the legs' angles differ by at a time, `later` [s] than the last update. A leg
+        that stands is left to the balance; one that swings aims from where the pelvis is."""
+        result = np.zeros((2, AXES))
+        pose = self._legs.pose(time)
+        for foot in range(2):
+            phase = self._phase[self._step, foot]
+            if phase < 0:
+                continue
+            left = self._left[self._step, foot]
+            phase = min(1.0, phase + (1 - phase) * later / left)
+            ankle = pose["ankles"][foot].copy()
+            offset = self._on_the_way(foot, phase)
+            ankle[:2] += offset
+            ankle[2] += self._floors[self._step, foot, 1:] @ offset
+            placed = self._placed(pose, root, frame, _eased(phase / _AIMING, 2))
+            result[foot] = self._legs.angles(foot, *placed, ankle, pose) - pose["own"][foot]
+        return result.ravel()
+
+    def _placed(self, pose, root, frame, share):
+        """Pelvis (3,) and its frame: the reference's above the feet, or by a share the real one."""
+        if share == 1:
+            return root, frame
+        pelvis = pose["pelvis"].copy()
+        weight = self._weight[self._step]
+        pelvis[:2] += weight @ self.offsets
+        pelvis[2] += weight @ (self._floors[self._step, :, 1:] * self.offsets).sum(1)
+        turn = rotation_vector(quaternion_from_matrix(frame @ pose["frame"].T))
+        turned = matrix_from_quaternion(exponential(share * turn)) @ pose["frame"]
+        return pelvis + share * (root - pelvis), turned
+
+
+def _eased(x, order=3):
+    """0 to 1 without a start or a stop, for x from 0 to 1; order 3 also without a jerk."""
+    x = min(max(x, 0.0), 1.0)
+    return x**3 * (10 - 15 * x + 6 * x * x) if order == 3 else x * x * (3 - 2 * x)
+
+
+def _swings(reference):
+    """(K, 2) how far each foot is through its swing, from 0 to 1, -1 while it stands; and the time
+    that is left of it [s]."""
+    count, steps = len(reference.angles), reference.steps_per_sample
+    phase, left = np.full((count, 2), -1.0), np.zeros((count, 2))
+    for foot, bit in enumerate((LEFT, RIGHT)):
+        for start, stop in runs((reference.stance & bit) == 0):
+            start, stop = start * steps, stop * steps
+            until = stop - np.arange(start, min(stop, count))
+            phase[start:stop, foot] = 1 - (until - 0.5) / (stop - start)
+            left[start:stop, foot] = until / reference.rate
+    return phase, left

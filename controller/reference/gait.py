@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Endless walks: the loop in a walking or running clip, and motions of any length made of it.
+
+cycle = find_cycle(character, motion)
+endless = Walk(cycle, seconds=20.0).motion(character, motion)
+
+A cycle is described relative to a carrier that moves evenly along the line from its first sample
+to its last, and turns evenly with the body. A walk is the cycle on another carrier: one that goes
+on where the last round ended, or one that follows a curve.
+"""
+
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from ..body.momentum import GRAVITY
+from ..exceptions import MotionError, SettingsError
+from ..geometry.motion import Motion
+from ..geometry.rotations import (
+    arctan2,
+    continuous,
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    rotation_vector,
+    unit,
+)
+from ..geometry.stance import reference_contacts
+from ..geometry.trajectory import Trajectory, bell, butterworth
+from .rolling import rolled
+
+_SHORTEST, _LONGEST = 0.4, 2.5  # [s] of a cycle
+_CUTOFF = 6.0  # [Hz] of the poses that are compared
+_VELOCITY_TIME = 0.1  # [s] by which velocities count beside positions
+#: Mean distance [m] of the joints at both ends above which a clip has no cycle.
+_FARTHEST = 0.12
+_AS_GOOD = 1.3  # times the best error: good enough for a better start
+#: A clip that turns by less than this in a cycle [rad] is meant to go straight.
+_STRAIGHT = np.radians(10)
+_SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded
+#: A curve may turn a walker by at most so much in a cycle [rad].
+_MOST_TURN = np.radians(60)
+_LEANING = 0.6  # [s] over which a body begins to lean into a bend
+_MAX_SECONDS = 3600.0
+#: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
+_LEAST_TRAVEL = 0.1
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """One round of a cyclic motion: the samples first to last, of which the last one looks like
+    the first.
+
+    travel: (2,) horizontal displacement [m]; turn: about the vertical [rad]; error: mean distance
+    [m] between the joints at both ends, velocities included over 0.1 s.
+    """
+
+    first: int
+    last: int
+    travel: tuple
+    turn: float
+    error: float
+
+    @property
+    def period(self):
+        """Samples in it."""
+        return self.last - self.first
+
+    @property
+    def length(self):
+        """How far it travels [m]."""
+        return float(np.hypot(*self.travel))
+
+
+class _Clip:
+    """What a search for cycles needs to know of a clip."""
+
+    def __init__(self, character, motion):
+        self.trajectory = character.trajectory(motion)
+        joints, frames = character.pose(self.trajectory)
+        corners = character.sole_corners(joints, frames)
+        self.contacts = reference_contacts(character, corners, motion.rate, False)
+        self.heading = np.unwrap(arctan2(frames[:, 0, 1, 0], frames[:, 0, 0, 0]))
+        local = _turned(joints - joints[:, :1] * [1, 1, 0], -self.heading[:, None])
+        values = local.reshape(len(local), -1)
+        smooth, speeds = butterworth(values, motion.rate, min(_CUTOFF, motion.rate / 4))
+        _, velocity = butterworth(joints[:, 0], motion.rate, min(_CUTOFF, motion.rate / 4))
+        velocity = np.repeat(_turned(velocity, -self.heading), local.shape[1], 0)
+        speeds = speeds + velocity.reshape(speeds.shape)
+        self.features = np.concatenate([smooth, _VELOCITY_TIME * speeds], 1)
+        self.joints = local.shape[1]
+
+    def cycle(self, first, last):
+        """The Cycle between two samples, whatever it is worth."""
+        root = self.trajectory.root
+        travel = (root[last] - root[first])[:2]
+        turn = float(self.heading[last] - self.heading[first])
+        return Cycle(first, last, tuple(travel.tolist()), turn, float(self.errors(first, last)))
+
+    def errors(self, first, last):
+        """Error of a Cycle between samples, or between many of them."""
+        apart = self.features[last] - self.features[first]
+        return np.sqrt((apart**2).sum(-1) / self.joints)
+
+    def steps(self):
+        """(F, 2) how often each foot has come down before a sample."""
+        down = np.diff(self.contacts.astype(int), axis=0) > 0
+        return np.concatenate([np.zeros((1, 2), int), np.cumsum(down, axis=0)])
+
+
+def find_cycle(character, motion):
+    """The best Cycle of a clip: a stretch in which each foot comes down once, with the closest
+    poses and velocities at its ends.
+
+    Raises MotionError if there is none.
+    """
+    clip, count = _Clip(character, motion), len(motion)
+    steps, best = clip.steps(), None
+    longest = min(round(_LONGEST * motion.rate), count - 1)
+    for period in range(round(_SHORTEST * motion.rate), longest + 1):
+        first = np.arange(count - period)
+        once = (steps[first + period] - steps[first] == 1).all(1)
+        errors = np.where(once, clip.errors(first, first + period), np.inf)
+        at = int(np.argmin(errors))
+        if best is None or errors[at] < best[0]:
+            best = errors[at], at, at + period
+    if best is None or best[0] > _FARTHEST:
+        why = "no two steps in it are alike" if best and np.isfinite(best[0]) else _no_steps(best)
+        raise MotionError(
+            f"'{motion.name}' has no cycle to walk on, since {why}: choose a clip with two whole "
+            "steps of an even walk or run, or set the cycle's first and last frame by hand."
+        )
+    return clip.cycle(*_calmest(clip, best[2] - best[1], best[0]))
+
+
+def _calmest(clip, period, best):
+    """First and last sample of a cycle that is nearly as good as the best and begins far from any
+    change of stance: there a body that starts with the reference's speeds stands well."""
+    first = np.arange(len(clip.contacts) - period)
+    good = clip.errors(first, first + period) <= _AS_GOOD * best
+    good &= (clip.steps()[first + period] - clip.steps()[first] == 1).all(1)
+    changes = np.flatnonzero((np.diff(clip.contacts.astype(int), axis=0) != 0).any(1)) + 0.5
+    away = np.abs(first[:, None] - changes).min(1)
+    single = clip.contacts[first].sum(1) == 1
+    at = int(np.argmax(np.where(good & single, away, np.where(good, 0.0, -1.0))))
+    return at, at + period
+
+
+def _no_steps(best):
+    return "it is too short" if best is None else "each foot would have to come down in it"
+
+
+def cycle_between(character, motion, first_frame, last_frame):
+    """The Cycle between two frames of a clip, as the animator chose them.
+
+    Raises SettingsError if they are outside of the clip or no cycle long.
+    """
+    ends = [round((f - motion.first_frame) / motion.frame_step) for f in (first_frame, last_frame)]
+    start, stop = motion.frame(0), motion.frame(len(motion) - 1)
+    if ends[0] < 0 or ends[1] >= len(motion):
+        raise SettingsError(
+            f"The cycle from frame {first_frame:g} to {last_frame:g} is outside of "
+            f"'{motion.name}': choose frames from {start:g} to {stop:g}."
+        )
+    seconds = (ends[1] - ends[0]) / motion.rate
+    if not _SHORTEST <= seconds <= 2 * _LONGEST:
+        raise SettingsError(
+            f"The cycle from frame {first_frame:g} to {last_frame:g} lasts {seconds:.2g} s: choose "
+            f"frames {_SHORTEST:g} to {2 * _LONGEST:g} s apart, from a step to the next one of the "
+            "same foot."
+        )
+    return _Clip(character, motion).cycle(*ends)
+
+
+# --- Where to go ----------------------------------------------------------------------------------
+
+
+def _turned(vectors, angle):
+    """(..., 3) vectors turned about the vertical by angles (...) [rad]."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    return np.stack([cos * x - sin * y, sin * x + cos * y, z + 0 * cos], -1)
+
+
+def _about_z(angle):
+    """(..., 4) quaternions that turn about the vertical."""
+    half = np.asarray(angle, float) / 2
+    zero = np.zeros_like(half)
+    return np.stack([np.cos(half), zero, zero, np.sin(half)], -1)
+
+
+class _Line:
+    """A curve on the ground by its length, rounded: it goes on straight beyond its ends, or round
+    again if it is closed."""
+
+    def __init__(self, points, closed, cycle_length, name):
+        points = np.asarray(points, float)[:, :2]
+        if closed:
+            points = np.concatenate([points, points[:1]])
+        apart = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        points = points[np.concatenate([[True], apart > 1e-6])]
+        at = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+        self.length = float(at[-1])
+        if len(points) < 2 or self.length < cycle_length / 2:
+            raise SettingsError(
+                f"The curve '{name}' is {self.length:.2g} m long, less than a step: draw a longer "
+                "one."
+            )
+        self._closed = closed
+        self._step = min(0.01, self.length / 20)
+        rounding = _SMOOTHING * cycle_length
+        beyond = 4 * rounding
+        self._start = -beyond
+        grid = np.arange(-beyond, self.length + beyond, self._step)
+        raw = self._raw(points, at, grid)
+        spread = np.arange(-3 * rounding, 3 * rounding + self._step, self._step)
+        kernel = np.exp(-0.5 * (spread / rounding) ** 2)
+        kernel /= kernel.sum()
+        half = len(kernel) // 2
+        padded = np.stack([np.pad(c, half, mode="reflect", reflect_type="odd") for c in raw.T], 1)
+        smooth = np.stack([np.convolve(c, kernel, "valid") for c in padded.T], 1)[: len(grid)]
+        # By its own length again: rounding cuts corners.
+        steps = np.linalg.norm(np.diff(smooth, axis=0), axis=1)
+        self._at = np.concatenate([[0], np.cumsum(steps)])
+        self._at -= np.interp(0.0, grid, self._at)
+        self.length = float(np.interp(self.length, grid, self._at))
+        self._points = smooth
+        slope = np.gradient(smooth, axis=0)
+        self._yaw = np.unwrap(arctan2(slope[:, 1], slope[:, 0]))
+
+    def _raw(self, points, at, grid):
+        if self._closed:
+            inside = np.mod(grid, self.length)
+            return np.stack([np.interp(inside, at, c) for c in points.T], 1)
+        values = np.stack([np.interp(grid, at, c) for c in points.T], 1)
+        first, last = unit(points[1] - points[0]), unit(points[-1] - points[-2])
+        values += np.minimum(grid, 0)[:, None] * first
+        return values + np.maximum(grid - self.length, 0)[:, None] * last
+
+    def sharpest(self):
+        """Where on it it is bent most [m], and the radius there [m]."""
+        inner = (self._at >= 0) & (self._at <= self.length)
+        bend = np.abs(np.gradient(self._yaw, self._at))
+        bend[~inner] = 0
+        at = int(np.argmax(bend))
+        return float(self._at[at]), 1 / max(float(bend[at]), 1e-9)
+
+    def place(self, distance):
+        """Points (N, 3) [m] and directions (N,) [rad] at distances along it."""
+        rounds = np.zeros(len(distance))
+        if self._closed:
+            rounds = np.floor(distance / self.length)
+        along = distance - rounds * self.length
+        points = np.stack([np.interp(along, self._at, c) for c in self._points.T], 1)
+        yaw = np.interp(along, self._at, self._yaw)
+        if self._closed:
+            whole = np.interp([0.0, self.length], self._at, self._yaw)
+            yaw = yaw + rounds * (2 * np.pi * np.round((whole[1] - whole[0]) / (2 * np.pi)))
+        else:
+            beyond = along - np.clip(along, self._at[0], self._at[-1])
+            points += beyond[:, None] * np.stack([np.cos(yaw), np.sin(yaw)], 1)
+        return np.concatenate([points, np.zeros((len(points), 1))], 1), yaw
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What an endless walk is made of: plain data.
+
+    cycle: Cycle. seconds: how long to go on [s]. points: (n, 2 or 3) [m] of a curve on the ground
+    to follow from its start on, () to go on as the clip does. closed: whether the curve's end is
+    its start. curve: its name, for messages.
+    """
+
+    cycle: Cycle
+    seconds: float
+    points: tuple = ()
+    closed: bool = False
+    curve: str = "Curve"
+
+    def as_dict(self):
+        """It as JSON-able data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data):
+        """What `as_dict` gave."""
+        return cls(**data | {"cycle": Cycle(**data["cycle"])})
+
+    def motion(self, character, motion):
+        """The Endless motion that it makes of a clip.
+
+        Raises SettingsError for a length or a curve that cannot be.
+        """
+        if not (np.isfinite(self.seconds) and 0 < self.seconds <= _MAX_SECONDS):
+            raise SettingsError(
+                f"A walk of {self.seconds:g} s is out of range: give up to {_MAX_SECONDS:g} s."
+            )
+        count = max(2, round(self.seconds * motion.rate) + 1)
+        samples = np.arange(count)
+        index = self.cycle.first + samples % self.cycle.period
+        points, yaw = self.places(character, motion, samples)
+        carried, turned = _carrier(character, motion, self.cycle)
+        turn = yaw - turned[samples % self.cycle.period]
+        shift = points - _turned(carried[samples % self.cycle.period], turn)
+        # In double precision the landmarks are where the source has them, to the last digit.
+        positions = _turned(motion.positions[index], turn[:, None]) + shift[:, None]
+        rotations = multiply(_about_z(turn)[:, None], motion.rotations[index])
+        return Endless(
+            motion.name,
+            motion.rate,
+            rotations,
+            positions,
+            motion.frame(self.cycle.first),
+            motion.frame_step,
+            source=motion,
+            walk=self,
+            index=index,
+            turn=turn,
+            shift=shift,
+        )
+
+    def places(self, character, motion, samples):
+        """Points (N, 3) [m] and directions (N,) [rad] of the carrier at samples of the walk, which
+        may be before its first or after its last one."""
+        cycle = self.cycle
+        carried, turned = _carrier(character, motion, cycle)
+        if len(self.points):
+            if cycle.length < _LEAST_TRAVEL:
+                raise SettingsError(
+                    f"'{motion.name}' steps on the spot: it cannot follow the curve "
+                    f"'{self.curve}'; take the curve away, or choose a clip that travels."
+                )
+            return self._line(cycle.length).place(samples * (cycle.length / cycle.period))
+        turn = cycle.turn if abs(cycle.turn) > _STRAIGHT else 0.0
+        lap, within = np.divmod(samples, cycle.period)
+        laps = np.arange(min(lap.min(), 0), max(lap.max(), 0) + 1)
+        travel = _turned(np.broadcast_to([*cycle.travel, 0.0], (len(laps), 3)), turn * laps)
+        starts = np.cumsum(travel, axis=0) - travel
+        starts -= starts[laps == 0]
+        lap_at = lap - laps[0]
+        share = within / cycle.period
+        points = carried[0] + starts[lap_at] + share[:, None] * travel[lap_at]
+        middle = turned[0] + cycle.turn / 2
+        return points, middle + turn * (lap + share - 0.5)
+
+    def _line(self, length):
+        line = _Line(self.points, self.closed, length, self.curve)
+        at, radius = line.sharpest()
+        least = length / _MOST_TURN
+        if radius < least:
+            raise SettingsError(
+                f"The curve '{self.curve}' is too tight {at:.1f} m from its start, where its "
+                f"radius is {radius:.2f} m: give it at least {least:.2f} m there."
+            )
+        return line
+
+
+def _carrier(character, motion, cycle):
+    """Where the carrier is in the clip itself: points (P + 1, 3) [m], height 0, directions."""
+    trajectory = character.trajectory(motion)
+    share = np.arange(cycle.period + 1) / cycle.period
+    start = trajectory.root[cycle.first] * [1, 1, 0]
+    points = start + share[:, None] * [*cycle.travel, 0.0]
+    x, y = cycle.travel
+    if cycle.length < _LEAST_TRAVEL:
+        _, frames = character.pose(trajectory)
+        x, y = frames[cycle.first, 0, :2, 0]
+    return points, np.arctan2(y, x) + cycle.turn * (share - 0.5)
+
+
+@dataclass(frozen=True)
+class Endless(Motion):
+    """A clip's cycle, as often as needed: rigid copies of its samples, each turned about the
+    vertical and moved.
+
+    source: the clip. walk: Walk. index: (N,) sample of the source; turn (N,) [rad], shift (N, 3)
+    [m]: x of the source is R_z(turn) x + shift here.
+    """
+
+    source: Motion | None = None
+    walk: Walk | None = None
+    index: np.ndarray | None = None
+    turn: np.ndarray | None = None
+    shift: np.ndarray | None = None
+
+
+# --- What a body can walk on ----------------------------------------------------------------------
+
+
+def walking_target(character, motion, cutoff):
+    """What a character is to follow in an Endless motion.
+
+    Where one round ends and the next begins the samples of `motion` have a small jump. Here what
+    the two ends differ by is spread over the cycle, the motion is low-passed at `cutoff` [Hz] as
+    if it had no ends, feet are planted and on the floor, and weight is above them. Returns the
+    Trajectory and contacts (N, 2).
+    """
+    walk = motion.walk
+    period = walk.cycle.period
+    # A round more before and after: filters see no ends.
+    samples = np.arange(-period, len(motion) + period)
+    root, rotation, angles, contacts = _seamless(character, motion.source, walk.cycle)
+    at = samples % period
+    points, yaw = walk.places(character, motion.source, samples)
+    leaning = exponential(_lean(walk, yaw, motion.rate)[:, None] * [-1.0, 0, 0])
+    tilt = matrix_from_quaternion(leaning)
+    target = Trajectory(
+        motion.rate,
+        points + _turned((tilt @ root[at][..., None])[..., 0], yaw),
+        continuous(multiply(_about_z(yaw), multiply(leaning, rotation[at]))),
+        angles[at],
+    )
+    smooth, _, _, _ = target.smoothed(cutoff)
+    smooth = rolled(character, smooth, contacts[at])
+    own = slice(period, period + len(motion))
+    cut = replace(
+        smooth, root=smooth.root[own], rotation=smooth.rotation[own], angles=smooth.angles[own]
+    )
+    return cut, contacts[at][own]
+
+
+def _lean(walk, yaw, rate):
+    """(N,) how far a body leans to its left [rad] that walks along a curve in directions (N,)
+    [rad]: as far as its weight balances what its way bends it."""
+    if not len(walk.points):
+        return np.zeros(len(yaw))
+    speed = walk.cycle.length / walk.cycle.period * rate
+    lean = np.arctan(speed * np.gradient(yaw) * rate / GRAVITY)
+    return bell(lean, _LEANING, rate)
+
+
+def _seamless(character, source, cycle):
+    """Root (P, 3) and rotation (P, 4) relative to the carrier, joint angles (P, dofs), contacts
+    (P, 2) of one round that ends as it begins."""
+    clip = _Clip(character, source)
+    part = slice(cycle.first, cycle.last + 1)
+    points, turned = _carrier(character, source, cycle)
+    share = (np.arange(cycle.period + 1) / cycle.period)[:, None]
+    root = _turned(clip.trajectory.root[part] - points, -turned)
+    rotation = continuous(multiply(_about_z(-turned), clip.trajectory.rotation[part]))
+    angles = clip.trajectory.angles[part]
+    root = root - share * (root[-1] - root[0])
+    angles = angles - share * (angles[-1] - angles[0])
+    gap = rotation_vector(multiply(rotation[-1] * [1, -1, -1, -1], rotation[0]))
+    rotation = multiply(rotation, exponential(share * gap))
+    return root[:-1], rotation[:-1], angles[:-1], clip.contacts[part][:-1]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The motion that a bake is going to write, before it is written."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
+from ..geometry.skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, SEGMENT_INDEX, SIDES
+from ..geometry.trajectory import low_passed_turns
+
+#: Bones between two segments turn with what is slower than this [Hz]: a capture's own tremor
+#: cancels along a chain of bones, and would show if it were taken from the ends alone.
+CHAIN_CUTOFF = 6.0
+
+#: The segment that carries each landmark about its own joint, from the pelvis outwards.
+_CARRIERS = {JOINT_OF[segment]: parent for segment, parent in PARENTS.items()} | {
+    "head_top": "head",
+    **{f"{tip}_{s}": f"forearm_{s}" for s in SIDES for tip in ("wrist", "fingertip")},
+    **{f"toe_{s}": f"toe_{s}" for s in SIDES},
+}
+_CONJUGATE = np.array([1.0, -1.0, -1.0, -1.0])
+
+
+def performed_motion(recording, chains=None, legs=()):
+    """The animation as far as it was simulated, moved by what the simulation changes as a bake
+    moves it -> Motion of at least two samples.
+
+    chains: {"trunk" or "head": (at least n, k, 3) where the k bones begin [m] over which a bake
+    spreads the segment's turn}, in the animation; those of one bone may be left out.
+    legs: segments whose length changes in the animation, and no more in a bake.
+    """
+    motion, count = recording.motion, len(recording)
+    deltas = recording.rotation_deltas()
+    turns = matrix_from_quaternion(deltas)
+    slow = low_passed_turns(deltas, motion.rate, CHAIN_CUTOFF) if chains else None
+    before, after = motion.positions[:count], motion.positions[:count].copy()
+    after[:, LANDMARK_INDEX["pelvis"]] += recording.root_displacement()
+    for name, carrier in _CARRIERS.items():
+        if not np.isfinite(before[:, LANDMARK_INDEX[JOINT_OF[carrier]]]).all():
+            carrier = PARENTS[carrier]  # a rig without toes
+        landmark, joint = LANDMARK_INDEX[name], LANDMARK_INDEX[JOINT_OF[carrier]]
+        start, moved = before[:, joint], after[:, joint]
+        if chains and carrier in chains:
+            heads = chains[carrier][:count]
+            start, moved = heads[:, -1], moved + _bent(heads, slow, carrier)
+        arm = before[:, landmark] - start
+        if carrier in legs:
+            arm = _unstretched(motion.rotations[:count, SEGMENT_INDEX[carrier]], arm)
+        after[:, landmark] = moved + _turned(turns[:, SEGMENT_INDEX[carrier]], arm)
+    rotations = multiply(deltas, motion.rotations[:count])
+    return replace(motion, rotations=rotations, positions=after)
+
+
+def _unstretched(rotations, arm):
+    """(n, 3) vectors that turn with (n, 4) rotations, as long as they mostly are."""
+    axes = matrix_from_quaternion(rotations)
+    return axes @ np.median(_turned(np.swapaxes(axes, 1, 2), arm), axis=0)
+
+
+def _bent(heads, slow, segment):
+    """(n, 3) from the first to the last bone of a chain between a segment's parent and itself, all
+    but the last of which share the slow part of their turns (n, S, 4)."""
+    ends = SEGMENT_INDEX[PARENTS[segment]], SEGMENT_INDEX[segment]
+    start, end = np.moveaxis(slow[:, ends], 1, 0)
+    between = rotation_vector(multiply(start * _CONJUGATE, end))
+    bones = heads.shape[1]
+    reach = np.zeros((len(slow), 3))
+    for i in range(bones - 1):
+        share = multiply(start, exponential((i + 1) / bones * between))
+        reach += _turned(matrix_from_quaternion(share), heads[:, i + 1] - heads[:, i])
+    return reach
+
+
+def _turned(matrices, vectors):
+    return np.einsum("fij,fj->fi", matrices, vectors)

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything the controller needs of the reference, computed in one pass before the loop."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..body.footing import level
+from ..body.momentum import GRAVITY, com_dynamics
+from ..body.sole import CLEARANCE
+from ..contacts.planned_contacts import planned_contacts
+from ..exceptions import MotionError
+from ..geometry.rotations import continuous, matrix_from_quaternion, quaternion_from_matrix, unit
+from ..geometry.skeleton import FEET
+from ..geometry.stance import (
+    base_of_support,
+    find_contacts,
+    is_in_place,
+    leaves_floor,
+    reference_contacts,
+    stance_of,
+)
+from ..geometry.trajectory import Trajectory, butterworth
+from .cleaning import clean
+from .gait import Endless, walking_target
+from .planting import physical
+from .rolling import rolled
+
+#: Fastest joint that a person's motion has [rad/s]: anything above is a fault of the clip.
+MAX_JOINT_SPEED = 60.0
+#: Of its height, how far above the ground a body may start.
+START_CLEARANCE = 0.03
+
+_IN_PLACE_CUTOFF = 4.0  # [Hz]
+_TRAVEL_CUTOFF = 6.0
+_ENDLESS_CUTOFF = 10.0  # of what is smooth already
+_LOAD_RAMP = 0.15  # [s] over which a foot takes its share of the weight, before and after
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Poses of all segments at the reference's own samples: body centres (F, S, 3) [m], frames
+    (F, S, 3, 3), joints (F, S, 3) [m]."""
+
+    centres: np.ndarray
+    frames: np.ndarray
+    joints: np.ndarray
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference motion, sampled at the control rate (K steps) and at its own (F samples).
+
+    steps_per_sample: control steps from one sample to the next. start: root position, frame,
+    velocity and angular velocity; lowest: sole corner [m] of that pose, if what is under it were as
+    high as the character's ground. raw: Pose as the animation
+    has it (of a looped clip: cleaned). smooth: Pose after cleaning and the low-pass; everything
+    below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI
+    units: angles, speeds (K, dofs); goals (K, 3, 3) centre of mass, its velocity, angular momentum
+    about it; wrench (K, 6) force and torque on the body that the motion itself takes, weight
+    included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and of the
+    joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2) share
+    that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as low
+    as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what either
+    foot stands on: height under its ankle [m], rises along x and y. travels: whether the body
+    leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in the
+    air land where the body is going, see `walking`, and aiming: how much of that they do.
+    """
+
+    rate: float
+    steps_per_sample: int
+    trajectory: Trajectory
+    start: tuple
+    lowest: float
+    raw: Pose
+    smooth: Pose
+    stance: np.ndarray
+    angles: np.ndarray
+    speeds: np.ndarray
+    goals: np.ndarray
+    wrench: np.ndarray
+    accelerations: np.ndarray
+    pelvis: np.ndarray
+    base: np.ndarray
+    support: np.ndarray
+    load: np.ndarray
+    heels: np.ndarray
+    feet: np.ndarray
+    floors: np.ndarray
+    travels: bool = False
+    endless: bool = False
+    walks: bool = False
+    aiming: float = 1.0
+
+    def __len__(self):
+        return len(self.stance)
+
+    def goals_over_base(self):
+        """(K, 3, 3) goals that ask nothing of how the masses are spread, as SCA12 has them for a
+        body that is not the actor's: the centre of mass at rest above the base of support, and no
+        angular momentum. Its height stays the reference's."""
+        goals = self.goals.copy()
+        goals[:, 0, :2] = self.base
+        goals[:, 1, :2] = 0
+        goals[:, 2] = 0
+        return goals
+
+    @classmethod
+    def build(
+        cls,
+        character,
+        motion,
+        rate=300.0,
+        duration=None,
+        cutoff=None,
+        cleaning=(),
+        terrain=None,
+        plan=None,
+    ):
+        """Prepare a motion for a character.
+
+        rate: wanted control rate [Hz]; the nearest multiple of the motion's own is taken, so
+        that samples fall on steps. duration [s]: loop (or cut) the clip to this length. cutoff:
+        low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
+        `cleaning.CLEANING`, what to mend first. terrain: terrain.Terrain that it is performed on,
+        None for a level floor; plan: ContactPlan of the clip, before it is looped, None to find
+        contacts; an endless motion has neither. Raises MotionError for a clip that is upside down,
+        starts in the air or that no joint can follow, PlanError for a plan that does not fit.
+        """
+        if isinstance(motion, Endless):
+            return _endless(cls, character, motion, rate, cutoff)
+        motion.demand_upright()
+        raw_trajectory = character.trajectory(motion)
+        cleaned = clean(character, raw_trajectory, cleaning, terrain)
+        joints, frames = character.pose(cleaned)
+        corners = character.sole_corners(joints, frames)
+        over = terrain and terrain.over(corners, joints[:, FEET])
+        if plan is None:
+            contacts, travelling = find_contacts(
+                character, corners, motion.rate, cleaned.root, over
+            )
+        else:
+            centres = character.body_centres(joints, frames)
+            contacts = planned_contacts(character, corners, centres, motion, plan, over)
+            travelling = not is_in_place(cleaned.root) or leaves_floor(contacts, motion.rate)
+        _check(character, motion, cleaned, _lowest(character, corners[:1], over))
+        if duration is not None:
+            travel = _travel(joints[:, FEET], contacts, cleaned.root)
+            cleaned, period = cleaned.looped(duration, travel)
+            raw_trajectory = cleaned  # a loop is never baked
+            joints, frames = character.pose(cleaned)
+            corners = character.sole_corners(joints, frames)
+            over = terrain and terrain.over(corners, joints[:, FEET])
+            contacts = _looped_contacts(character, contacts, period, corners, motion.rate, over)
+        if terrain is None:
+            footings = level(character.ground, len(contacts))
+        else:
+            footings = terrain.footings(character, cleaned, contacts)
+        if cutoff is None:
+            cutoff = _TRAVEL_CUTOFF if travelling else _IN_PLACE_CUTOFF
+        if travelling:  # its weight is where its speed takes it
+            target = rolled(character, cleaned, contacts, footings, terrain)
+        else:
+            # A loop is for trials: its feet come round again, and there is no mark to stand on.
+            on_mark = duration is None
+            target = physical(character, cleaned, contacts, cutoff, footings, on_mark, terrain)
+        if raw_trajectory is not cleaned:
+            joints, frames = character.pose(raw_trajectory)
+        raw = Pose(character.body_centres(joints, frames), frames, joints)
+        parts = (raw, cleaned, target)
+        reference = _sample(cls, character, parts, contacts, rate, cutoff, footings, terrain)
+        return replace(reference, travels=travelling, walks=travelling)
+
+
+def _endless(cls, character, motion, rate, cutoff):
+    """The Reference of an Endless motion: as long as that is, whatever was asked for."""
+    target, contacts = walking_target(character, motion, cutoff or _TRAVEL_CUTOFF)
+    joints, frames = character.pose(target)
+    corners = character.sole_corners(joints[:1], frames[:1])
+    _check(character, motion, target, _lowest(character, corners))
+    joints, frames = character.pose(character.trajectory(motion))
+    raw = Pose(character.body_centres(joints, frames), frames, joints)
+    parts = (raw, target, target)
+    footings = level(character.ground, len(contacts))
+    reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
+    return replace(reference, travels=True, endless=True, walks=True)
+
+
+def _lowest(character, corners, over=None):
+    """Height [m] of the lowest of sole corners (1, 2, n, 3), if what is under them were as high as
+    the character's ground. over: as `stance.reference_contacts` has it."""
+    if over is None:
+        return float(corners[..., 2].min())
+    return character.ground + float(over[0][0].min())
+
+
+def _check(character, motion, trajectory, lowest):
+    """Refuse what cannot be tracked, in words. lowest: sole corner at the start [m]."""
+    clearance = lowest - character.ground
+    if clearance > START_CLEARANCE * character.height:
+        raise MotionError(
+            f"'{motion.name}' starts in the air, {100 * clearance:.0f} cm above the ground: start "
+            "the range at a frame with a foot on the ground, or clean it with 'ground' if it "
+            "floats."
+        )
+    fastest = joint_speeds(character, trajectory)
+    if fastest.max() > MAX_JOINT_SPEED:
+        sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
+        raise MotionError(
+            f"'{motion.name}' turns the {character.joint_words(dof)} at {fastest.max():.0f} rad/s "
+            f"at frame {motion.frame(sample):g}: mend the rotation pop there, or clean it with "
+            "'despike'."
+        )
+
+
+def joint_speeds(character, trajectory):
+    """(F, dofs) sizes of the joint velocities [rad/s] that must not exceed MAX_JOINT_SPEED; 0 for
+    toes, which the reference bends by itself."""
+    _, _, _, speeds = trajectory.smoothed(12.0)
+    return np.abs(speeds) * [not name.startswith("toe") for name in character.dof_names]
+
+
+def _travel(ankles, contacts, root):
+    """Displacement (3,) [m] that carries a looped clip on where it ended: of the feet that stand
+    at both ends, or of the root."""
+    both = contacts[0] & contacts[-1]
+    step = (ankles[-1] - ankles[0])[both].mean(0) if both.any() else root[-1] - root[0]
+    return step * [1, 1, 0]
+
+
+def _looped_contacts(character, contacts, period, corners, rate, over):
+    """(F, 2) contacts of a looped clip: its own, and between two rounds those of feet that stand
+    at both ends, or that the blended pose puts on the floor."""
+    result = reference_contacts(character, corners, rate, True, over)
+    count, total = len(contacts), len(result)
+    stays = contacts[0] & contacts[-1]
+    for start in range(0, total, period):
+        result[start : start + count] = contacts[: total - start]
+        result[start + count : start + period] |= stays
+    return result
+
+
+def _sample(cls, character, motions, contacts, rate, cutoff, footings, terrain=None):
+    raw, cleaned, target = motions
+    sample_rate = target.rate
+    steps = max(1, round(rate / sample_rate))
+    rate = sample_rate * steps
+    wanted, _, _, _ = cleaned.smoothed(cutoff)
+    joints, frames = character.pose(wanted)
+    smooth_pose = Pose(character.body_centres(joints, frames), frames, joints)
+    smooth, root_velocity, angular, speeds = target.smoothed(cutoff)
+    joints, frames = character.pose(smooth)
+    centres = character.body_centres(joints, frames)
+    dynamics = com_dynamics(character, centres, frames, sample_rate, cutoff)
+    stance = stance_of(contacts)
+    base = base_of_support(joints[:, FEET], stance)
+    corners = character.sole_corners(joints, frames)
+    over = terrain and terrain.over(corners, joints[:, FEET])
+    count = (len(cleaned) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
+    at = np.minimum(np.arange(count) / steps, len(cleaned) - 1)
+    nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
+    angles, velocities = hermite(smooth.angles, speeds, at, sample_rate)
+
+    def linear(values):
+        return _linear(values, at)
+
+    return cls(
+        rate=rate,
+        steps_per_sample=steps,
+        trajectory=smooth,
+        start=(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
+        lowest=_lowest(character, corners[:1], over),
+        raw=raw,
+        smooth=smooth_pose,
+        stance=stance,
+        angles=angles,
+        speeds=velocities,
+        goals=linear(np.stack([dynamics.com, dynamics.velocity, dynamics.momentum], 1)),
+        wrench=linear(_wrench(character, dynamics)),
+        accelerations=linear(_accelerations(centres, angular, speeds, sample_rate, cutoff)),
+        pelvis=matrix_from_quaternion(_unit_linear(frames[:, 0], at)),
+        base=linear(base),
+        support=stance[nearest],
+        load=linear(_load(contacts, sample_rate)),
+        heels=linear(_heels(corners, footings)),
+        feet=np.stack(
+            [matrix_from_quaternion(_unit_linear(frames[:, foot], at)) for foot in FEET], 1
+        ),
+        floors=linear(
+            np.stack([footings[i].planes(joints[:, foot]) for i, foot in enumerate(FEET)], 1)
+        ),
+    )
+
+
+def _wrench(character, dynamics):
+    """(F, 6) force [N] and torque about the centre of mass [N m] behind a motion."""
+    force = character.mass * (dynamics.acceleration + [0, 0, GRAVITY])
+    return np.concatenate([force, dynamics.momentum_rate], 1)
+
+
+def _accelerations(centres, angular, speeds, rate, cutoff):
+    """(F, 6 + dofs) angular and linear acceleration of the pelvis, and of the joints."""
+    _, velocity = butterworth(centres[:, 0], rate, 2 * cutoff)
+    rates = np.concatenate([angular, velocity, speeds], 1)
+    return butterworth(rates, rate, 2 * cutoff)[1]
+
+
+def _heels(corners, footings):
+    """(F, 2) how much of each heel is as low as the lowest part of its sole (F, 2, n, 3)."""
+    heights = np.stack([footings[foot].untilted(corners[:, foot]) for foot in range(2)], 1)
+    return np.clip(1 - (heights[:, :, :2].min(2) - heights.min(2)) / CLEARANCE, 0, 1)
+
+
+def _load(contacts, rate):
+    """(F, 2) share of its weight that each foot may take: its contact, averaged over the ramp."""
+    window = max(1, round(_LOAD_RAMP * rate)) | 1
+    half = window // 2
+    padded = np.pad(contacts.astype(float), ((half, half), (0, 0)), mode="edge")
+    total = np.cumsum(np.vstack([np.zeros((1, 2)), padded]), axis=0)
+    return (total[window:] - total[:-window]) / window
+
+
+def _linear(values, at):
+    low = np.minimum(at.astype(int), len(values) - 2)
+    part = (at - low).reshape(-1, *([1] * (values.ndim - 1)))
+    return values[low] + part * (values[low + 1] - values[low])
+
+
+def _unit_linear(frames, at):
+    """Quaternions between samples: close neighbours, so linear and normalised."""
+    return unit(_linear(continuous(quaternion_from_matrix(frames)), at))
+
+
+def hermite(values, slopes, at, rate):
+    """Cubic interpolation of (F, n) values with known slopes, and its own slopes."""
+    low = np.minimum(at.astype(int), len(values) - 2)
+    x = (at - low)[:, None]
+    start, end = values[low], values[low + 1]
+    leave, arrive = slopes[low] / rate, slopes[low + 1] / rate
+    delta = end - start
+    cubic = leave + arrive - 2 * delta
+    square = 3 * delta - 2 * leave - arrive
+    position = start + x * (leave + x * (square + x * cubic))
+    return position, (leave + x * (2 * square + 3 * x * cubic)) * rate

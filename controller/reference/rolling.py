@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A reference whose feet roll: over the heel to flat, over the ball and the toes to lift-off.
+
+A captured foot skates by centimetres, floats, and pivots about a point that this body's sole does
+not have. Each stance gets a sole that rolls without slip instead: up to where it is flat at the
+pitch it was captured with, afterwards at the one that has the ankle as high as it was captured; the
+toes stay back on the floor. Wang and others, "Optimization Control for Biped Motion Trajectory",
+ask for the same: the heel does not move from strike to flat, the toe does not from heel-off to
+toe-off.
+"""
+
+import numpy as np
+
+from ..body.footing import level
+from ..geometry.leg_bending import LONGEST, bend_leg, blend, in_plane, leg_length
+from ..geometry.rotations import rotation_about, unit
+from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
+from ..geometry.stance import around, runs
+from ..geometry.trajectory import bell
+
+_MOST_BEND = 0.95  # [rad] of the toes
+#: The ankle rises so far [m] before the heel is said to.
+_HEEL_OFF = 0.003
+#: Flatter than these [rad] a foot is flat: for the height of its floor, for its place.
+_LEVEL, _FLAT = 0.06, 0.1
+_FEWEST = 3  # samples that are flat, else the flattest ones
+_FLATTEST = 5
+#: What a standing foot turns and tips by more than this [rad] it keeps, smoothed over so long [s].
+_DEAD_ZONE, _BELL = np.radians(3), 0.15
+_MOST_ROLL = 0.2  # [rad] that a standing foot tips: a stiff sole stands on its edge beyond
+_RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
+_CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
+_MORE_CLEARANCE = 0.03  # ... so much more than captured, if that is less
+#: A foot is lifted over the nose of a step within so many seconds, and early in its swing.
+_RISING, _EARLY = 0.1, 10
+_ASIDE = 0.04  # [m] that heel and toes keep from what they pass
+_SMOOTHING = 0.05  # [s]
+_FLOOR = 0.8  # [s] over which the pelvis follows the clip's own floor
+_MOST_MISSED = 0.01  # [m] that a leg is aimed again by: one that is too short misses by more
+_STEEPEST = 1.3  # [rad] of a pitch
+
+
+def rolled(character, trajectory, contacts, footings=None, terrain=None):
+    """Trajectory whose feet roll on the floor while `contacts` (F, 2) hold, and clear it else.
+
+    footings: (left, right) Footing, None on the level; terrain: terrain.Terrain that lies between
+    them, None on the level. The pelvis is lower by what the clip's own floor is higher, and else
+    where it was; the legs reach the feet by bending.
+    """
+    return RolledFeet(character, trajectory, contacts, footings, terrain).trajectory()
+
+
+class RolledFeet:
+    """The same in two stages, so that a body can be moved over its feet.
+
+    in_place: feet that stand as long as they like, on the ball with all of their toes, instead of
+    passing over them as they do in a walk; on_mark: a foot that stands at the first sample stands
+    where it is then, and else in the middle of where it is while flat.
+    """
+
+    def __init__(
+        self,
+        character,
+        trajectory,
+        contacts,
+        footings=None,
+        terrain=None,
+        in_place=False,
+        on_mark=True,
+    ):
+        self._character, self._rate = character, trajectory.rate
+        # A walk's legs are too short for moments alone, and by millimetres.
+        self._sinks = contacts if in_place else np.zeros_like(contacts)
+        self._joints, self._frames = (values.copy() for values in character.pose(trajectory))
+        footings = footings or level(character.ground, len(contacts))
+        floors, self._ankles = [], []
+        for side, label in enumerate(SIDES):
+            foot, toe = FEET[side], TOES[side]
+            rolling = (_Standing if in_place else _Rolling)(
+                character.feet[side],
+                trajectory.rate,
+                contacts[:, side],
+                self._joints[:, foot],
+                self._frames[:, foot],
+                footings[side],
+                terrain,
+                on_mark,
+            )
+            self._frames[:, foot] = rolling.frames
+            self._frames[:, toe] = rolling.frames @ rotation_about(1, rolling.bend)
+            floors.append(rolling.floor)
+            self._ankles.append((label, rolling.ankle))
+        self._joints[..., 2] -= bell(np.mean(floors, 0), _FLOOR, trajectory.rate)[:, None]
+
+    def trajectory(self, shift=None):
+        """Trajectory of the body on these feet, its hips moved by shift (F, 3) [m]."""
+        joints, frames = self._joints.copy(), self._frames.copy()
+        if shift is not None:
+            joints += shift[:, None]
+        if self._sinks.any():
+            joints[..., 2] -= self._drop(joints)[:, None]
+        aims = [ankle for _, ankle in self._ankles]
+        bent = self._bent(joints, frames, aims)
+        # Where a knee is not exactly below its hip the leg misses: it is aimed again.
+        ankles = self._character.pose(bent)[0][:, FEET]
+        for side, aim in enumerate(aims):
+            aims[side] = aim + np.clip(aim - ankles[:, side], -_MOST_MISSED, _MOST_MISSED)
+        return self._bent(joints, frames, aims)
+
+    def _bent(self, joints, frames, aims):
+        """Trajectory with the ankles at aims, two of (F, 3) [m]; joints and frames are changed."""
+        for (label, _), aim in zip(self._ankles, aims, strict=True):
+            bend_leg(joints, frames, label, aim)
+        return self._character.trajectory_of(self._rate, joints[:, 0], frames)
+
+    def _drop(self, joints):
+        """(F,) how far [m] the hips are too high for legs that stand."""
+        drop = np.zeros(len(joints))
+        for side, (label, ankle) in enumerate(self._ankles):
+            hip = joints[:, SEGMENT_INDEX[f"thigh_{label}"]]
+            most = LONGEST * leg_length(joints, label)
+            beside = np.linalg.norm((ankle - hip)[:, :2], axis=1)
+            reach = np.sqrt(np.maximum(most**2 - beside**2, 0))
+            too_high = hip[:, 2] - ankle[:, 2] - reach
+            drop = np.maximum(drop, too_high * self._sinks[:, side])
+        half = round(_SMOOTHING * self._rate)
+        return bell(around(drop, half, np.max), _SMOOTHING, self._rate)
+
+
+class _Rolling:
+    """One foot. ankle: (F, 3) [m]; frames: (F, 3, 3); bend: (F,) of its toes [rad]; floor: (F,)
+    how much higher [m] the clip has its floor."""
+
+    #: Toes bend by this share of the foot's pitch; a foot that slides farther in one stance [m] is
+    #: left to itself.
+    toe_share, most_wander = 0.25, np.inf
+
+    def __init__(self, foot, rate, contact, ankle, frames, footing, terrain, on_mark):
+        self._foot, self._rate, self._contact = foot, rate, contact
+        self._footing, self._terrain, self._on_mark = footing, terrain, on_mark
+        # Of a floor that moves, all as if it had stayed where it is in the middle of the stance.
+        self._captured, self._frames = footing.still(ankle, frames)
+        self._heading = unit(self._frames[:, :, 0] * [1, 1, 0])
+        # From the floor, not from the horizontal.
+        self._height = _along(self._captured - footing.points, footing.normals)
+        self._pitch = np.arcsin(np.clip(-_along(self._frames[:, :, 0], footing.normals), -1, 1))
+        self._roll = np.arcsin(np.clip(_along(self._frames[:, :, 1], footing.normals), -1, 1))
+        near = _near(contact, _RAMP, self._rate)
+        pitch = self._solve_pitch(near)
+        bend = np.where(contact, self._bend_of(pitch), 0.0)
+        self.bend = bell_smooth(_released(bend, contact, self._rate), self._rate)
+        profile = self._foot.profile(pitch, self.bend)
+        ahead, roll = self._place(ankle, pitch, profile)
+        ahead, up = _spread(ahead, contact), footing.moved(footing.normals)
+        ahead = in_plane(ahead, up)
+        lying = np.stack([ahead, np.cross(up, ahead), up], -1)
+        stands = lying @ rotation_about(1, pitch) @ rotation_about(0, roll)
+        self.frames = blend(frames, stands, near[:, None])
+        self._clear(profile[:, :, 1].min(1))
+
+    def _stances(self):
+        return runs(self._contact)
+
+    def _solve_pitch(self, near):
+        """(F,) pitch [rad]: where the foot stands, that of the rolling sole."""
+        pitch, foot = self._pitch.copy(), self._foot
+        table = np.linspace(0, _STEEPEST, 131)
+        height = np.maximum.accumulate(self._height_at(table))
+        self.floor = np.zeros(len(pitch))
+        for start, stop in self._stances():
+            own, ankle = self._pitch[start:stop], self._height[start:stop]
+            flat = _flattest(own, _LEVEL)
+            # A foot that is never flat stands on its ball, or its heel.
+            under = np.where(np.abs(own) < _FLAT, foot.depth, self._height_at(own))
+            self.floor[start:stop] = floor = np.median((ankle - under)[flat])
+            rises = np.maximum(ankle - floor - _HEEL_OFF, 0)
+            lifted = np.interp(rises, height, table)
+            pitch[start:stop] = self._pitches(own, lifted, flat)
+        turned = bridged(np.where(self._contact, pitch - self._pitch, 0.0), self._contact, True)
+        self.floor = bridged(self.floor, self._contact)
+        return bell_smooth(self._pitch + near * turned, self._rate)
+
+    def _pitches(self, own, lifted, flat):
+        """(n,) pitch of the sole in a stance [rad]: own: captured; lifted: with which the ankle is
+        as high as captured; flat: which samples are."""
+        # Before it is flat the heel is where the capture has it; later the ball.
+        later = (np.arange(len(own)) > int(np.flatnonzero(flat).mean())) | (own > 0)
+        return np.where(later, lifted, np.minimum(own, 0))
+
+    def _bend_of(self, pitch):
+        """Bend of the toes [rad], up below 0, of a foot of this pitch whose toes are down."""
+        return -np.clip(self.toe_share * np.maximum(pitch, 0), 0, _MOST_BEND)
+
+    def _height_at(self, pitch):
+        """(n,) height of the ankle [m] above the lowest point of a sole of these pitches [rad]."""
+        return -self._foot.profile(pitch, self._bend_of(pitch))[:, :, 1].min(1)
+
+    def _place(self, ankle, pitch, profile):
+        """Put the ankle of each stance where it rolls without slip, and lead it from each to the
+        next one. Returns the direction (F, 3) that it looks in, and its roll (F,) [rad]."""
+        ahead, roll = self._heading.copy(), np.zeros(len(pitch))
+        moved = np.zeros((len(pitch), 3))
+        for start, stop in self._stances():
+            part = slice(start, stop)
+            flat = _flattest(pitch[part], _FLAT)
+            look = unit(self._heading[part][flat].mean(0))
+            point, up = self._footing.points[start], self._footing.normals[start]
+            look = in_plane(look, up)
+            across = np.cross(up, look)
+            ahead[part] = self._pivoted(look, across, part)
+            roll[part] = np.clip(_kept_turn(self._roll[part], self._rate), -_MOST_ROLL, _MOST_ROLL)
+            points, captured = profile[part], self._captured[part] - point
+            lowest = points[:, :, 1].argmin(1)
+            rows = np.arange(1, stop - start)
+            steps = points[rows - 1, lowest[1:], 0] - points[rows, lowest[1:], 0]
+            along = np.concatenate([[0.0], np.cumsum(steps)])
+            # The clip begins on its mark, whatever it does later.
+            at = slice(1) if start == 0 and self._on_mark else flat
+            along += np.median((captured @ look - along)[at])
+            target = along[:, None] * look + np.median((captured @ across)[at]) * across
+            own = (captured @ look)[:, None] * look + (captured @ across)[:, None] * across
+            if np.linalg.norm(own - target, axis=1).max() > self.most_wander:
+                target = own
+            moved[part] = point + target - points[:, :, 1].min(1)[:, None] * up
+        moved = np.where(self._contact[:, None], self._footing.moved(moved, True) - ankle, 0.0)
+        moved = np.stack([bridged(axis, self._contact, True) for axis in moved.T], 1)
+        self.ankle = ankle + moved
+        return self._footing.moved(ahead), roll
+
+    def _pivoted(self, look, across, part):
+        """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
+        heading = self._heading[part]
+        turn = _kept_turn(np.arctan2(heading @ across, heading @ look), self._rate)[:, None]
+        return np.cos(turn) * look + np.sin(turn) * across
+
+    def _way(self):
+        """(F,) height [m] of what the foot has to clear: from the floor of one stance to that of
+        the next one, and over what is higher between them, such as the nose of a step."""
+        if self._terrain is None:
+            return self._footing.points[:, 2]  # of a level floor
+        foot, base = self._foot, self._footing.planes(self.ankle)[:, 0]
+        ends = [-foot.heel - _ASIDE, 0.0, foot.ball, foot.toe + _ASIDE]
+        soles = np.array([(x, 0.0, -foot.depth) for x in ends])
+        points = self.ankle[:, None] + np.einsum("fij,pj->fpi", self.frames, soles)
+        most = np.maximum(self.ankle[:, 2], base)
+        for start, stop, _ in phases(self._contact):
+            most[start:stop] = np.maximum(
+                most[start:stop], base[max(start - 1, 0) : stop + 1].max()
+            )
+        top = self._terrain.highest(points, np.tile(most[:, None] + _ASIDE, 4)).max(1)
+        half = round(_RISING / 2 * self._rate)
+        top = around(np.where(self._contact, base, top), half, np.max)
+        way = base.copy()
+        for start, stop, phase in phases(self._contact):
+            over = np.maximum(top[start:stop] - base[start:stop], 0)
+            way[start:stop] += over * np.minimum(1, _EARLY * phase * (1 - phase))
+        return way
+
+    def _clear(self, lowest):
+        """Lift the swinging foot over the floor; lowest: (F,) of its sole from the ankle [m]."""
+        height = self.ankle[:, 2] + lowest - self._way()
+        wanted = np.zeros(len(height))
+        for start, stop, phase in phases(self._contact):
+            most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
+            wanted[start:stop] = most * np.minimum(1, 4.8 * phase * (1 - phase))
+        rise = np.maximum(wanted - height, 0) * ~self._contact
+        seconds = _SMOOTHING if self._terrain is None else _RISING
+        self.ankle[:, 2] += bell(rise, seconds, self._rate)
+
+
+class _Standing(_Rolling):
+    """A foot that stands as long as it likes: on flat toes when it stands on the ball, and no
+    higher on it than captured. What is smaller than the capture's own tremor it does not do."""
+
+    toe_share, most_wander = 1.0, 0.2
+
+    def _pitches(self, own, lifted, flat):
+        raised, tipped = np.maximum(own, 0), np.minimum(own + _DEAD_ZONE, 0)
+        return np.minimum(lifted, raised) + tipped
+
+
+def _along(vectors, directions):
+    """(...,) parts of vectors (..., 3) along unit vectors (..., 3)."""
+    return (vectors * directions).sum(-1)
+
+
+def _kept_turn(angles, rate):
+    """What angles (n,) [rad] of a standing foot keep: a foot that pivots in the clip pivots, one
+    that trembles does not."""
+    beyond = np.sign(angles) * np.maximum(np.abs(angles) - _DEAD_ZONE, 0)
+    return bell(beyond, _BELL, rate)
+
+
+def _flattest(pitch, limit):
+    """(n,) which samples of a stance are flatter than a limit, or else the flattest few."""
+    size = np.abs(pitch)
+    flat = size < limit
+    if flat.sum() >= min(_FEWEST, len(size)):
+        return flat
+    return size <= np.sort(size)[min(len(size), _FLATTEST) - 1]
+
+
+def _near(contact, ramp, rate):
+    """(F,) 1 in stances, eased to 0 within `ramp` [s] beside them."""
+    if not contact.any():
+        return np.zeros(len(contact))
+    apart = np.abs(_nearest(contact) - np.arange(len(contact)))
+    return _eased(1 - apart / rate / ramp)
+
+
+def _spread(ahead, contact):
+    """(F, 3) directions of stances, carried on into the swings beside them, by the nearest one."""
+    return ahead[_nearest(contact)] if contact.any() else ahead
+
+
+def _nearest(contact):
+    """(F,) the sample in a stance that is nearest to each; there is one."""
+    at, index = np.flatnonzero(contact), np.arange(len(contact))
+    after = np.clip(np.searchsorted(at, index), 0, len(at) - 1)
+    before = np.maximum(after - 1, 0)
+    nearer = np.abs(at[before] - index) <= np.abs(at[after] - index)
+    return np.where(nearer, at[before], at[after])
+
+
+def _released(values, contact, rate):
+    """(F,) values of stances, led to 0 within the ramp beside them."""
+    values = values.copy()
+    for start, stop in runs(~contact):
+        after = np.arange(stop - start) / rate / _RAMP
+        before = np.arange(stop - start)[::-1] / rate / _RAMP
+        last = values[start - 1] if start else 0.0
+        following = values[stop] if stop < len(values) else 0.0
+        values[start:stop] = last * (1 - _eased(after)) + following * (1 - _eased(before))
+    return values
+
+
+def _eased(x):
+    x = np.clip(x, 0, 1)
+    return x * x * (3 - 2 * x)
+
+
+def phases(contact):
+    """(start, stop, phases) of each swing: phases from above 0 to below 1."""
+    for start, stop in runs(~contact):
+        yield start, stop, (np.arange(stop - start) + 1) / (stop - start + 1)
+
+
+def bridged(values, contact, home=False):
+    """(F,) values of stances, led smoothly from each to the next one; home: from and to 0 where the
+    motion begins and ends in a swing, and else as they are in the stance beside it."""
+    values, last = values.copy(), len(values) - 1
+    for start, stop, phase in phases(contact):
+        before = values[start - 1] if start else values[min(stop, last)] * (not home)
+        after = values[stop] if stop <= last else before * (not home)
+        values[start:stop] = before + phase**2 * (3 - 2 * phase) * (after - before)
+    return values
+
+
+def bell_smooth(values, rate):
+    """(F,) values, averaged over a short bell."""
+    return bell(values, _SMOOTHING, rate)

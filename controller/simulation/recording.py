@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a simulation did: one record for preview, report and bake."""
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from ..body.foot import parts_down
+from ..geometry.rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
+from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
+from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
+from ..geometry.trajectory import butterworth
+from ..reference.hand_back import stepped_back
+from .measures import NAMES, pose_error, slide_speed
+
+_SWAY = 0.5  # [Hz]
+
+_WORDS = {
+    "pose_error": "its pose is {value:.2f} m away from the animation's (at most {limit:g})",
+    "stance_error": "its feet stand otherwise than in the animation for {value:.0%} of 2 s "
+    "(at most {limit:.0%})",
+    "slide_error": "the feet slide at {value:.2f} m/s (at most {limit:g})",
+    "torque_error": "the joints need {value:.0f} N m together (at most {limit:g})",
+}
+
+
+class Recording:
+    """Samples of one simulation, in the order of the motion's. n is how many there are."""
+
+    def __init__(self, character, motion, reference, measures, scenario):
+        count, dofs, things = len(reference), character.dofs, len(scenario.things)
+        self.character, self.motion, self.reference = character, motion, reference
+        self.measures = measures
+        #: What happened to the character.
+        self.scenario = scenario
+        #: physics_weights.PhysicsWeights, where not all of the body is simulated throughout.
+        self.weights = None
+        #: Recovery steps: (time [s], 0 for the left or 1 for the right foot) each.
+        self.steps = []
+        #: The foot that takes one now, 0 or 1, or None: it does not stand, however low it is.
+        self.swing = None
+        #: sole.Ground under either foot now, where there is more to stand on than the floor.
+        self.grounds = None
+        self.wall_time = 0.0
+        self._count = 0
+        self._centres = np.zeros((count, len(SEGMENTS), 3))
+        self._turns = np.zeros((count, len(SEGMENTS), 4))
+        self._contacts = np.zeros((count, 2), bool)
+        self._forces = np.zeros((count, 2, 3))
+        self._cops = np.full((count, 2, 3), np.nan)
+        self._carrying = np.zeros(count, int)
+        self._slopes = np.zeros((count, 2, 2))
+        self._thing_positions = np.full((count, things, 3), np.nan)
+        self._thing_turns = np.full((count, things, 4), np.nan)
+        self._residual = np.zeros((count, 6))
+        self._stance = np.zeros(count, int)
+        self._torques = np.zeros((count, dofs))
+        self._com = np.zeros((count, 3))
+        self._shares = character.masses / character.masses.sum()
+        shapes = {shape.segment: shape for shape in character.shapes}
+        self._boxes = {
+            segment: (
+                shapes[SEGMENTS[segment]].size,
+                [*map(float, shapes[SEGMENTS[segment]].position)],
+            )
+            for segment in FEET + TOES
+        }
+        self._reference_com = np.einsum("fsi,s->fi", reference.smooth.centres, self._shares)
+
+    def __len__(self):
+        return self._count
+
+    def add(self, sample, centres, turns, contacts, things, effort, torques):
+        """Append a sample: body centres (S, 3) and orientations (S, 4), what World.contacts and
+        World.things gave (None without things), summed and last torques. Returns False when a
+        measure exceeds its maximum."""
+        touch, forces, cops, drifts, carrying = contacts
+        com = self._shares @ centres
+        self._centres[sample] = centres
+        self._turns[sample] = turns
+        self._contacts[sample] = touch
+        self._forces[sample] = forces
+        self._cops[sample] = cops
+        self._carrying[sample] = carrying
+        if self.grounds is not None:
+            self._slopes[sample] = [(ground.slope_x, ground.slope_y) for ground in self.grounds]
+        self._torques[sample] = torques
+        if things is not None:
+            self._thing_positions[sample], self._thing_turns[sample] = things
+        self._com[sample] = com
+        self._count = sample + 1
+        smooth = self.reference.smooth.centres[sample]
+        pose = pose_error(self._shares, centres, com, smooth, self._reference_com[sample])
+        stance, slide = self._feet(touch, drifts)
+        self._stance[sample] = stance
+        differs = stance != self.reference.stance[sample]
+        if self.weights:  # a body that is held follows the animation, whatever that does
+            share = self.weights.regions["root"][sample]
+            pose, differs = share * pose, share * differs
+            slide *= share == 1  # on the way back feet have to slide
+        return self.measures.add(pose, differs, slide, effort)
+
+    def add_help(self, sample, wrench):
+        """Take down the mean force and torque (6,) from outside since the last sample."""
+        self._residual[sample] = wrench
+
+    def keep(self, count):
+        """Forget all samples but the first `count`."""
+        self._count = min(self._count, count)
+        self.measures.keep(self._count)
+        if self._count:
+            last = self._count - 1
+            self._plans = [self._sole(last, foot)[:2] for foot in FEET]
+
+    def _feet(self, touch, drifts):
+        """Stance state of the newest sample, and the horizontal speed of the feet that stand,
+        relative to what they stand on."""
+        sample = self._count - 1
+        plans, speeds, stance = [], [], 0
+        for foot, bit in enumerate((LEFT, RIGHT)):
+            x, y, lowest = self._sole(sample, FEET[foot])
+            lowest = min(lowest, self._sole(sample, TOES[foot])[2])
+            plans.append((x, y))
+            before = self._plans[foot] if sample else (x, y)
+            drift_x, drift_y = drifts[foot] if sample else (0.0, 0.0)
+            speed_x = (x - before[0]) * self.motion.rate - drift_x
+            speed_y = (y - before[1]) * self.motion.rate - drift_y
+            speeds.append(math.hypot(speed_x, speed_y))
+            if self.scenario.colliders:  # what is under it is anywhere
+                near = touch[foot]
+            else:
+                near = lowest < self.character.ground + SIMULATED_CLEARANCE
+            near = near and foot != self.swing
+            if near and (touch[foot] or speeds[foot] < SIMULATED_SPEED):
+                stance += bit
+        self._plans = plans
+        return stance, slide_speed(stance, speeds)
+
+    def _sole(self, sample, segment):
+        """Plan of the middle of a sole (x, y), and height of its lowest corner [m]."""
+        centre, (w, i, j, k) = self._centres[sample, segment], self._turns[sample, segment].tolist()
+        (half_x, half_y, half_z), (a, b, c) = self._boxes[segment]
+        x = (1 - 2 * (j * j + k * k)) * a + 2 * (i * j - w * k) * b + 2 * (i * k + w * j) * c
+        y = 2 * (i * j + w * k) * a + (1 - 2 * (i * i + k * k)) * b + 2 * (j * k - w * i) * c
+        up_x, up_y = 2 * (i * k - w * j), 2 * (j * k + w * i)
+        up_z = 1 - 2 * (i * i + j * j)
+        z = up_x * a + up_y * b + up_z * c
+        z -= half_x * abs(up_x) + half_y * abs(up_y) + half_z * up_z
+        at_x, at_y, at_z = centre.tolist()
+        return at_x + x, at_y + y, at_z + z
+
+    @property
+    def _frames(self):
+        return matrix_from_quaternion(self._turns[: self._count])
+
+    @property
+    def body_positions(self):
+        """(n, S, 3) centres of mass of the segments [m]."""
+        return self._centres[: self._count]
+
+    @property
+    def body_rotations(self):
+        """(n, S, 4) orientations of the segments, w first."""
+        return self._turns[: self._count]
+
+    @property
+    def com(self):
+        """(n, 3) centre of mass [m]."""
+        return self._com[: self._count]
+
+    @property
+    def contacts(self):
+        """(n, 2) whether the left and the right foot touch the floor."""
+        return self._contacts[: self._count]
+
+    @property
+    def contact_forces(self):
+        """(n, 2, 3) force of the floor on the left and the right foot [N]."""
+        return self._forces[: self._count]
+
+    @property
+    def cops(self):
+        """(n, 2, 3) centre of pressure under the left and the right foot [m]; NaN in the air."""
+        return self._cops[: self._count]
+
+    @property
+    def thing_positions(self):
+        """(n, T, 3) centres of mass of the scenario's things [m]; NaN before they start."""
+        return self._thing_positions[: self._count]
+
+    @property
+    def thing_rotations(self):
+        """(n, T, 4) orientations of the scenario's things, w first; NaN before they start."""
+        return self._thing_turns[: self._count]
+
+    @property
+    def residual(self):
+        """(n, 6) help from outside on the root: force [N] and torque [N m] in the world, where
+        anything is simulated."""
+        return self._residual[: self._count]
+
+    @property
+    def stance(self):
+        """(n,) stance states of the simulation, see `stance`."""
+        return self._stance[: self._count]
+
+    @property
+    def reference_stance(self):
+        """(n,) stance states of the reference."""
+        return self.reference.stance[: self._count]
+
+    @property
+    def slopes(self):
+        """(n, 2, 2) how what is under the left and the right foot rises along x and y."""
+        return self._slopes[: self._count]
+
+    @property
+    def carrying(self):
+        """(n,) at how many points the feet carry."""
+        return self._carrying[: self._count]
+
+    def sole_corners(self, samples):
+        """(m, 2, 6, 3) sole corners of both feet [m] at samples, a slice; see `foot`."""
+        frames = matrix_from_quaternion(self.body_rotations[samples])
+        arms = np.einsum("fsij,sj->fsi", frames, self.character.centres)
+        return self.character.sole_corners(self.body_positions[samples] - arms, frames)
+
+    def parts_down(self, samples):
+        """(m, 2, 3) how much of heel, ball and tip of both feet is down at samples, a slice; see
+        `foot.parts_down`."""
+        return parts_down(self.sole_corners(samples), self.slopes[samples])
+
+    @property
+    def phases(self):
+        """(n, 2) phases of both feet of the simulation, see `stance`."""
+        return phases_of(self.stance, self.parts_down(slice(None)))
+
+    @property
+    def reference_phases(self):
+        """(n, 2) phases of both feet of the reference."""
+        return self._reference_phases[: self._count]
+
+    @cached_property
+    def _reference_phases(self):
+        corners = self.character.sole_corners(*self.character.pose(self.reference.trajectory))
+        return phases_of(self.reference.stance, parts_down(corners))
+
+    @property
+    def torques(self):
+        """(n, dofs) joint torques of the last step before each sample [N m]."""
+        return self._torques[: self._count]
+
+    def __getattr__(self, name):
+        if name in NAMES:
+            column = NAMES.index(name)
+            return np.array([values[column] for values in self.measures.values])
+        raise AttributeError(name)
+
+    @property
+    def fell_at(self):
+        """First moment at which a measure exceeded its maximum [s], or None."""
+        return self.measures.fell_at
+
+    @property
+    def fell_measure(self):
+        """The measure that did, or None."""
+        return self.measures.fell_measure
+
+    @property
+    def success(self):
+        """Whether the last sample was reached with no maximum exceeded."""
+        return self._count == len(self.reference) and self.fell_at is None
+
+    @property
+    def reward(self):
+        """SCA12, equation 21, over the length of the reference."""
+        return self.measures.reward((len(self.reference) - 1) / self.motion.rate)
+
+    def why(self):
+        """One sentence on when and why it fell, or an empty string."""
+        if self.fell_at is None:
+            return ""
+        name = self.fell_measure
+        value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
+        frame = self.motion.frame(self._count - 1)
+        words = _WORDS[name].format(value=value, limit=limit)
+        if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
+            words = "the body comes down so hard that the engine cannot go on"
+        return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
+
+    def joints(self):
+        """(n, S, 3) joint centres of the simulation [m]."""
+        offset = np.einsum("fsij,sj->fsi", self._frames, self.character.centres)
+        return self.body_positions - offset
+
+    def rotation_deltas(self):
+        """(n, S, 4) world rotations from the reference, as the animation has it, to the
+        simulation, w first. Turning each segment of the animation by them bakes the result.
+
+        The animation's knees are no perfect hinges, so the character cannot follow its ankles to
+        the last tenth of a millimetre, and what is missing trembles with the capture. The legs
+        are turned by that little more that brings each ankle where the simulation has it, but for
+        a slowly varying offset.
+        """
+        return quaternion_from_matrix(self._weighed()[0] if self.weights else self._deltas())
+
+    def _deltas(self):
+        """(n, S, 3, 3) the same, of a body that is simulated throughout."""
+        raw = self.reference.raw.frames[: self._count]
+        turns = self._frames @ np.swapaxes(raw, -1, -2)
+        for side in SIDES:
+            self._correct_leg(turns, side)
+        return turns
+
+    def _correct_leg(self, turns, side):
+        n = self._count
+        thigh, shin, foot = (SEGMENT_INDEX[f"{part}_{side}"] for part in ("thigh", "shin", "foot"))
+        pelvis, hip, knee, ankle = (
+            self.motion.positions[:n, LANDMARK_INDEX[name]]
+            for name in ("pelvis", f"hip_{side}", f"knee_{side}", f"ankle_{side}")
+        )
+        apart = ankle - self.reference.raw.joints[:n, foot]
+        joints = self.joints()
+        target = joints[:, foot] + _slow_part(apart, self.motion.rate)
+        reach = _rotate(turns[:, thigh], knee - hip) + _rotate(turns[:, shin], ankle - knee)
+        baked = joints[:, 0] + _rotate(turns[:, 0], hip - pelvis) + reach
+        square = (reach**2).sum(1, keepdims=True)
+        vector = np.cross(reach, target - baked) / square
+        turn = matrix_from_quaternion(exponential(vector))
+        turns[:, thigh] = turn @ turns[:, thigh]
+        turns[:, shin] = turn @ turns[:, shin]
+
+    def root_displacement(self):
+        """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
+        return self._weighed()[1] if self.weights else self._apart()
+
+    def _apart(self):
+        return self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
+
+    def _weighed(self):
+        """Turns (n, S, 3, 3) and displacement (n, 3) [m] as far as the weights let them, of feet
+        that step on the way back to the animation."""
+        rate = self.motion.rate
+        turns = self.weights.blended(self._deltas(), rate)
+        return stepped_back(self, turns, self.weights.blended_root(self._apart(), rate))
+
+    def summary(self):
+        """Figures of `measures.md` for this simulation, by name."""
+        n = self._count
+        apart = self.joints() - self.reference.smooth.joints[:n]
+        local = apart - apart[:, :1]
+        result = dict(self.measures.averages())
+        result["few_corners"] = self._few_corners()
+        result["recovery_steps"] = len(self.steps)
+        result["reward"] = self.reward
+        result["success"] = self.success
+        result["fell_at"] = self.fell_at
+        result["fell_measure"] = self.fell_measure
+        result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
+        result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
+        result["residual"], result["residual_torque"] = self._mean_residual()
+        result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
+        return result
+
+    def _few_corners(self):
+        """Share of the time on the floor in which fewer corners carry than a plane has."""
+        standing = self.contacts.any(1)
+        return float((self.carrying < 3)[standing].mean()) if standing.any() else 0.0
+
+    def _mean_residual(self):
+        """Mean size of the help from outside [N] and [N m], where anything is simulated."""
+        if self.weights is None:
+            return 0.0, 0.0
+        simulated = ~self.weights.animated[: self._count]
+        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[simulated]
+        return tuple((sizes.sum(0) / max(1, len(sizes))).tolist())
+
+
+def _rotate(matrices, vectors):
+    return np.einsum("fij,fj->fi", matrices, vectors)
+
+
+def _slow_part(values, rate):
+    """(n, 3) values without what changes faster than the body can sway."""
+    if len(values) < 8:
+        return np.broadcast_to(values.mean(0), values.shape)
+    return butterworth(values, rate, _SWAY)[0]

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens to the character: pushes, things that fly or fall, colliders, held regions.
+
+Plain data in SI units and the world frame. Times are in seconds from the first sample of the
+motion. SCA12, section 4, and `measures.md` define the random pushes and spheres.
+"""
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from math import cos, isfinite, pi, sin
+
+import numpy as np
+
+from ..exceptions import demand
+from ..geometry.skeleton import SEGMENTS
+
+KINDS = ("sphere", "box", "hull", "mesh")
+
+PUSH_DURATION = 0.2  # [s]
+PERIOD = 1.0  # [s] from one random push or sphere to the next
+FIRST = 1.0  # [s] of quiet before the first one
+SPHERE_DENSITY = 100.0  # [kg/m^3]
+SPHERE_SPEED = 5.0  # [m/s]
+SPHERE_DISTANCE = 3.0  # [m] from the neck
+SPHERE_HEIGHT = 1.5  # [m] above the neck
+
+#: Set apart from the streams of the motor noise, which take the same seeds.
+_STREAM = 0x50757368
+
+
+def _finite(*values):
+    return all(np.isfinite(np.asarray(value, float)).all() for value in values)
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force on one segment.
+
+    start, duration [s]; force: (3,) [N] in the world, or (n, 3) spread evenly over the duration
+    and linear in between; segment: name; point: (3,) in the segment's frame [m], None for its
+    centre of mass.
+    """
+
+    start: float
+    duration: float
+    force: tuple
+    segment: str = "trunk"
+    point: tuple | None = None
+
+    def force_at(self, time):
+        """The force (3,) [N] at a time [s]; zeros outside of the push."""
+        share = (time - self.start) / self.duration
+        if not 0 <= share < 1:
+            return np.zeros(3)
+        force = np.asarray(self.force, float)
+        if force.ndim == 1:
+            return force
+        at = share * (len(force) - 1)
+        low = min(int(at), max(len(force) - 2, 0))
+        high = min(low + 1, len(force) - 1)
+        return force[low] + (at - low) * (force[high] - force[low])
+
+    @property
+    def impulse(self):
+        """(3,) by how much it changes the momentum of the whole [N s]."""
+        force = np.atleast_2d(np.asarray(self.force, float))
+        if len(force) > 1:
+            force = (force[:-1] + force[1:]) / 2
+        return self.duration * force.mean(0)
+
+    def check(self):
+        """Raise SettingsError if no body can be pushed so."""
+        demand(
+            self.segment in SEGMENTS,
+            f"A push acts on '{self.segment}', which no body has: choose one of "
+            f"{', '.join(SEGMENTS)}.",
+        )
+        demand(
+            _finite(self.start, self.duration, self.force, self.point or 0.0),
+            f"A push on the {self.segment} has a value that is not a number: mend it.",
+        )
+        demand(
+            self.duration > 0,
+            f"The push on the {self.segment} at {self.start:g} s lasts {self.duration:g} s: give "
+            "it a duration above 0 s.",
+        )
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A shape, in its own frame.
+
+    kind and size: "sphere" with (radius,) [m], "box" with half extents (x, y, z) [m], "hull": the
+    convex hull of vertices (n, 3) [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for
+    colliders only. A thing's hull has triangles as well, for its inertia, and its axes are its
+    principal axes.
+    """
+
+    kind: str
+    size: tuple = ()
+    vertices: np.ndarray | None = None
+    faces: np.ndarray | None = None
+
+    def check(self, name):
+        """Raise SettingsError if it has no extent. name: whose shape it is."""
+        demand(self.kind in KINDS, f"'{name}' has a shape of no known kind '{self.kind}'.")
+        if self.kind in ("sphere", "box"):
+            count = 1 if self.kind == "sphere" else 3
+            good = len(self.size) == count and _finite(self.size) and min(self.size) > 0
+            demand(good, f"'{name}' has no size: scale it up, or apply its scale.")
+            return
+        vertices = np.asarray(self.vertices if self.vertices is not None else [], float)
+        enough = 4 if self.kind == "hull" else 3
+        demand(
+            len(vertices) >= enough and _finite(vertices),
+            f"'{name}' has too few points to touch anything: give it faces.",
+        )
+        demand(
+            self.kind == "hull" or (self.faces is not None and len(self.faces) > 0),
+            f"'{name}' has no faces: nothing can touch it.",
+        )
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A body that moves freely, in the world from `start` [s] on; before that it is not there.
+
+    mass [kg]; position (3,) [m] of its centre of mass, which is the origin of its shape's frame;
+    rotation: w-first; velocity (3,) [m/s]; spin (3,) [rad/s].
+    """
+
+    name: str
+    solid: Solid
+    mass: float
+    start: float = 0.0
+    position: tuple = (0.0, 0.0, 0.0)
+    rotation: tuple = (1.0, 0.0, 0.0, 0.0)
+    velocity: tuple = (0.0, 0.0, 0.0)
+    spin: tuple = (0.0, 0.0, 0.0)
+    friction: float = 1.0
+    restitution: float = 0.0
+
+    def launched(self, _neck):
+        """Itself: it knows where it starts."""
+        return self
+
+    def check(self):
+        """Raise SettingsError if it cannot be."""
+        _check_mass(self.name, self.mass)
+        numbers = (self.start, self.position, self.rotation, self.velocity, self.spin)
+        demand(
+            _finite(*numbers, self.friction, self.restitution),
+            f"'{self.name}' has a value that is not a number: mend it.",
+        )
+        demand(
+            self.solid.kind != "mesh",
+            f"'{self.name}' moves, so its shape must be convex: choose sphere, box or hull.",
+        )
+        self.solid.check(self.name)
+
+
+@dataclass(frozen=True)
+class Throw:
+    """A sphere that is thrown at the character wherever it is then (SCA12, section 4).
+
+    mass [kg]; start [s]; direction: compass direction [rad] from the character, 0 along x, in which
+    it starts, `distance` [m] from the neck joint and `height` [m] above it; it flies horizontally
+    towards the neck at `speed` [m/s]. density [kg/m^3].
+    """
+
+    mass: float
+    start: float
+    direction: float
+    speed: float = SPHERE_SPEED
+    distance: float = SPHERE_DISTANCE
+    height: float = SPHERE_HEIGHT
+    density: float = SPHERE_DENSITY
+    name: str = "Sphere"
+
+    # Those that any Thing has, unless it says otherwise.
+    friction = Thing.friction
+    restitution = Thing.restitution
+
+    @property
+    def solid(self):
+        """Its shape, from mass and density."""
+        return Solid("sphere", ((3 * self.mass / (4 * pi * self.density)) ** (1 / 3),))
+
+    def launched(self, neck):
+        """The Thing that starts now, with the neck joint at (3,) [m]."""
+        away = np.array([cos(self.direction), sin(self.direction), 0.0])
+        return Thing(
+            self.name,
+            self.solid,
+            self.mass,
+            self.start,
+            tuple(np.asarray(neck) + self.distance * away + [0, 0, self.height]),
+            velocity=tuple(-self.speed * away),
+        )
+
+    def check(self):
+        """Raise SettingsError if it cannot be."""
+        _check_mass(self.name, self.mass)
+        numbers = (self.start, self.direction, self.speed, self.distance, self.height)
+        demand(_finite(*numbers), f"'{self.name}' has a value that is not a number: mend it.")
+        demand(
+            isfinite(self.density) and self.density > 0,
+            f"'{self.name}' has a density of {self.density:g} kg/m³: give it one above 0.",
+        )
+
+
+@dataclass(frozen=True)
+class Collider:
+    """Something that stands in the way, or moves on a path of its own.
+
+    positions (3,) or (F, 3) [m] and rotations (4,) or (F, 4), w first, at the samples of the
+    motion.
+    """
+
+    name: str
+    solid: Solid
+    positions: np.ndarray = (0.0, 0.0, 0.0)
+    rotations: np.ndarray = (1.0, 0.0, 0.0, 0.0)
+    friction: float = 1.0
+
+    @property
+    def moves(self):
+        """Whether it has a path."""
+        return np.ndim(self.positions) == 2
+
+    def check(self):
+        """Raise SettingsError if it cannot be."""
+        demand(
+            _finite(self.positions, self.rotations, self.friction),
+            f"The collider '{self.name}' has a value that is not a number: mend it.",
+        )
+        self.solid.check(self.name)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that happens to a character.
+
+    pushes; things: Thing and Throw; colliders; whole_body: all of the body meets the floor and the
+    colliders, not the feet alone; self_collision: its parts meet each other. weights: {region:
+    (F,)} share of physics at the samples of the motion, see `physics_weights`. floor: its height
+    [m], None for where the motion stands.
+    """
+
+    pushes: tuple = ()
+    things: tuple = ()
+    colliders: tuple = ()
+    whole_body: bool = False
+    self_collision: bool = False
+    weights: dict = field(default_factory=dict)
+    floor: float | None = None
+
+    @property
+    def touches_body(self):
+        """Whether more of the body than its feet can be touched."""
+        return bool(self.things) or self.whole_body or self.self_collision
+
+    def check(self):
+        """Raise SettingsError for what cannot be."""
+        for part in (*self.pushes, *self.things, *self.colliders):
+            part.check()
+
+    def as_dict(self):
+        """Everything as plain lists and numbers, for JSON."""
+        data = {item.name: getattr(self, item.name) for item in fields(self)}
+        data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]
+        for name in ("pushes", "colliders"):
+            data[name] = [asdict(part) for part in data[name]]
+        return _plain(data)
+
+    @classmethod
+    def from_dict(cls, data):
+        """The scenario that `as_dict` gave."""
+        kinds = {"Thing": Thing, "Throw": Throw}
+
+        def made(kind, values):
+            if "solid" in values:
+                values = values | {"solid": Solid(**values["solid"])}
+            return kind(**values)
+
+        things = [dict(values) for values in data["things"]]
+        return cls(
+            **data
+            | {
+                "pushes": tuple(Push(**values) for values in data["pushes"]),
+                "things": tuple(made(kinds[values.pop("kind")], values) for values in things),
+                "colliders": tuple(made(Collider, values) for values in data["colliders"]),
+            }
+        )
+
+    def with_drawn(self, disturbance, duration, seed):
+        """This scenario with random disturbances. disturbance: {"pushes": N} or {"spheres": kg} or
+        both; duration of the trial [s]; seed of directions and phase."""
+        pushes, things = self.pushes, self.things
+        if disturbance.get("pushes"):
+            pushes += random_pushes(disturbance["pushes"], duration, seed)
+        if disturbance.get("spheres"):
+            things += random_throws(disturbance["spheres"], duration, seed)
+        return replace(self, pushes=pushes, things=things)
+
+
+def _plain(value):
+    """Arrays and tuples as lists."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _check_mass(name, mass):
+    demand(
+        isfinite(mass) and mass > 0,
+        f"'{name}' has a mass of {mass:g} kg: give it one above 0 kg.",
+    )
+
+
+def _starts(duration, seed):
+    """When random disturbances begin [s], and a generator for their directions. The first comes
+    after a second of quiet and a random part of the period: the phase of the clip is random."""
+    random = np.random.default_rng([_STREAM, seed])
+    return np.arange(FIRST + random.uniform(0, PERIOD), duration, PERIOD), random
+
+
+def random_pushes(force, duration, seed):
+    """Pushes of `force` [N] on the trunk for 0.2 s, one every second, horizontal, in random
+    directions, over `duration` [s]."""
+    starts, random = _starts(duration, seed)
+    turns = random.uniform(0, 2 * pi, len(starts))
+    return tuple(
+        Push(float(start), PUSH_DURATION, (force * cos(turn), force * sin(turn), 0.0))
+        for start, turn in zip(starts, turns, strict=True)
+    )
+
+
+def random_throws(mass, duration, seed):
+    """Spheres of `mass` [kg], one every second, from random directions, over `duration` [s]."""
+    starts, random = _starts(duration, seed)
+    turns = random.uniform(0, 2 * pi, len(starts))
+    return tuple(
+        Throw(mass, float(start), float(turn), name=f"Sphere {i + 1}")
+        for i, (start, turn) in enumerate(zip(starts, turns, strict=True))
+    )

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The loop: reference, torques, step, record. A generator that yields sample by sample."""
+
+import time
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from ..contacts.contact_plan import ContactPlan
+from ..control import tracking
+from ..control.controller import Controller
+from ..control.gains import BALANCE_MODES, Gains
+from ..control.legs import Legs
+from ..control.physics_weights import Hold, PhysicsWeights, standing_lifts
+from ..control.styles import STYLES
+from ..exceptions import SettingsError, SimulationError, demand
+from ..geometry.skeleton import SEGMENTS
+from ..reference.cleaning import check_names
+from ..reference.gait import Endless
+from ..reference.reference import Reference
+from ..reference.terrain import Terrain
+from .measures import MAXIMA, TRAVELLING, WALKING, Measures, for_giants
+from .recording import Recording
+from .scenario import Scenario
+from .world import World, load_engine
+
+_FASTEST = 30.0  # [m/s] of any segment: not a motion any more
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to simulate.
+
+    rate: control and physics rate [Hz]. balance: "foot_forces" or "virtual_forces" (SCA12).
+    tracking: "stable_pd" or "explicit_pd". noise: motor noise [N m] as SCA12 counts it (their
+    value is 5). seed: of the noise. torque_limit: largest torque of a joint [N m] of an adult of
+    71 kg and 1.80 m, scaled to the body. duration: loop the clip to this length [s], None for the
+    clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
+    errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
+    recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance. cleaning:
+    names of `cleaning.CLEANING`, what to mend of the motion first. style: of `styles.STYLES`, how
+    firmly `foot_forces` hold the upper body to the animation. contacts: ContactPlan of the clip,
+    which says when feet stand; None to find that. An endless motion always finds it.
+    """
+
+    rate: float = 300.0
+    balance: str = "foot_forces"
+    tracking: str = "stable_pd"
+    noise: float = 0.0
+    seed: int = 0
+    torque_limit: float = 300.0
+    duration: float | None = None
+    cutoff: float | None = None
+    maxima: dict = field(default_factory=lambda: dict(MAXIMA))
+    recovery_steps: bool = True
+    cleaning: tuple = ()
+    style: str = "close"
+    contacts: ContactPlan | None = None
+
+    def __post_init__(self):
+        check_names(self.cleaning)
+        object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
+        demand(
+            50 <= self.rate <= 10000,
+            f"A control rate of {self.rate:g} Hz is out of range: give 50 to 10000 Hz.",
+        )
+        demand(
+            self.balance in BALANCE_MODES,
+            f"There is no balance mode '{self.balance}': use {', '.join(BALANCE_MODES)}.",
+        )
+        demand(
+            self.tracking in tracking.MODES,
+            f"There is no tracking mode '{self.tracking}': use {', '.join(tracking.MODES)}.",
+        )
+        demand(
+            self.style in STYLES,
+            f"There is no style '{self.style}': use {', '.join(STYLES)}.",
+        )
+        demand(0 <= self.noise <= 1000, "Motor noise must be from 0 to 1000 N m.")
+        demand(self.torque_limit > 0, "The torque limit must be above 0 N m.")
+        demand(
+            self.maxima.keys() == MAXIMA.keys() and all(v > 0 for v in self.maxima.values()),
+            f"The largest allowed errors must be numbers above 0 for {', '.join(MAXIMA)}.",
+        )
+
+    def as_dict(self):
+        """The settings as JSON-able data; without contacts if they are to be found, so that what
+        was written before there were plans is still the same."""
+        data = asdict(self)
+        del data["contacts"]
+        return data if self.contacts is None else data | {"contacts": self.contacts.as_dict()}
+
+    @classmethod
+    def from_dict(cls, data):
+        """The settings that `as_dict` gave. Raises SettingsError, PlanError."""
+        plan = data.get("contacts")
+        return cls(**data | {"contacts": None if plan is None else ContactPlan.from_dict(plan)})
+
+
+class Simulation:
+    """One character performing one motion.
+
+    Iterate over it: each turn advances to the next sample of the motion and yields its index,
+    from 0 to the last one or to where a measure exceeded its maximum. `recording` grows with it.
+    """
+
+    def __init__(
+        self,
+        character,
+        motion,
+        gains=None,
+        settings=None,
+        reference=None,
+        scenario=None,
+        correction=None,
+    ):
+        """reference: what `Reference.build` gave for the same character, motion and settings, to
+        share it between simulations; None to build it. scenario: what happens to the character.
+        correction: correction.Correction of the reference, None to perform it as it is. Raises
+        SettingsError for a scenario that cannot be."""
+        load_engine()  # often in a thread; the first step would have a window wait for it
+        self.character = character
+        self.motion = motion
+        self.settings = settings or Settings()
+        self.scenario = scenario or Scenario()
+        self.scenario.check()
+        self.reference = reference or Reference.build(
+            character,
+            motion,
+            self.settings.rate,
+            self.settings.duration,
+            self.settings.cutoff,
+            self.settings.cleaning,
+            terrain=Terrain.of(self.scenario, character.ground, motion),
+            plan=self.settings.contacts,
+        )
+        endless = isinstance(motion, Endless)
+        self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
+        self.rate = self.reference.rate
+        maxima = self.settings.maxima
+        if self.reference.walks:
+            factors = WALKING if endless else TRAVELLING
+            maxima = {name: factors.get(name, 1) * value for name, value in maxima.items()}
+        maxima = for_giants(maxima, character.height)
+        self.measures = Measures(motion.rate, maxima)
+        self.weights = PhysicsWeights.build(
+            character, motion, self.reference, self.scenario.weights
+        )
+        if self.weights and self.settings.tracking != "stable_pd":
+            raise SettingsError(
+                "Physics weights below 1 need the tracking mode 'stable_pd': choose that one, or "
+                "simulate the whole body."
+            )
+        self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
+        self.recording.weights = self.weights
+        self.world = self.controller = None
+        #: What is performed, while the recording compares with the reference itself.
+        self.target = self.reference
+        self.correction = correction
+        if correction is not None:
+            self._demand_correctable()
+            self.target = correction.corrected(character, self.reference)
+            # Its feet may land a little later than the reference's, and elsewhere.
+            self.measures.ending = ("pose_error",)
+            # Where a foot goes is the search's to say.
+            self.settings = replace(self.settings, recovery_steps=False)
+
+    def _demand_correctable(self):
+        """Raise SettingsError for what a corrected reference cannot be performed with."""
+        if self.weights:
+            raise SettingsError(
+                "Rectification moves the whole body: set all physics weights to 1, or simulate "
+                "with balance alone."
+            )
+        if self.settings.balance != "foot_forces":
+            raise SettingsError(
+                "Rectification needs the balance mode 'foot_forces': choose that one, or simulate "
+                "with balance alone."
+            )
+
+    def __len__(self):
+        """Samples in the whole motion."""
+        return len(self.reference)
+
+    def __iter__(self):
+        started = time.perf_counter()
+        try:
+            for sample in self._run():
+                self.recording.wall_time += time.perf_counter() - started
+                yield sample
+                started = time.perf_counter()
+        finally:
+            self.close()
+
+    def close(self):
+        """Free the world."""
+        if self.world is not None:
+            self.world.close()
+
+    def run(self):
+        """Simulate to the end. Returns the Recording."""
+        for _ in self:
+            pass
+        return self.recording
+
+    def begin(self):
+        """Make the world, with the character at the start of the motion."""
+        self.world = World(
+            self.character,
+            self.rate,
+            Legs(self.character).segments,
+            self.scenario,
+            self.motion.rate,
+        )
+        reference, world = self.target, self.world
+        self.controller = Controller(self.character, reference, self.gains, self.settings, world)
+        if self.controller.stepping is not None:
+            self.recording.steps = self.controller.stepping.steps
+        if self.correction is not None:
+            self.controller.drift_gain = self.correction.drift_gain
+        root, frame, velocity, angular = reference.start
+        # Stand on the floor, neither above it nor in it.
+        lift = self.character.ground - reference.lowest
+        world.reset(
+            root + [0, 0, lift],
+            frame,
+            velocity,
+            angular,
+            reference.angles[0],
+            reference.speeds[0],
+        )
+        if self.weights:
+            tracker = self.controller.tracker
+            lifts = np.full(len(reference), lift)
+            if not self.scenario.colliders and world.floor == self.character.ground:
+                lifts = standing_lifts(self.character, reference)
+            self.controller.hold = Hold(
+                self.character,
+                reference,
+                self.weights,
+                tracker.stiffness,
+                tracker.damping,
+                lifts,
+            )
+        steps = reference.steps_per_sample
+        self.efforts = np.zeros((steps, self.character.dofs))
+        self._helps = np.zeros((steps, 6))
+
+    def advance(self, sample):
+        """Go on from one sample of the motion to the next one, which is `sample`."""
+        world, controller = self.world, self.controller
+        steps = len(self.efforts)
+        for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
+            world.advance(step / self.rate)
+            torques = self.efforts[i] = controller.torques(step)
+            if controller.hold:
+                self._helps[i] = controller.hold.residual
+                world.hold(self._helps[i])
+            world.apply(torques)
+            world.drive(*controller.toe_motor(step))
+            world.step()
+
+    def settle(self, sample):
+        """Begin anew with exactly the state at `sample`, from which others can then go on as often
+        as they like. Returns what `rewind` and `forget` take."""
+        saved = self.world.save(), self.controller.memory()
+        self.rewind(saved, sample)
+        return saved
+
+    def rewind(self, saved, sample):
+        """Return to the state at `sample`."""
+        handle, memory = saved
+        self.world.restore(handle)
+        self.controller.restart(sample * len(self.efforts), memory)
+
+    def forget(self, saved):
+        """Free the memory of a state."""
+        self.world.forget(saved[0])
+
+    def _run(self):
+        self.begin()
+        controller, steps = self.controller, len(self.efforts)
+        for sample in range(len(self.reference)):
+            if sample:
+                if controller.hold and controller.hold.strays(sample - 1, self.world.state()):
+                    self.world.reset(*controller.hold.pose((sample - 1) * steps))
+                if self.correction is not None and (sample - 1) % self.correction.spacing == 0:
+                    self.forget(self.settle(sample - 1))
+                self.advance(sample)
+            if self.weights and not self.weights.animated[sample]:
+                self.recording.add_help(sample, self._helps.mean(0))
+            observation = self.observe(sample)
+            if self._bursts(sample, observation[0]):
+                return
+            if controller.stepping is not None:
+                self.recording.swing = controller.stepping.swing
+            if self.world.has_colliders:
+                self.recording.grounds = controller.grounds
+            going_on = self.recording.add(sample, *observation)
+            yield sample
+            if not going_on:
+                return
+
+    def _bursts(self, sample, centres):
+        """Whether a body that falls is thrown about by the engine: the trial ends a sample before
+        that. Raises SimulationError for one that stood."""
+        before = self.recording.body_positions[-1] if sample else centres
+        moved = np.linalg.norm(centres - before, axis=1)
+        fast = ~(moved * self.motion.rate < _FASTEST)
+        if not fast.any():
+            return False
+        if self.measures.end_fall():
+            return True
+        raise SimulationError(
+            f"The simulation of '{self.motion.name}' blew up at frame "
+            f"{self.motion.frame(sample):g}, at the {SEGMENTS[int(np.argmax(fast))]}: take "
+            "softer gains (a lower frequency) or a higher rate."
+        )
+
+    def observe(self, sample):
+        """What `Recording.add` wants to know of a sample that has just been reached."""
+        spent = np.abs(self.efforts)
+        if self.weights:  # what holds a joint to the animation is no torque of the body's
+            spent = spent * self.weights.joints[sample * len(spent)]
+        things = self.world.things() if self.scenario.things else None
+        effort = float(spent.sum()) / len(spent)
+        centres, turns = self.world.body_transforms()
+        return centres, turns, self.world.contacts(), things, effort, self.efforts[-1].copy()

@@ -1,0 +1,748 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The physics engine: the only module that talks to PyBullet.
+
+Bullet's x-y-z-w quaternions, link numbers and argument order end here. A link is a degree of
+freedom: joints of several axes are stacks of hinges with light links between them, since
+Bullet's ball joints have no limits and take torques in the parent's frame.
+"""
+
+import contextlib
+import importlib
+import sys
+from importlib import metadata
+from itertools import chain
+
+import numpy as np
+
+from ..body.momentum import GRAVITY
+from ..body.sole import STEEPEST, Ground
+from ..exceptions import SettingsError, SimulationError
+from ..geometry.rotations import (
+    columns_from_bullet,
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    quaternion_from_matrix,
+    rotation_vector,
+)
+from ..geometry.skeleton import FEET, SEGMENT_INDEX, SEGMENTS, TOES
+from ..geometry.solids import mass_properties
+from ..geometry.stance import SIMULATED_CLEARANCE
+from .scenario import Scenario
+
+FRICTION = 1.0
+
+#: Mass [share of the body's] and radius of gyration [m] of the links inside a joint.
+_INNER_MASS = 0.0003
+_INNER_GYRATION = 0.1
+_RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result to 0.1 mm
+#: How deep things may rest in each other [m]. Without it boxes that part by a micrometre lose all
+#: contact for a step, in which an ankle that carries the body spins its foot into the floor. The
+#: floor and colliders are so much higher than they are called, and soles are where they are called.
+_SLOP = 0.001
+_RAISED = np.array([0.0, 0.0, _SLOP])
+_FLOOR_SIZE = 1000.0  # [m]
+#: The floor lies under the character, in steps of so many metres: most lie on one and the same.
+_FLOOR_STEP = 500.0
+_CARRIES = 1.0  # [N] at a point of contact
+#: Mass [kg] of a collider on a path: so large that nothing moves it.
+_HEAVY = 1e6
+#: What is deeper than this [m] in the body at its start is a mistake.
+_DEEP = 0.05
+#: So is what has swallowed a foot but for this share of its thickness.
+_SWALLOWED = 0.9
+#: Things that have not started wait so far [m] below the floor, and from each other.
+_WAITING = 1000.0
+#: A thing that overlaps the body at its start has left it at this distance [m].
+_APART = 0.02
+
+# What may touch what, as bits of Bullet's collision groups.
+_STATIC, _FOOT, _BODY, _THING = 1, 2, 4, 8
+
+_AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+_W_FIRST = [3, 0, 1, 2]
+_ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
+_UPRIGHT = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+class State:
+    """What the controller needs to know of the body at one moment. World frame.
+
+    root: (3,) pelvis centre of mass [m]. frame: (3, 3) pelvis frame. angles: (dofs,) [rad].
+    speeds: (6 + dofs,) pelvis angular [rad/s] and linear [m/s] velocity in its own frame, joint
+    speeds [rad/s]. positions: (6, 3) joints of `leg_segments` [m]. frames: (7, 3, 3) of the pelvis
+    and of those, columns as rows; of the pelvis alone if the legs were not asked for.
+    """
+
+    __slots__ = ("angles", "frame", "frames", "positions", "root", "speeds")
+
+    def __init__(self, transforms, angles, speeds):
+        self.frames = columns_from_bullet(transforms[:, 3:])
+        self.frame = frame = self.frames[0].T
+        self.root, self.positions = transforms[0, :3], transforms[1:, :3]
+        self.angles = angles
+        speeds[:6] = (speeds[:6].reshape(2, 3) @ frame).ravel()
+        self.speeds = speeds
+
+
+def _bullet(quaternion):
+    """w-x-y-z to x-y-z-w."""
+    return [*quaternion[1:], quaternion[0]]
+
+
+def _segment_link(joint):
+    """Number of the link that carries a joint's segment."""
+    return joint.first + len(joint.axes) - 1
+
+
+class _Path:
+    """How a collider moves: straight and evenly from sample to sample."""
+
+    def __init__(self, collider, rate):
+        self._rate = rate
+        self._positions = np.asarray(collider.positions, float) + _RAISED
+        self._rotations = np.asarray(collider.rotations, float)
+        matrices = matrix_from_quaternion(self._rotations)
+        turns = matrices[1:] @ matrices[:-1].swapaxes(1, 2)
+        self._steps = np.diff(self._positions, axis=0)
+        self._turns = rotation_vector(quaternion_from_matrix(turns))
+        self._turns[np.abs(self._turns).max(1) < 1e-9] = 0
+
+    def at(self, time):
+        """Position (3,) [m], Bullet's quaternion, velocity (3,) [m/s] and spin (3,) [rad/s] at a
+        time [s], as lists."""
+        at, last = time * self._rate, len(self._steps)
+        low = min(int(at), last - 1)
+        part = min(at - low, 1.0)
+        step, turn = self._steps[low], self._turns[low]
+        rotation = self._rotations[low]
+        if turn.any():
+            rotation = multiply(exponential(part * turn), rotation)
+        speed = self._rate if at < last else 0.0
+        position = self._positions[low] + part * step
+        return (
+            position.tolist(),
+            _bullet(rotation),
+            (speed * step).tolist(),
+            (speed * turn).tolist(),
+        )
+
+
+pybullet = None  # imported with the first world
+
+
+def load_engine():
+    """Import PyBullet, which writes a line to standard output: where nothing is simulated, as while
+    Blender starts, nothing is written. Raises SimulationError."""
+    global pybullet
+    if pybullet is None:
+        try:
+            pybullet = importlib.import_module("pybullet")
+        except ImportError as error:
+            raise SimulationError(
+                f"PyBullet does not load into Python {sys.version_info.major}."
+                f"{sys.version_info.minor} ({error}): remove Poise and install the zip that is "
+                "made for this system."
+            ) from error
+
+
+class World:
+    """A floor, one character and what its scenario adds. Built anew for every simulation, which
+    makes runs repeatable."""
+
+    def __init__(self, character, rate, leg_segments, scenario=None, sample_rate=1.0):
+        """rate: steps per second [Hz]. leg_segments: indices of thigh, shin and foot of both legs.
+        sample_rate: of the colliders' paths [Hz]."""
+        self.character = character
+        self.rate = rate
+        self.scenario = scenario or Scenario()
+        load_engine()
+        self._client = pybullet.connect(pybullet.DIRECT)
+        if self._client < 0:
+            raise SimulationError("PyBullet could not open another world: close some simulations.")
+        self._keywords = {"physicsClientId": self._client}
+        pybullet.setGravity(0, 0, -GRAVITY, **self._keywords)
+        pybullet.setPhysicsEngineParameter(
+            fixedTimeStep=1 / rate,
+            deterministicOverlappingPairs=1,
+            solverResidualThreshold=_RESIDUAL,
+            contactSlop=_SLOP,
+            **self._keywords,
+        )
+        self._floor, self._below = self._make_floor(), (0.0, 0.0)
+        self._body = self._make_body()
+        self._colliders = [self._make_collider(c) for c in self.scenario.colliders]
+        self._paths = {
+            number: _Path(collider, sample_rate)
+            for number, collider in enumerate(self.scenario.colliders)
+            if collider.moves
+        }
+        self._things = [self._make_thing(*pair) for pair in enumerate(self.scenario.things)]
+        self._launched = set()  # numbers in the scenario of the things that have started
+        self._detected = False
+        self._parting = {}  # body of a thing: links that it still overlaps since its start
+        self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
+        self._leg_links = [self.links[segment] for segment in leg_segments]
+        #: Left and right foot, left and right toes: in what belongs to a foot by its number, those
+        #: of toes are 2 higher.
+        self.foot_links = [self.links[segment] for segment in FEET + TOES]
+        self._dofs = list(range(character.dofs))
+        self._segment_links = [self.links[i] for i in range(1, len(SEGMENTS))]
+        self._rest = [0.0] * (6 + character.dofs)
+        self._torque_mode = pybullet.TORQUE_CONTROL
+
+    def close(self):
+        """Free the engine's memory. Safe to call twice."""
+        if self._client >= 0:
+            pybullet.disconnect(**self._keywords)
+            self._client = -1
+
+    def __del__(self):
+        if getattr(self, "_client", -1) >= 0 and pybullet.isConnected(self._client):
+            self.close()
+
+    def _change(self, body, link, **values):
+        """Set dynamic properties one call each: PyBullet 3.2.8 ignores some that come together."""
+        for name, value in values.items():
+            pybullet.changeDynamics(body, link, **{name: value}, **self._keywords)
+
+    def _make_floor(self):
+        # A slab, not a plane: Bullet finds all corners of a box on a box at once, but of a box on
+        # a plane one a step, and a foot would tip over its first corner.
+        slab = pybullet.createCollisionShape(
+            pybullet.GEOM_BOX, halfExtents=[_FLOOR_SIZE, _FLOOR_SIZE, 1], **self._keywords
+        )
+        floor = pybullet.createMultiBody(
+            0, slab, basePosition=[0, 0, self.floor + _SLOP - 1], **self._keywords
+        )
+        # Bullet multiplies both bodies' restitution: here the thing alone decides how it bounces.
+        self._change(floor, -1, lateralFriction=FRICTION, restitution=1.0)
+        self._group(floor, -1, _STATIC)
+        return floor
+
+    @property
+    def floor(self):
+        """Height of the floor [m]."""
+        floor = self.scenario.floor
+        return float(self.character.ground if floor is None else floor)
+
+    def _group(self, body, link, group):
+        """Say what a body or link may touch."""
+        whole, own = self.scenario.whole_body, self.scenario.self_collision
+        masks = {
+            _STATIC: _FOOT | _THING | (_BODY if whole else 0),
+            _FOOT: _STATIC | _THING | (_FOOT | _BODY if own else 0),
+            _BODY: _THING | (_STATIC if whole else 0) | (_FOOT | _BODY if own else 0),
+            _THING: _STATIC | _FOOT | _BODY | _THING,
+        }
+        pybullet.setCollisionFilterGroupMask(body, link, group, masks[group], **self._keywords)
+
+    def _make_solid(self, solid):
+        """Bullet's number of a collision shape."""
+        if solid.kind == "sphere":
+            values = {"shapeType": pybullet.GEOM_SPHERE, "radius": solid.size[0]}
+        elif solid.kind == "box":
+            values = {"shapeType": pybullet.GEOM_BOX, "halfExtents": list(solid.size)}
+        else:
+            values = {
+                "shapeType": pybullet.GEOM_MESH,
+                "vertices": np.asarray(solid.vertices, float).tolist(),
+            }
+            if solid.kind == "mesh":
+                values["indices"] = np.asarray(solid.faces, int).ravel().tolist()
+                values["flags"] = pybullet.GEOM_FORCE_CONCAVE_TRIMESH
+        number = pybullet.createCollisionShape(**values, **self._keywords)
+        if number < 0:
+            raise SettingsError("PyBullet cannot take the shape of an object: simplify it.")
+        return number
+
+    def _make_collider(self, collider):
+        position, rotation = collider.positions, collider.rotations
+        if collider.moves:
+            position, rotation = position[0], rotation[0]
+        body = pybullet.createMultiBody(
+            _HEAVY if collider.moves else 0,
+            self._make_solid(collider.solid),
+            basePosition=(np.asarray(position) + _RAISED).tolist(),
+            baseOrientation=_bullet(rotation),
+            **self._keywords,
+        )
+        self._change(body, -1, lateralFriction=collider.friction, restitution=1.0)
+        self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
+        self._group(body, -1, _STATIC)
+        return body
+
+    def advance(self, time):
+        """Let the scenario happen in the step that begins at `time` [s]: pushes, things that
+        start, colliders that move. Raises SettingsError for what starts inside of the body."""
+        scenario = self.scenario
+        if time == 0:
+            self._check_start()
+        for push in scenario.pushes:
+            # By the part of the step in which it acts: the impulse is the same at any rate.
+            begin = max(time, push.start)
+            acts = min(time + 1 / self.rate, push.start + push.duration) - begin
+            if acts > 1e-9:
+                force = push.force_at(begin + acts / 2) * (acts * self.rate)
+                self.push(push.segment, force, push.point)
+        for number, thing in enumerate(scenario.things):
+            if number not in self._launched and time >= thing.start:
+                self._launch(number, thing)
+        if self._parting:
+            self._part()
+        for number in self._paths:
+            self._move(number, time)
+
+    def push(self, segment, force, point=None):
+        """A force (3,) [N] on a segment during the next step, at a point (3,) in the segment's
+        frame [m], None for its centre of mass."""
+        index = SEGMENT_INDEX[segment]
+        link = self.links[index]
+        if link < 0:
+            centre, turn = pybullet.getBasePositionAndOrientation(self._body, self._client)
+        else:
+            state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
+            centre, turn = state[0], state[5]
+        if point is not None:
+            arm = np.asarray(point) - self.character.centres[index]
+            centre = centre + matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ arm
+        pybullet.applyExternalForce(
+            self._body,
+            link,
+            np.asarray(force, float).tolist(),
+            list(centre),
+            pybullet.WORLD_FRAME,
+            **self._keywords,
+        )
+
+    def hold(self, wrench):
+        """Help from outside during the next step: force [N] and torque [N m] (6,) on the pelvis,
+        at its centre of mass, in the world."""
+        centre, _ = pybullet.getBasePositionAndOrientation(self._body, self._client)
+        force, torque = wrench[:3].tolist(), wrench[3:].tolist()
+        frame = pybullet.WORLD_FRAME
+        pybullet.applyExternalForce(self._body, -1, force, centre, frame, self._client)
+        pybullet.applyExternalTorque(self._body, -1, torque, frame, self._client)
+
+    def _make_thing(self, number, thing):
+        """Bullet's number of a thing that has not started: it falls freely, far below the floor. A
+        state of the engine can be restored only with the bodies that it was saved with."""
+        below = self.floor - _WAITING * (number + 1)
+        body = pybullet.createMultiBody(
+            thing.mass,
+            self._make_solid(thing.solid),
+            basePosition=[0, 0, below],
+            **self._keywords,
+        )
+        self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
+        self._change(body, -1, lateralFriction=thing.friction, restitution=thing.restitution)
+        if thing.solid.faces is not None:  # Bullet's own guess is that of its bounding box
+            _, _, inertia = mass_properties(thing.solid.vertices, thing.solid.faces)
+            moments = (thing.mass * np.diag(inertia)).tolist()
+            self._change(body, -1, localInertiaDiagonal=moments)
+        self._group(body, -1, _THING)
+        return body
+
+    def _launch(self, number, thing):
+        """Let a thing start; a thrown one aims at the neck as it is now."""
+        link = self.links[SEGMENT_INDEX["head"]]
+        state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
+        thing, body = thing.launched(state[4]), self._things[number]
+        position, rotation = list(thing.position), _bullet(thing.rotation)
+        pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
+        pybullet.resetBaseVelocity(body, list(thing.velocity), list(thing.spin), **self._keywords)
+        self._launched.add(number)
+        self._let_go(thing.name, body)
+
+    def _let_go(self, name, body):
+        """Let a thing that starts in a hand, say, pass what it overlaps until it has left that."""
+        depths = self._depths(body)
+        self._demand_outside(f"The thing '{name}'", depths)
+        for link in depths:
+            pybullet.setCollisionFilterPair(self._body, body, link, -1, 0, **self._keywords)
+        if depths:
+            self._parting[body] = set(depths)
+
+    def _part(self):
+        """Let things meet the parts of the body that they have left."""
+        for body, links in list(self._parting.items()):
+            left = links - self._depths(body, _APART).keys()
+            for link in left:
+                pybullet.setCollisionFilterPair(self._body, body, link, -1, 1, **self._keywords)
+            links -= left
+            if not links:
+                del self._parting[body]
+
+    def _check_start(self):
+        """Raise SettingsError if the body begins inside of a collider that it can touch."""
+        touching = self.links.values() if self.scenario.whole_body else self.foot_links
+        for collider, body in zip(self.scenario.colliders, self._colliders, strict=True):
+            depths = self._depths(body)
+            depths = {link: depths[link] for link in touching if link in depths}
+            self._demand_outside(f"The collider '{collider.name}'", depths)
+
+    def _depths(self, body, within=0.0):
+        """{link: how deep [m] another body reaches into it} of all links that it overlaps, or is
+        as close to as `within` [m]."""
+        depths = {}
+        for point in pybullet.getClosestPoints(self._body, body, within, **self._keywords):
+            depths[point[3]] = max(depths.get(point[3], 0.0), -point[8])
+        return depths
+
+    def _demand_outside(self, what, depths):
+        """Raise SettingsError if something is deep inside of the body."""
+        foot = self.character.feet[0]
+        thick = [foot.depth / 2] * 2 + [foot.thickness] * 2
+        most = {
+            link: min(_DEEP, _SWALLOWED * own)
+            for link, own in zip(self.foot_links, thick, strict=True)
+        }
+        deep = {link: depth for link, depth in depths.items() if depth > most.get(link, _DEEP)}
+        if deep:
+            link = max(deep, key=deep.get)
+            segment = next(SEGMENTS[index] for index, own in self.links.items() if own == link)
+            raise SettingsError(
+                f"{what} is at least {100 * deep[link]:.0f} cm inside of the character's {segment} "
+                "at its start: move it out of there."
+            )
+
+    def _move(self, number, time):
+        """Put a collider where its path has it at `time` [s], with the path's velocity."""
+        position, rotation, velocity, spin = self._paths[number].at(time)
+        body = self._colliders[number]
+        pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
+        # Gravity would pull it down in the step: so much upwards beforehand.
+        velocity[2] += GRAVITY / self.rate
+        pybullet.resetBaseVelocity(body, velocity, spin, self._client)
+
+    def supports(self, ankles):
+        """sole.Ground under the left and the right foot: the collider within the clearance of a
+        standing foot that is highest under its ankle (3,) [m], else the floor."""
+        grounds = [Ground(x, y, self.floor) for x, y, _ in ankles]
+        for number, link in enumerate(self.foot_links):
+            foot = number % 2
+            x, y, _ = ankles[foot]
+            for collider in self._colliders:
+                points = pybullet.getClosestPoints(
+                    self._body, collider, SIMULATED_CLEARANCE, link, **self._keywords
+                )
+                for point in points:
+                    (nx, ny, nz), (px, py, pz) = point[7], point[6]
+                    if nz < STEEPEST:
+                        continue
+                    plane = Ground(px, py, pz, -nx / nz, -ny / nz)
+                    ground = plane._replace(x=x, y=y, height=plane.at(x, y))
+                    grounds[foot] = max(grounds[foot], ground, key=lambda g: g.height)
+        return grounds
+
+    @property
+    def has_colliders(self):
+        """Whether there is more to stand on than the floor."""
+        return bool(self._colliders)
+
+    def things(self):
+        """Positions (T, 3) [m] and orientations (T, 4), w first, of all things; NaN for those that
+        have not started."""
+        count = len(self.scenario.things)
+        positions, turns = np.full((count, 3), np.nan), np.full((count, 4), np.nan)
+        for number in self._launched:
+            body = self._things[number]
+            position, turn = pybullet.getBasePositionAndOrientation(body, self._client)
+            positions[number], turns[number] = position, np.array(turn)[_W_FIRST]
+        return positions, turns
+
+    def _make_body(self):
+        character = self.character
+        inner = _INNER_MASS * character.mass
+        links = {
+            "linkMasses": [],
+            "linkCollisionShapeIndices": [],
+            "linkPositions": [],
+            "linkOrientations": [],
+            "linkInertialFramePositions": [],
+            "linkParentIndices": [],
+            "linkJointAxis": [],
+        }
+        inertias = []
+        shapes = {shape.segment: shape for shape in character.shapes}
+        numbers = {0: 0}  # Bullet counts a link's parent from 1, the base is 0
+        for joint in character.joints:
+            segment = SEGMENTS[joint.segment]
+            offset = joint.offset - (character.centres[0] if joint.parent == 0 else 0)
+            parent = numbers[joint.parent]
+            turn = _bullet(quaternion_from_matrix(joint.basis))
+            for i, axis in enumerate(joint.axes):
+                last = i == len(joint.axes) - 1
+                own = character.masses[joint.segment] - inner * (len(joint.axes) - 1)
+                moments = character.inertias[joint.segment]
+                collision = -1
+                if last and (joint.segment in FEET + TOES or self.scenario.touches_body):
+                    collision = self._make_shape(shapes[segment], character.centres[joint.segment])
+                links["linkMasses"].append(own if last else inner)
+                links["linkCollisionShapeIndices"].append(collision)
+                links["linkPositions"].append(offset if i == 0 else [0, 0, 0])
+                links["linkOrientations"].append(turn if i == 0 else [0, 0, 0, 1])
+                links["linkInertialFramePositions"].append(
+                    character.centres[joint.segment] if last else [0, 0, 0]
+                )
+                links["linkParentIndices"].append(parent)
+                links["linkJointAxis"].append(_AXES[axis])
+                inertias.append(moments if last else [inner * _INNER_GYRATION**2] * 3)
+                parent = joint.first + i + 1
+            numbers[joint.segment] = parent
+        count = len(inertias)
+        base = -1
+        if self.scenario.touches_body:
+            base = self._make_shape(shapes["pelvis"], np.zeros(3))
+        # Else Bullet numbers links depth first, and the toes come behind their foot.
+        flags = pybullet.URDF_MAINTAIN_LINK_ORDER
+        if self.scenario.self_collision:
+            flags |= pybullet.URDF_USE_SELF_COLLISION
+        body = pybullet.createMultiBody(
+            baseMass=character.masses[0],
+            baseCollisionShapeIndex=base,
+            basePosition=[0, 0, 1],
+            flags=flags,
+            linkVisualShapeIndices=[-1] * count,
+            linkInertialFrameOrientations=[[0, 0, 0, 1]] * count,
+            linkJointTypes=[pybullet.JOINT_REVOLUTE] * count,
+            **links,
+            **self._keywords,
+        )
+        change = self._change
+        change(body, -1, linearDamping=0.0, angularDamping=0.0, maxJointVelocity=1e4)
+        change(body, -1, localInertiaDiagonal=character.inertias[0].tolist())
+        for link, (moments, limits) in enumerate(zip(inertias, character.limits, strict=True)):
+            change(body, link, localInertiaDiagonal=list(map(float, moments)))
+            if np.isfinite(limits).all():
+                pybullet.changeDynamics(
+                    body,
+                    link,
+                    jointLowerLimit=limits[0],
+                    jointUpperLimit=limits[1],
+                    **self._keywords,
+                )
+        for index, number in numbers.items():
+            foot = index in FEET + TOES
+            self._group(body, number - 1, _FOOT if foot else _BODY)
+            if foot or self.scenario.touches_body:
+                change(body, number - 1, lateralFriction=FRICTION)
+        # Bullet's joints brake on their own unless told not to.
+        pybullet.setJointMotorControlArray(
+            body,
+            list(range(count)),
+            pybullet.VELOCITY_CONTROL,
+            forces=[0.0] * count,
+            **self._keywords,
+        )
+        return body
+
+    def _make_shape(self, shape, centre):
+        """Bullet's number of a segment's shape. centre: (3,) centre of mass in the link's frame."""
+        place = {
+            "collisionFramePosition": np.add(shape.position, centre),
+            "collisionFrameOrientation": _bullet(shape.rotation),
+        }
+        if shape.kind == "box":
+            solid = {"shapeType": pybullet.GEOM_BOX, "halfExtents": shape.size}
+        elif shape.kind == "sphere":
+            solid = {"shapeType": pybullet.GEOM_SPHERE, "radius": shape.size[0]}
+        else:
+            radius, length = shape.size
+            solid = {"shapeType": pybullet.GEOM_CAPSULE, "radius": radius, "height": length}
+        return pybullet.createCollisionShape(**solid, **place, **self._keywords)
+
+    def reset(self, root, frame, linear, angular, angles, speeds):
+        """Put the body in a pose: pelvis joint position (3,), frame (3, 3), velocities of the
+        pelvis joint point, joint angles and speeds."""
+        self._bring_floor(root)
+        arm = frame @ self.character.centres[0]
+        quaternion = _bullet(quaternion_from_matrix(frame))
+        pybullet.resetBasePositionAndOrientation(
+            self._body, root + arm, quaternion, **self._keywords
+        )
+        pybullet.resetBaseVelocity(
+            self._body, linear + np.cross(angular, arm), angular, **self._keywords
+        )
+        for link in self._dofs:
+            pybullet.resetJointState(self._body, link, angles[link], speeds[link], **self._keywords)
+        if self.scenario.self_collision:
+            self._allow_overlaps()
+
+    def _bring_floor(self, root):
+        below = tuple(_FLOOR_STEP * np.round(np.asarray(root[:2]) / _FLOOR_STEP))
+        if below == self._below:
+            return
+        self._below = below
+        place = [*below, self.floor + _SLOP - 1]
+        pybullet.resetBasePositionAndOrientation(self._floor, place, [0, 0, 0, 1], **self._keywords)
+
+    def _allow_overlaps(self):
+        """Let neighbours and parts that overlap in this pose do so: they belong together."""
+        links = list(self.links.values())
+        pairs = {(links[j.segment], links[j.parent]) for j in self.character.joints}
+        pybullet.performCollisionDetection(**self._keywords)
+        for point in pybullet.getContactPoints(self._body, self._body, **self._keywords):
+            pairs.add((point[3], point[4]))
+        for one, other in pairs:
+            pybullet.setCollisionFilterPair(self._body, self._body, one, other, 0, **self._keywords)
+
+    def state(self, legs=True):
+        """The body's State now, with or without what only the balance needs of the legs."""
+        client = self._client
+        position, turn = pybullet.getBasePositionAndOrientation(self._body, client)
+        linear, angular = pybullet.getBaseVelocity(self._body, client)
+        joints = pybullet.getJointStates(self._body, self._dofs, client)
+        transforms = [position + turn]
+        if legs:  # the last 1: without it, links are where they were a step ago
+            links = pybullet.getLinkStates(self._body, self._leg_links, 0, 1, client)
+            transforms += [link[4] + link[5] for link in links]
+        angles, rates, _, _ = zip(*joints, strict=True)
+        return State(np.array(transforms), np.array(angles), np.array(angular + linear + rates))
+
+    def mass_matrix(self, angles):
+        """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
+        before linear, both in the pelvis frame at its centre of mass."""
+        rows = pybullet.calculateMassMatrix(
+            self._body, angles.tolist(), physicsClientId=self._client
+        )
+        size = len(rows)
+        flat = np.fromiter(chain.from_iterable(rows), float, size * size)
+        return flat.reshape(size, size)
+
+    def bias(self, state, inertia):
+        """Gravity and velocity-dependent forces (6 + dofs,), in the order of `mass_matrix`.
+
+        Bullet turns gravity wrongly for a tilted root: it is asked at the identity orientation,
+        and the difference, an apparent acceleration of the root, is added through the inertia.
+        Its answer has the root's linear part first, unlike the mass matrix.
+        """
+        forces = np.array(
+            pybullet.calculateInverseDynamics(
+                self._body,
+                _UPRIGHT + state.angles.tolist(),
+                state.speeds.tolist(),
+                self._rest,
+                physicsClientId=self._client,
+            )
+        )
+        forces[:6] = forces[_ANGULAR_FIRST]
+        up = state.frame[2] * GRAVITY
+        up[2] -= GRAVITY
+        return forces + inertia[:, 3:6] @ up
+
+    def apply(self, torques):
+        """Set the joint torques (dofs,) [N m] of the next step."""
+        pybullet.setJointMotorControlArray(
+            self._body,
+            self._dofs,
+            self._torque_mode,
+            forces=torques.tolist(),
+            physicsClientId=self._client,
+        )
+
+    def drive(self, dofs, speeds, torques):
+        """Let Bullet's own motors bring joints to speeds [rad/s] with torques [N m] at most, during
+        the next step and besides what `apply` has set."""
+        pybullet.setJointMotorControlArray(
+            self._body,
+            dofs,
+            pybullet.VELOCITY_CONTROL,
+            targetVelocities=speeds,
+            forces=torques,
+            physicsClientId=self._client,
+        )
+
+    def step(self):
+        """Advance by 1 / rate."""
+        pybullet.stepSimulation(self._client)
+
+    def contacts(self):
+        """Which feet touch the floor or a collider, [bool, bool]; the force on each,
+        [[x, y, z], ...] [N]; the centre of pressure under each, [[x, y, z], ...] [m], NaN without
+        contact; how fast what they touch moves there, [[x, y], ...] [m/s]; and at how many points
+        they carry."""
+        forces = [[0.0] * 3, [0.0] * 3]
+        moments = [[0.0] * 3, [0.0] * 3]
+        loads = [0.0, 0.0]
+        touch = [False, False]
+        drifts = [[0.0] * 2, [0.0] * 2]
+        carrying = 0
+        for number, ground in enumerate((self._floor, *self._colliders), -1):
+            points = pybullet.getContactPoints(self._body, ground, physicsClientId=self._client)
+            # In an order of their own: Bullet's depends on what was restored before.
+            for point in sorted(points, key=lambda point: (point[3], point[5])):
+                if point[3] not in self.foot_links:
+                    continue
+                foot = self.foot_links.index(point[3]) % 2
+                touch[foot] = True
+                if number in self._paths:
+                    drifts[foot] = self._drift(ground, point[6])
+                loads[foot] += point[9]
+                carrying += point[9] > _CARRIES
+                for i in range(3):
+                    moments[foot][i] += point[9] * point[5][i]
+                # Bullet turns the normal, but not the friction, where it has the bodies the other
+                # way round; its axes of friction are right-handed with its own normal.
+                (ax, ay, _), (bx, by, _) = point[11], point[13]
+                sign = 1.0 if (ax * by - ay * bx) * point[7][2] > 0 else -1.0
+                for size, axis in ((9, 7), (10, 11), (12, 13)):
+                    share = point[size] * (1.0 if axis == 7 else sign)
+                    for i in range(3):
+                        forces[foot][i] += share * point[axis][i]
+        cops = [
+            [value / load for value in moment] if load > 0 else [np.nan] * 3
+            for moment, load in zip(moments, loads, strict=True)
+        ]
+        return touch, forces, cops, drifts, carrying
+
+    def _drift(self, body, point):
+        """Horizontal velocity [x, y] [m/s] of a moving collider at a point [m]."""
+        (vx, vy, _), (wx, wy, wz) = pybullet.getBaseVelocity(body, self._client)
+        centre, _ = pybullet.getBasePositionAndOrientation(body, self._client)
+        x, y, z = (a - b for a, b in zip(point, centre, strict=True))
+        return [vx + wy * z - wz * y, vy + wz * x - wx * z]
+
+    def body_transforms(self):
+        """Centres of mass (S, 3) [m] and orientations (S, 4), w first, of all segments."""
+        position, orientation = pybullet.getBasePositionAndOrientation(self._body, self._client)
+        links = pybullet.getLinkStates(self._body, self._segment_links, 0, 1, self._client)
+        positions = np.array([position, *(link[0] for link in links)])
+        turns = np.array([orientation, *(link[5] for link in links)])
+        return positions, turns[:, _W_FIRST]
+
+    def save(self):
+        """A handle to the whole state, for `restore`, until `forget`."""
+        if not self._detected:
+            # Before its first step the engine has no contacts to save.
+            pybullet.performCollisionDetection(**self._keywords)
+            self._detected = True
+        handle = pybullet.saveState(**self._keywords)
+        parting = {body: set(links) for body, links in self._parting.items()}
+        return handle, set(self._launched), parting
+
+    def restore(self, handle):
+        """Return to a saved state."""
+        number, launched, parting = handle
+        pybullet.restoreState(number, **self._keywords)
+        self._launched = set(launched)
+        for body in self._parting.keys() | parting.keys():
+            before, after = self._parting.get(body, set()), parting.get(body, set())
+            for link in before ^ after:
+                passes = int(link in before)
+                pybullet.setCollisionFilterPair(
+                    self._body, body, link, -1, passes, **self._keywords
+                )
+        self._parting = {body: set(links) for body, links in parting.items()}
+
+    def forget(self, handle):
+        """Free the memory of a saved state."""
+        pybullet.removeState(handle[0], **self._keywords)
+
+
+def version():
+    """Version of PyBullet's package, which the module itself does not know."""
+    for name in ("pybullet-arm64", "pybullet"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return metadata.version(name)
+    return "unknown"
