@@ -88,7 +88,7 @@ def test_source_names_its_licence(path):
 
 
 def test_controller_imports_nothing_of_blender():
-    for path in (ROOT / "controller").glob("*.py"):
+    for path in (ROOT / "controller").rglob("*.py"):
         assert not {"bpy", "mathutils", "bmesh"} & set(imports_of(path)), path.name
 
 
