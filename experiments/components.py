@@ -16,7 +16,7 @@ import numpy as np
 from ..controller import Simulation, SimulationError
 from ..controller.body.momentum import GRAVITY
 from ..controller.body.sole import Region, carrying
-from ..controller.control import balance, controller
+from ..controller.control import controller, pressure
 from ..controller.control.controller import Controller
 from ..controller.control.foot_hold import FootHold
 from ..controller.control.gains import BALANCE_MODES, WEIGHTS, Gains
@@ -86,7 +86,7 @@ def _abrupt(_character, reference):
 
 
 def _halfway(_x, _y, _a, _b, least, most):
-    """In place of balance._share: as much weight on one foot as on the other, if both may."""
+    """In place of pressure._share: as much weight on one foot as on the other, if both may."""
     return (least + most) / 2
 
 
@@ -119,7 +119,7 @@ COMPONENTS = {
     "distribution": Component(
         "weight shifted to where it is wanted: each foot that may takes half",
         _FORCES,
-        patches=((balance, "_share", _halfway),),
+        patches=((pressure, "_share", _halfway),),
     ),
     "soles": Component(
         "the soles' edges as limits of the centre of pressure",

@@ -12,7 +12,7 @@ from ..body.momentum import GRAVITY
 from ..body.sole import Ground, carrying
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from . import tracking
-from .balance import DUAL_EDGE_SHARE, EDGE_SHARE, RAISED_EDGE_SHARE, STEP_EDGE_SHARE, press
+from .pressure import DUAL_EDGE_SHARE, EDGE_SHARE, RAISED_EDGE_SHARE, STEP_EDGE_SHARE, press
 from .foot_hold import FootHold
 from .legs import AXES, Legs
 from .stepping import MOMENTUM_SHARE, Stepping

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from poise.controller.body.sole import Ground, Region
-from poise.controller.control.balance import FRICTION_SHARE, press
+from poise.controller.control.pressure import FRICTION_SHARE, press
 
 BACK, FRONT, SIDE = -0.06, 0.17, 0.045
 LEFT = Region(0.0, 0.15, 1.0, 0.0, BACK, FRONT, -SIDE, SIDE)
