@@ -23,10 +23,9 @@ from ..controller import PoiseError, Settings, SimulationError
 from ..controller.processes.workers import WorkerPool
 from ..controller.search.rectification import METHODS, PRESETS, Rectification, RectifySettings
 from ..controller.search.trial import Problem
-from ..controller.simulation import simulation
 from ..controller.simulation.measures import MAXIMA, NAMES
 from .clips import ROOT, load
-from .components import Component, _Unbalanced
+from .components import Component, Tracking
 from .table3 import _say
 
 WALKS = ("walk", "walk_slow", "walk_fast", "walk_backward", "walk_zombie")
@@ -80,18 +79,8 @@ _COLUMNS = (
 )
 
 
-class _Tracking(_Unbalanced):
-    """Tracks joint angles without knowing any torque before there is an error, nor where feet
-    should land."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.feedforward = False
-        self.stepping = None
-
-
 #: What the paper has: proportional-derivative control of the joints, and nothing else.
-TRACKING = Component("all but joint tracking", patches=((simulation, "Controller", _Tracking),))
+TRACKING = Component("all but joint tracking", balance={"foot_forces": Tracking})
 BALANCE = Component("nothing")
 
 
@@ -213,11 +202,11 @@ def _scene(clip):
 def performed(problem, gains, component):
     """The Recording of a clip that is not rectified, to the end even if it falls."""
     settings = replace(problem.settings, recovery_steps=component is not TRACKING)
-    with component.left_out():
-        trial = replace(problem, settings=settings).simulation(gains, 0)
-        trial.measures.ending = ()
-        with contextlib.suppress(SimulationError):  # it is thrown about before it falls
-            trial.run()
+    trial = replace(problem, settings=settings).simulation(gains, 0)
+    trial.balance = component.balance.get(settings.balance)
+    trial.measures.ending = ()
+    with contextlib.suppress(SimulationError):  # it is thrown about before it falls
+        trial.run()
     return trial.recording
 
 

@@ -64,7 +64,7 @@ class FootHold:
             if not standing[foot]:
                 continue
             self._shares[foot] = min(force[2] / self._full_load, 1.0)
-            self._goals[foot] = self._goal(foot, step, state, grounds[foot])
+            self._goals[foot] = self.goal(foot, step, state, grounds[foot])
             self._presses[foot] = _moment_about_hinge(sole, point, force)
 
     def stand(self, standing):
@@ -96,7 +96,7 @@ class FootHold:
         ]
         return dofs, [error / _TOE_TIME for error in errors], most
 
-    def _goal(self, foot, step, state, ground):
+    def goal(self, foot, step, state, ground):
         """Roll and twist [rad] of the ankle with which the foot has the reference's roll, each from
         its own ground, and heading, its pitch being left to the balance."""
         now, goal = state.frames[3 * foot + 3].T, self._reference.feet[step, foot]

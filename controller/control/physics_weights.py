@@ -21,11 +21,11 @@ from ..geometry.rotations import (
     multiply,
     quaternion_from_matrix,
     rotation_vector,
+    vector_of_matrix,
 )
 from ..geometry.skeleton import FEET, PARENTS, SEGMENT_INDEX, SEGMENTS
 from ..geometry.stance import FLIGHT, runs
 from ..reference.reference import hermite
-from .controller import rotation_vector as vector_of_matrix
 from .gains import unmirrored
 from .regions import REGIONS, inertias
 

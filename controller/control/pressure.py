@@ -21,16 +21,16 @@ FRICTION_SHARE = 0.8  # tangential to normal force
 TWIST_SHARE = 0.25  # twisting moment to normal force times the width of both regions together
 
 
-def centres_of_pressure(x, y, left, right, least, most):
+def centres_of_pressure(x, y, left, right, least, most, weigh):
     """Bring the body's centre of pressure to (x, y), or as near as the soles allow.
 
-    left, right: sole.Region of each foot; the left foot's share of the weight is kept from `least`
-    to `most`. Weight is shifted along the line between the feet, the rest of the way is taken by
-    both soles. Returns the left share and both centres of pressure [m].
+    left, right: sole.Region of each foot; `weigh` (as `shift_weight`) keeps the left foot's share
+    of the weight from `least` to `most`. Weight is shifted along the line between the feet, the
+    rest of the way is taken by both soles. Returns the left share and both centres of pressure [m].
     """
     a, b = left[:2], right[:2]
     for _ in range(3):
-        share = _share(x, y, a, b, least, most)
+        share = weigh(x, y, a, b, least, most)
         rest = 1 - share
         rx = x - share * a[0] - rest * b[0]
         ry = y - share * a[1] - rest * b[1]
@@ -43,7 +43,7 @@ def centres_of_pressure(x, y, left, right, least, most):
     return share, a, b
 
 
-def _share(x, y, a, b, least, most):
+def shift_weight(x, y, a, b, least, most):
     """Weight of point a against b that brings their mean nearest to (x, y)."""
     dx, dy = a[0] - b[0], a[1] - b[1]
     square = dx * dx + dy * dy
@@ -53,12 +53,12 @@ def _share(x, y, a, b, least, most):
     return min(max(share, least), most)
 
 
-def press(force, torque, com, grounds, left, right, load):
+def press(force, torque, com, grounds, left, right, load, weigh=shift_weight):
     """Forces of the floor on the feet that come closest to a wanted wrench on the body.
 
     force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; grounds:
     sole.Ground under each foot; left, right: sole.Region of each; load (2,): largest
-    share of the weight of each foot.
+    share of the weight of each foot; weigh: what divides the weight between them.
     The floor can only push, inside the regions and within friction. Where a force and a torque need
     a centre of pressure outside, the torque is kept and the horizontal force gives way: the body
     leans instead of spinning. Returns points, forces and moments, each (2, 3).
@@ -75,7 +75,7 @@ def press(force, torque, com, grounds, left, right, load):
         height = max(cz - (low + share * (high - low)), 0.1)
         wanted_x = cx - (ty + height * fx) / fz
         wanted_y = cy + (tx - height * fy) / fz
-        share, a, b = centres_of_pressure(wanted_x, wanted_y, left, right, least, load[0])
+        share, a, b = centres_of_pressure(wanted_x, wanted_y, left, right, least, load[0], weigh)
     px = share * a[0] + (1 - share) * b[0]
     py = share * a[1] + (1 - share) * b[1]
     fx -= fz * (px - wanted_x) / height

@@ -18,14 +18,25 @@ from .rolling import RolledFeet
 #: more than so much of how far the support extends.
 _MARGIN, _DUAL_MARGIN = 0.6, 1.5
 _MARGIN_SHARE = 0.35
-_ROUNDS = 2
+#: How often the hips are moved and the feet planted again.
+ROUNDS = 2
 
 
-def physical(character, trajectory, contacts, cutoff, footings=None, on_mark=True, terrain=None):
+def physical(
+    character,
+    trajectory,
+    contacts,
+    cutoff,
+    footings=None,
+    on_mark=True,
+    terrain=None,
+    rounds=ROUNDS,
+):
     """Trajectory with feet that stand and roll, and the weight above them.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
-    footings, on_mark, terrain: as `rolling.RolledFeet` has them.
+    footings, on_mark, terrain: as `rolling.RolledFeet` has them. rounds: how
+    often the hips are moved.
     """
     footings = footings or level(character.ground, len(contacts))
     feet = RolledFeet(
@@ -33,7 +44,7 @@ def physical(character, trajectory, contacts, cutoff, footings=None, on_mark=Tru
     )
     shift = np.zeros_like(trajectory.root)
     planted = feet.trajectory()
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         shift = shift + _weight_shift(character, planted, contacts, cutoff, footings)
         planted = feet.trajectory(shift)
     return planted

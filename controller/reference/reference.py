@@ -116,6 +116,7 @@ class Reference:
         cleaning=(),
         terrain=None,
         plan=None,
+        plant=physical,
     ):
         """Prepare a motion for a character.
 
@@ -124,7 +125,8 @@ class Reference:
         low-pass [Hz], None for 4 Hz in place and 6 Hz for travelling clips. cleaning: names of
         `cleaning.CLEANING`, what to mend first. terrain: terrain.Terrain that it is performed on,
         None for a level floor; plan: ContactPlan of the clip, before it is looped, None to find
-        contacts; an endless motion has neither. Raises MotionError for a clip that is upside down,
+        contacts; an endless motion has neither. plant: what lets the body stand in a clip in
+        place, as planting.physical does. Raises MotionError for a clip that is upside down,
         starts in the air or that no joint can follow, PlanError for a plan that does not fit.
         """
         if isinstance(motion, Endless):
@@ -163,7 +165,7 @@ class Reference:
         else:
             # A loop is for trials: its feet come round again, and there is no mark to stand on.
             on_mark = duration is None
-            target = physical(character, cleaned, contacts, cutoff, footings, on_mark, terrain)
+            target = plant(character, cleaned, contacts, cutoff, footings, on_mark, terrain)
         if raw_trajectory is not cleaned:
             joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)

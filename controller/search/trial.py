@@ -22,6 +22,7 @@ from ..exceptions import PoiseError, SettingsError, SimulationError
 from ..geometry.motion import Motion
 from ..geometry.solids import stands_at
 from ..reference.gait import Endless, Walk
+from ..reference.planting import physical
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
 from ..simulation.measures import T_MAX
@@ -78,6 +79,10 @@ class Problem:
     @cached_property
     def reference(self):
         """The reference, which all trials share. Raises MotionError."""
+        return self.build_reference()
+
+    def build_reference(self, plant=physical):
+        """A Reference of this problem; plant: as Reference.build has it. Raises MotionError."""
         settings = self.settings
         return Reference.build(
             self.character,
@@ -88,6 +93,7 @@ class Problem:
             settings.cleaning,
             terrain=Terrain.of(self.scenario, self.character.ground, self.shaped_motion),
             plan=settings.contacts,
+            plant=plant,
         )
 
     def simulation(self, gains, seed, scenario=None, correction=None):

@@ -113,11 +113,13 @@ class Simulation:
         reference=None,
         scenario=None,
         correction=None,
+        balance=None,
     ):
         """reference: what `Reference.build` gave for the same character, motion and settings, to
         share it between simulations; None to build it. scenario: what happens to the character.
-        correction: correction.Correction of the reference, None to perform it as it is. Raises
-        SettingsError for a scenario that cannot be."""
+        correction: correction.Correction of the reference, None to perform it as it is. balance: a
+        subclass of control.balance.Balance to keep balance by, None for that of the settings' mode.
+        Raises SettingsError for a scenario that cannot be."""
         load_engine()  # often in a thread; the first step would have a window wait for it
         self.character = character
         self.motion = motion
@@ -156,7 +158,7 @@ class Simulation:
         self.world = self.controller = None
         #: What is performed, while the recording compares with the reference itself.
         self.target = self.reference
-        self.correction = correction
+        self.correction, self.balance = correction, balance
         if correction is not None:
             self._demand_correctable()
             self.target = correction.corrected(character, self.reference)
@@ -213,11 +215,14 @@ class Simulation:
             self.motion.rate,
         )
         reference, world = self.target, self.world
-        self.controller = Controller(self.character, reference, self.gains, self.settings, world)
-        if self.controller.stepping is not None:
-            self.recording.steps = self.controller.stepping.steps
+        self.controller = Controller(
+            self.character, reference, self.gains, self.settings, world, self.balance
+        )
+        balance = self.controller.balance
+        if balance.stepping is not None:
+            self.recording.steps = balance.stepping.steps
         if self.correction is not None:
-            self.controller.drift_gain = self.correction.drift_gain
+            balance.drift_gain = self.correction.drift_gain
         root, frame, velocity, angular = reference.start
         # Stand on the floor, neither above it nor in it.
         lift = self.character.ground - reference.lowest
@@ -292,10 +297,10 @@ class Simulation:
             observation = self.observe(sample)
             if self._bursts(sample, observation[0]):
                 return
-            if controller.stepping is not None:
-                self.recording.swing = controller.stepping.swing
+            if controller.balance.stepping is not None:
+                self.recording.swing = controller.balance.swing
             if self.world.has_colliders:
-                self.recording.grounds = controller.grounds
+                self.recording.grounds = controller.balance.grounds
             going_on = self.recording.add(sample, *observation)
             yield sample
             if not going_on:

@@ -185,7 +185,7 @@ def test_an_extension_has_a_folder_of_its_own(monkeypatch, tmp_path):
         asked.update(package=package, path=path, create=create)
         return str(tmp_path)
 
-    monkeypatch.setattr(folders, "__package__", "bl_ext.user_default.poise.addon")
+    monkeypatch.setattr(folders, "PACKAGE", "bl_ext.user_default.poise")
     monkeypatch.setattr(bpy.utils, "extension_path_user", extension_path_user)
     assert presets.user_folder(create=True) == Path(tmp_path)
     assert asked == {"package": "bl_ext.user_default.poise", "path": "gains", "create": True}

@@ -8,7 +8,7 @@ import pytest
 
 from poise.controller import Character, Gains, Motion, Reference, Settings
 from poise.controller.body.sole import Ground, sole_of
-from poise.controller.control.controller import Controller
+from poise.controller.control.foot_forces import FootForces
 from poise.controller.control.gains import WEIGHTS
 from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.controller.geometry.stance import DIRECTIONS, support_reach
@@ -198,13 +198,16 @@ def test_without_acceleration_the_floor_carries_the_weight_alone(problem):
 
 def test_without_the_soles_limits_there_are_none(problem):
     gains, reference = Gains.default(problem.character), problem.reference
-
-    made = Controller(problem.character, reference, gains, Settings(), SimpleNamespace(floor=0.0))
     foot = problem.character.feet[0]
     sole = sole_of(foot, [0.0, 0.0, foot.depth], np.eye(3).tolist(), 0.0, Ground(0, 0, 0.0))
-    with components.COMPONENTS["soles"].left_out():
-        assert made._region(0, 0, sole, 1.0, (0, 0)).front > 10 > foot.toe
-    assert 0 < made._region(0, 0, sole, 1.0, (0, 0)).front < foot.toe
+
+    def region(balance):
+        world = SimpleNamespace(floor=0.0)
+        made = balance(problem.character, reference, gains, Settings(), world)
+        return made.region(0, 0, sole, 1.0, (0, 0))
+
+    assert region(components.COMPONENTS["soles"].balance["foot_forces"]).front > 10 > foot.toe
+    assert 0 < region(FootForces).front < foot.toe
 
 
 def test_without_planting_the_reference_is_the_clip(problem):
@@ -212,8 +215,7 @@ def test_without_planting_the_reference_is_the_clip(problem):
     sunk = motion.positions - [0, 0, 0.02]  # soles in the floor, which planting mends
     motion = Motion("sunk", motion.rate, motion.rotations, sunk)
     for name, lowest in (("full", 0.0), ("planting", -0.02)):
-        with components.COMPONENTS[name].left_out():
-            reference = Reference.build(body, motion)
+        reference = Reference.build(body, motion, plant=components.COMPONENTS[name].plant)
         assert reference.lowest - body.ground == pytest.approx(lowest, abs=1e-3)
 
 

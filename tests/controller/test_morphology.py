@@ -165,7 +165,7 @@ def test_each_mode_of_balance_has_its_goals(adult, swinging):
         reference = Reference.build(who, motion if who is body else swinging)
         gains, settings = Gains.default(who, balance), Settings(balance=balance)
         controller = Controller(who, reference, gains, settings, World())
-        assert (controller.goals is reference.goals) == own
+        assert (controller.balance.goals is reference.goals) == own
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -82,7 +82,7 @@ def test_the_body_stands_on_its_toes(tiptoe, held):
 
 def test_who_falls_off_the_toes_sets_the_heels_down(tiptoe, held, monkeypatch):
     """And so stands, where a body that keeps its heels up falls."""
-    from poise.controller.control import controller
+    from poise.controller.control import foot_forces
 
     def pushed():
         push = Push((RISES + COMES_DOWN) / 2, 0.2, (-60.0, 0.0, 0.0))
@@ -97,5 +97,5 @@ def test_who_falls_off_the_toes_sets_the_heels_down(tiptoe, held, monkeypatch):
     caught = pushed()
     assert caught.success, caught.why()
     assert (caught.phases[held] != BALL).any()
-    monkeypatch.setattr(controller, "_TOE_ROOM", np.inf)
+    monkeypatch.setattr(foot_forces, "_TOE_ROOM", np.inf)
     assert not pushed().success

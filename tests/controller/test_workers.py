@@ -104,7 +104,7 @@ specification = importlib.util.spec_from_file_location(
 )
 sys.modules[name] = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(sys.modules[name])
-from bl_ext.user_default.poise.controller import rotations
+from bl_ext.user_default.poise.controller.geometry import rotations
 from bl_ext.user_default.poise.controller.processes.workers import Remote, WorkerPool
 """
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Balance by foot forces: what the floor should press the soles with, brought about by the legs,
+and inverse dynamics for what is known beforehand."""
+
+from math import sqrt
+
+import numpy as np
+
+from ..body.momentum import GRAVITY
+from ..body.sole import carrying
+from .balance import Balance
+from .legs import AXES
+from .pressure import (
+    DUAL_EDGE_SHARE,
+    EDGE_SHARE,
+    RAISED_EDGE_SHARE,
+    STEP_EDGE_SHARE,
+    press,
+    shift_weight,
+)
+from .stepping import Stepping
+from .styles import of_joints
+from .walking import Walking
+
+#: The mass matrix changes slowly: it is taken anew every so many seconds.
+_INERTIA_PERIOD = 1 / 37.5
+#: Foot forces move the whole body, slowly: they are taken less often than the joints' tracking.
+_BALANCE_PERIOD = 1 / 75
+_LEAST_LOAD = 0.05
+#: How far [m] the capture point may be behind the reference's before a raised heel comes down, and
+#: over how much more it does.
+_TOE_ROOM, _HEEL_ROOM = 0.02, 0.03
+_LEAST_HEIGHT = 0.3  # [m] of the centre of mass, for the time in which a body falls
+#: Factors on the weights of com_position, com_velocity, trunk and momentum while the clip travels:
+#: chosen on four captured walks, of which each one needs each of them.
+_TRAVELLING_WEIGHTS = np.array([1.0, 2.0, 2.0, 0.7])
+
+
+class FootForces(Balance):
+    """Feeds the reference's accelerations forward, by this body's own masses, and presses the rest
+    of the wrench where the soles are down. It can step: aside after a push, or along with a walk
+    that goes on.
+
+    carry: what is down of a sole, as sole.carrying has it. weigh: what divides the weight between
+    the feet, as pressure.shift_weight does. Both are there to be replaced in experiments.
+    """
+
+    carry, weigh = staticmethod(carrying), staticmethod(shift_weight)
+
+    def __init__(self, character, reference, gains, settings, world):
+        super().__init__(character, reference, gains, settings, world)
+        # A new mass matrix comes with a new balance.
+        self.period = max(1, round(_BALANCE_PERIOD * reference.rate))
+        times = max(1, round(_INERTIA_PERIOD * reference.rate / self.period))
+        self.inertia_period = self.period * times
+        #: Factors of the style (4, dofs), where it has any: see styles.of_joints.
+        self._style = None
+        if settings.style != "close":
+            self._style = of_joints(settings.style, character.dof_names)
+        if reference.walks:
+            self.stepping = Walking(character, reference)
+        elif settings.recovery_steps:
+            self.stepping = Stepping(character, reference)
+
+    def weight_factors(self):
+        """Those for clips that travel."""
+        return _TRAVELLING_WEIGHTS if self.keeps_place else super().weight_factors()
+
+    def soften(self, stiffness, damping):
+        """As the style has it."""
+        if self._style is None:
+            return stiffness, damping
+        softer, calmer, _, _ = self._style
+        return stiffness * softer, damping * calmer
+
+    def feed_forward(self, step, state, inertia, bias):
+        """The reference's accelerations and what bears them: inverse dynamics, less what the style
+        takes away."""
+        wanted = self.reference.accelerations[step].copy()
+        if self._plan is not None:
+            wanted[6:][self.legs.dofs] += self._plan[2]
+        wanted[:6] = (wanted[:6].reshape(2, 3) @ state.frame).ravel()
+        known = inertia @ wanted
+        if self._style is not None:
+            _, _, ahead, support = self._style
+            known[6:] = ahead * known[6:] - (1 - support) * bias[6:]
+        return known, bias[6:] + known[6:]
+
+    def press(self, step, state):
+        """With the feet that stand, as the reference loads them."""
+        standing = self.standing()
+        count = standing[0] + standing[1]
+        if not count:
+            return np.zeros(2 * AXES)
+        left_load, right_load = self.reference.load[step].tolist()
+        share = DUAL_EDGE_SHARE if left_load and right_load else EDGE_SHARE
+        if self.swing is not None:
+            share = STEP_EDGE_SHARE
+        ahead = None if self.reference.travels else self._capture_point(step)
+        regions = [
+            self.region(step, foot, sole, share, ahead) for foot, sole in enumerate(self.legs.soles)
+        ]
+        left_load, right_load = left_load * standing[0], right_load * standing[1]
+        if left_load + right_load < _LEAST_LOAD:
+            left_load, right_load = float(standing[0]), float(standing[1])
+        most = max(left_load, right_load)
+        force, torque = self.wrench(step, state, count)
+        fx, fy, fz, tx, ty, tz = self.reference.wrench[step].tolist()
+        points, forces, moments = press(
+            (force[0] + fx, force[1] + fy, force[2] + fz),
+            (torque[0] + tx, torque[1] + ty, torque[2] + tz),
+            self.com.tolist(),
+            self.grounds,
+            *regions,
+            (left_load / most, right_load / most),
+            self.weigh,
+        )
+        self.foot_hold.update(step, state, standing, self.grounds, points, forces)
+        return -self.legs.transposed_jacobian(points, forces, moments)
+
+    def region(self, step, foot, sole, share, ahead):
+        """Where a foot may be pressed on (sole.Region), with a share of its width: only what is
+        down of it, of its heel in the reference too. ahead: as `_capture_point` gives it in place,
+        None on the way."""
+        heel = min(sole.heel_down, float(self.reference.heels[step, foot]))
+        if heel < 1 and ahead is not None:
+            # A body that falls backward off its toes sets the heel down: to press where it will
+            # be lowers it.
+            back = -(ahead[0] * sole.ahead_x + ahead[1] * sole.ahead_y)
+            heel = max(heel, min((back - _TOE_ROOM) / _HEEL_ROOM, 1.0))
+        return self.carry(sole, heel, share + (1 - heel) * (min(RAISED_EDGE_SHARE, share) - share))
+
+    def _capture_point(self, step):
+        """How far the capture point (x, y) [m] is ahead of the reference's own, from the feet."""
+        (x, y), (vx, vy) = self.astray(step)
+        floor = min(sole.floor for sole in self.legs.soles)
+        seconds = sqrt(max(float(self.com[2]) - floor, _LEAST_HEIGHT) / GRAVITY)
+        return x + seconds * vx, y + seconds * vy

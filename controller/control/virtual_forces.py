@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Balance by virtual forces (SCA12, equations 5 to 16): a force at the centre of mass and torques
+at the pelvis, through the transposed Jacobian of the legs that stand."""
+
+import numpy as np
+
+from .balance import Balance
+from .legs import AXES
+
+
+class VirtualForces(Balance):
+    """The paper's own mode. Less steady than `foot_forces`, it is taken anew at every step, with a
+    new mass matrix."""
+
+    def __init__(self, character, reference, gains, settings, world):
+        super().__init__(character, reference, gains, settings, world)
+        if character.actor is not None:
+            self.goals = reference.goals_over_base()
+
+    def feed_forward(self, step, state, inertia, bias):
+        """Weight and velocity, which the tracking is to know; nothing is added."""
+        return -bias, 0.0
+
+    def press(self, step, state):
+        """Half of the wrench each if both legs stand."""
+        standing = self.standing()
+        count = standing[0] + standing[1]
+        if not count:
+            return np.zeros(2 * AXES)
+        force, torque = self.wrench(step, state, count)
+        self.foot_hold.stand(standing)
+        share = np.array(standing, float)[:, None] / count
+        points = np.broadcast_to(self.com, (2, 3))
+        return -self.legs.transposed_jacobian(
+            points, share * np.array(force), share * np.array(torque)
+        )
