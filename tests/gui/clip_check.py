@@ -14,7 +14,7 @@ LONGEST_STEP = 0.05
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("clip_check_panel").POISE_PT_clip_check.bl_options = set()
+    driver.module("sidebar.clip_check_panel").POISE_PT_clip_check.bl_options = set()
     driver.rearrange(closed=("character",))
     yield from driver.open("jumping_jacks")
     driver.hurry(False)

@@ -12,7 +12,7 @@ HIGHER = 110
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("clean_up_panel").POISE_PT_clean_up.bl_options = set()
+    driver.module("sidebar.clean_up_panel").POISE_PT_clean_up.bl_options = set()
     driver.rearrange(closed=("character", "bones"))
     yield from driver.open("walk")
     yield from _arrange(driver)
@@ -42,7 +42,7 @@ def _arrange(driver):
 
 
 def _kept(driver):
-    contacts = driver.module("contacts")
+    contacts = driver.module("scene.contacts")
     return contacts.kept(*contacts.source_of(driver.armature))
 
 
@@ -92,7 +92,7 @@ def _drag(driver):
     yield 0.5
     area = next(a for a in driver.window.screen.areas if a.type == "DOPESHEET_EDITOR")
     region = next(r for r in area.regions if r.type == "WINDOW")
-    bar, scale = driver.module("contact_bar"), bpy.context.preferences.system.ui_scale
+    bar, scale = driver.module("overlays.contact_bar"), bpy.context.preferences.system.ui_scale
     middle = bar.row("left", "ball")[0] + bar.HEIGHT / 2 - bar.sunk(region.height / scale)
     y = region.y + middle * scale
 

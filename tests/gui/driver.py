@@ -43,7 +43,7 @@ WORK = 0.1
 #: Blender's colour of what is chosen, and of how far a bar is.
 _BLUE = 0.278, 0.447, 0.702
 #: Modules with panels that a scenario can open or close.
-_PANELS = ("panels", "tuning_panel", "rectify_panel", "overlay_panel")
+_PANELS = [f"sidebar.{name}" for name in "panels tuning_panel rectify_panel overlay_panel".split()]
 
 
 class Driver:
@@ -60,7 +60,7 @@ class Driver:
         self._waits_for = None
         self._until, self._turns = 0.0, 0
         self._found = 0
-        self._budget = self.module("operators.modal").BUDGET
+        self._budget = self.module("jobs.modal").BUDGET
 
     # --- Running ---------------------------------------------------------------------------------
 
@@ -162,12 +162,8 @@ class Driver:
         return found
 
     def module(self, name):
-        """A module of Poise's part in Blender."""
+        """A module of Poise's part in Blender, by its room and name."""
         return importlib.import_module(f"{EXTENSION}.addon.{name}")
-
-    def controller(self, name):
-        """A module of Poise's physics library."""
-        return importlib.import_module(f"{EXTENSION}.controller.{name}")
 
     def rearrange(self, closed=(), opened=()):
         """Enable Poise anew, with some panels closed or open from the start."""
@@ -184,7 +180,7 @@ class Driver:
 
     def hurry(self, hurry=True):
         """Whether jobs work for longer in each turn of the main loop than they do for a user."""
-        self.module("operators.modal").BUDGET = WORK if hurry else self._budget
+        self.module("jobs.modal").BUDGET = WORK if hurry else self._budget
 
     def time_steps(self):
         """From now on, note the longest step of a job in each of its stages: {stage: seconds},
@@ -210,7 +206,7 @@ class Driver:
 
     def curves(self, action):
         """All curves of an action."""
-        compat = self.module("compat")
+        compat = self.module("blender.compat")
         slots = action.slots if compat.HAS_SLOTS else [None]
         return [curve for slot in slots for curve in compat.curves(action, slot)]
 

@@ -23,7 +23,8 @@ def scenario(driver):
 
 def _ask(driver):
     """Whether Blender finds the translation of every label where it will look for it."""
-    translations, collect = driver.module("translations"), driver.module("translations.collect")
+    translations = driver.module("blender.translations")
+    collect = driver.module("translations.collect")
     german = translations.read(translations.FOLDER / "de.po")
     said = bpy.app.translations.pgettext_iface
     shown = []
@@ -70,7 +71,7 @@ def _full(driver):
     yield lambda: driver.session.job() is None
     recording = driver.result.recording
     driver.check("it falls", recording is not None and not recording.success)
-    translate = driver.module("translations").tr
+    translate = driver.module("blender.translations").tr
     why = translate(driver.result.shot.why)
     driver.check("why it fell is said in German", why.startswith("Gefallen bei "), why)
     yield 1.0

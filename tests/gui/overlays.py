@@ -101,7 +101,8 @@ def _simulate(driver):
 
 def _look(driver):
     scene = bpy.context.scene
-    marks, bar = driver.module("overlay_marks")._batch, driver.module("overlay_bar")._batch
+    names = ("overlays.overlay_marks", "overlays.overlay_bar")
+    marks, bar = (driver.module(name)._batch for name in names)
     for number, frame in enumerate(STARTS):
         scene.frame_set(frame + 2)
         yield 1.5
@@ -126,7 +127,7 @@ def _paths(driver):
     yield from driver.open("run")
     yield from _arrange(driver)
     yield from _raise_timeline(driver)
-    scene, made = bpy.context.scene, driver.module("overlay_paths")._batch
+    scene, made = bpy.context.scene, driver.module("overlays.overlay_paths")._batch
     scene.poise.method, scene.poise.overlays.newtons_per_metre = "BALANCE", 1500
     for name in PATHS:
         setattr(scene.poise.overlays, name, True)
@@ -194,7 +195,7 @@ def _draw_view(driver):
 
 def _own(driver):
     """What of it is Poise's own: a list of (what, mean time [ms]), pixels included."""
-    names = ("overlay", "overlay_marks", "overlay_paths")
+    names = ("overlays.overlay", "overlays.overlay_marks", "overlays.overlay_paths")
     ghost, marks, paths = (driver.module(name) for name in names)
     parts = {
         "nothing": (),

@@ -14,7 +14,7 @@ ADD = "bpy.ops.poise.add_push()"
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("pushes_panel").POISE_PT_pushes.bl_options = set()
+    driver.module("sidebar.pushes_panel").POISE_PT_pushes.bl_options = set()
     driver.rearrange(closed=("character", "gains", "simulate", "bake"))
     yield from driver.open("stand")
     yield from driver.shot("pushes_0_empty")
@@ -59,7 +59,7 @@ def _drag_tip(driver):
 def _drag_ring(driver):
     """Drag the ring a quarter turn."""
     before, base = _force(), _base(driver)
-    radius = driver.module("push_gizmo").RING
+    radius = driver.module("window.push_gizmo").RING
     path = [before[1] + pi + turn * pi / 24 for turn in range(13)]
     places = [
         _on_screen(driver, base + radius * Vector((cos(angle), sin(angle), 0.0))) for angle in path
@@ -122,12 +122,12 @@ def _base(driver):
     """Where the arrow stands."""
     with bpy.context.temp_override(window=driver.window, area=driver.area, region=driver.view):
         push = bpy.context.scene.poise.pushes.items[0]
-        return driver.module("push_gizmo").place(bpy.context, push)[0]
+        return driver.module("window.push_gizmo").place(bpy.context, push)[0]
 
 
 def _tip(driver):
     """The middle of the head of the arrow."""
-    along = Vector(driver.module("push_gizmo").arrow(*_force(), 1.0))
+    along = Vector(driver.module("window.push_gizmo").arrow(*_force(), 1.0))
     return _base(driver) + along * (1 - 0.06 / along.length)
 
 

@@ -119,7 +119,7 @@ def _preferences(driver):
     preferences = bpy.context.preferences
     preferences.active_section = "ADDONS"
     bpy.context.window_manager.addon_search = "Poise"
-    bpy.ops.preferences.addon_expand(module=driver.module("preferences").PACKAGE)
+    bpy.ops.preferences.addon_expand(module=driver.module("blender.preferences").PACKAGE)
     driver.area.ui_type = "PREFERENCES"
     yield 1.0
     yield from driver.shot("quick_10_preferences")

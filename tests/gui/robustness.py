@@ -13,7 +13,7 @@ LONGEST_STEP = 0.05
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("robustness_panel").POISE_PT_robustness.bl_options = set()
+    driver.module("sidebar.robustness_panel").POISE_PT_robustness.bl_options = set()
     driver.rearrange(closed=("character",))
     driver.module("operators.robustness").DURATION = DURATION
     yield from driver.open("stand")

@@ -154,7 +154,7 @@ def _close(driver):
     bpy.context.scene.poise.tuning.seed = 7
     yield from driver.click(OPTIMIZE)
     yield lambda: driver.generations() > 1
-    folder = driver.module("checkpoints").folder()
+    folder = driver.module("blender.checkpoints").folder()
     kept = set(folder.glob("*.json"))
     driver.check("there is a checkpoint", kept, list(folder.iterdir()))
     driver.check("there is a worker again", driver.workers())

@@ -8,7 +8,7 @@ START, BACK, OVER = 40, 100, 20
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("weights_panel").POISE_PT_weights.bl_options = set()
+    driver.module("sidebar.weights_panel").POISE_PT_weights.bl_options = set()
     driver.rearrange(closed=("character", "tune", "bake"))
     yield from driver.open("hips_twist")
     yield from _set(driver)
@@ -43,7 +43,7 @@ def _set(driver):
 
 
 def _keys(driver):
-    compat = driver.module("compat")
+    compat = driver.module("blender.compat")
     (curve,) = compat.curves(*compat.assigned(driver.armature.data))
     return [tuple(point.co) for point in curve.keyframe_points]
 
