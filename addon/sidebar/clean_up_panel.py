@@ -5,6 +5,8 @@ import bpy
 
 from ...controller.exceptions import PlanError
 from ..blender import session
+from ..kit.panel import Panel
+from ..kit.rows import draw_flaws, fact, sentence
 from ..operators import (
     POISE_OT_add_contact,
     POISE_OT_automatic_contacts,
@@ -17,10 +19,9 @@ from ..operators import (
     POISE_OT_show_clean_flaw,
 )
 from ..scene import live_contacts
-from .panels import _draw_flaws, _fact, _Panel, _sentence
 
 
-class POISE_PT_clean_up(_Panel, bpy.types.Panel):
+class POISE_PT_clean_up(Panel, bpy.types.Panel):
     """Clean without a simulation."""
 
     bl_label = "Feet and Weight"
@@ -50,16 +51,16 @@ def _draw_outcome(layout, context, armature):
         return
     box = layout.box()
     before, after = clean.slip
-    _fact(box, "Slip", f"{before:.3f} to {after:.3f} m/s")
+    fact(box, "Slip", f"{before:.3f} to {after:.3f} m/s")
     if clean.verdict.keeper:
-        _sentence(box, context, "Keeper", "CHECKMARK")
+        sentence(box, context, "Keeper", "CHECKMARK")
     else:
-        _sentence(box, context, "Cleaned, but:", "INFO")
-        _draw_flaws(box, clean.verdict.findings, POISE_OT_show_clean_flaw)
+        sentence(box, context, "Cleaned, but:", "INFO")
+        draw_flaws(box, clean.verdict.findings, POISE_OT_show_clean_flaw)
     if clean.doubt:
-        _sentence(box, context, clean.doubt, "ERROR")
+        sentence(box, context, clean.doubt, "ERROR")
     if live_contacts.clean_outdated(context.scene, armature):
-        _sentence(box, context, "The contacts have changed: clean again.", "FILE_REFRESH")
+        sentence(box, context, "The contacts have changed: clean again.", "FILE_REFRESH")
 
 
 def _draw_contacts(layout, context, armature):
@@ -72,10 +73,10 @@ def _draw_contacts(layout, context, armature):
     try:
         kept = live_contacts.known(context.scene, armature)
     except PlanError as error:
-        _sentence(column, context, str(error), "ERROR")
+        sentence(column, context, str(error), "ERROR")
     if kept is None:
         return
-    _fact(column, "Contacts", f"frames {kept.first:g} to {kept.last:g}")
+    fact(column, "Contacts", f"frames {kept.first:g} to {kept.last:g}")
     column = layout.column()
     column.row().prop(settings, "foot", expand=True)
     column.row().prop(settings, "point", expand=True)

@@ -7,6 +7,8 @@ import numpy as np
 from ...controller.checks.clip_check import LIMITS, MEASURES
 from ..blender import session
 from ..blender.translations import tr
+from ..kit.panel import Panel
+from ..kit.rows import draw_heir, sentence, table_row
 from ..operators import (
     POISE_OT_cancel,
     POISE_OT_check_clip,
@@ -15,7 +17,6 @@ from ..operators import (
 )
 from ..plots import clip_check_plot, tuning_plot
 from ..shots.clip_check import cleaning_of, words
-from .panels import _draw_heir, _Panel, _sentence, _table_row
 
 _ICONS = {"mend": "ERROR", "rectify": "MOD_SMOOTH", "note": "INFO"}
 #: Findings that are listed.
@@ -24,7 +25,7 @@ _MOST = 12
 _LEAST_ROWS, _MOST_ROWS = 6, 20
 
 
-class POISE_PT_clip_check(_Panel, bpy.types.Panel):
+class POISE_PT_clip_check(Panel, bpy.types.Panel):
     """Can a body do this?"""
 
     bl_label = "Clip Check"
@@ -40,7 +41,7 @@ class POISE_PT_clip_check(_Panel, bpy.types.Panel):
             row.progress(factor=job.progress, text=tr(job.text))
             row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
             return
-        _draw_heir(layout)
+        draw_heir(layout)
         row = layout.row(align=True)
         row.active = job is None
         row.use_property_split = False
@@ -61,13 +62,13 @@ def _draw_verdict(layout, context, found, cleaning):
     box = layout.box()
     box.alert = bool(found.faults)
     icon = "ERROR" if found.faults else "CHECKMARK" if found.recommend == "balance" else "INFO"
-    _sentence(box, context, f"{found.verdict}.", icon)
+    sentence(box, context, f"{found.verdict}.", icon)
     if cleaning != found.cleaning:
         text = f"Checked with {words(found.cleaning)} cleaned: check again."
-        _sentence(layout, context, text, "FILE_REFRESH")
+        sentence(layout, context, text, "FILE_REFRESH")
     elif found.faults:
         text = "Clean it above and check again, mend the keys, or go on as it is."
-        _sentence(layout, context, text, "INFO")
+        sentence(layout, context, text, "INFO")
 
 
 def _draw_findings(layout, found):
@@ -97,13 +98,13 @@ def _draw_plot(layout, context, found):
     row.alignment = "CENTER"
     row.template_icon(clip_check_plot.panel_icon(context, found, rows), scale=rows)
     table = layout.box().column(align=True)
-    _table_row(table, "From the top", "Most", "Limit", head=True, factor=0.5)
+    table_row(table, "From the top", "Most", "Limit", head=True, factor=0.5)
     for name, (label, unit) in MEASURES.items():
         known = found.measures[name][np.isfinite(found.measures[name])]
         most = f"{known.max():.2g}" if len(known) else "–"
         limit = f"{np.max(LIMITS[name]):g} {unit}"
-        _table_row(table, label, most, limit, factor=0.5)
-    _table_row(table, "Left, right foot", "stands", "", factor=0.5)
+        table_row(table, label, most, limit, factor=0.5)
+    table_row(table, "Left, right foot", "stands", "", factor=0.5)
     row = layout.row()
     row.alignment = "CENTER"
     row.label(text="Beyond the limit", icon_value=tuning_plot.swatch_icon(context, "target"))

@@ -14,8 +14,9 @@ from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.redrawing import redraw
 from ..blender.translations import tr
+from ..kit.panel import Panel
+from ..kit.rows import fact, sentence
 from ..settings import gains, presets
-from .panels import _fact, _Panel, _sentence
 
 # --- Operators -----------------------------------------------------------------------------------
 
@@ -247,7 +248,7 @@ def _menu_item(layout, context, name, text, icon="NONE"):
     operator.name = name
 
 
-class _GainsPanel(_Panel):
+class _GainsPanel(Panel):
     """A panel that shows numbers of gains; without usable gains it is left out."""
 
     bl_options = {"DEFAULT_CLOSED"}
@@ -262,7 +263,7 @@ class _GainsPanel(_Panel):
         return True
 
 
-class POISE_PT_gains(_Panel, bpy.types.Panel):
+class POISE_PT_gains(Panel, bpy.types.Panel):
     """Which gains, and how stiff each region of the body is."""
 
     bl_label = "Gains"
@@ -281,23 +282,23 @@ class POISE_PT_gains(_Panel, bpy.types.Panel):
         try:
             shown = gains.view(context.scene)
         except GainsError as error:
-            _sentence(layout, context, str(error), "ERROR")
+            sentence(layout, context, str(error), "ERROR")
             return
         if settings.gains.source == "DEFAULT":
             layout.prop(settings, "balance")
         else:
-            _fact(layout, "Balance", shown.gains.balance.replace("_", " ").title())
+            fact(layout, "Balance", shown.gains.balance.replace("_", " ").title())
         row = layout.row()
         row.active = layout.active and shown.gains.balance == "foot_forces"
         row.prop(settings, "style")
         text = settings.gains.reason or tuning_words(shown.gains)
         if text:
-            _sentence(layout, context, text, "INFO")
+            sentence(layout, context, text, "INFO")
         if shown.gains.completed:
-            _sentence(layout, context, shown.gains.completed, "INFO")
+            sentence(layout, context, shown.gains.completed, "INFO")
         if not shown.measured:
             text = f"For a body of {shown.character.height:.2f} m until this one is measured."
-            _sentence(layout, context, text, "INFO")
+            sentence(layout, context, text, "INFO")
         _draw_regions(layout, settings.gains)
 
 

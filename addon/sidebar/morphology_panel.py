@@ -9,8 +9,10 @@ from ..baking import bake_proportions
 from ..blender import session
 from ..blender.translations import tr
 from ..jobs.modal import poll_idle
+from ..kit.known_map import known_map
+from ..kit.panel import Panel
+from ..kit.rows import sentence
 from ..scene import morphology
-from .panels import _known_map, _Panel, _sentence
 
 
 class POISE_OT_set_morphology(bpy.types.Operator):
@@ -60,7 +62,7 @@ class POISE_MT_morphology(bpy.types.Menu):
             self.layout.operator(operator, text=body.name).name = stem
 
 
-class POISE_PT_morphology(_Panel, bpy.types.Panel):
+class POISE_PT_morphology(Panel, bpy.types.Panel):
     """Other proportions than the armature's."""
 
     bl_label = "Proportions"
@@ -82,9 +84,9 @@ class POISE_PT_morphology(_Panel, bpy.types.Panel):
             own = getattr(settings, group)
             label = settings.bl_rna.properties[group].name
             _row(table.row(), label, lambda cell, kind, own=own: cell.prop(own, kind, text=""))
-        rig_map = _known_map(context, armature)[0] if armature else None
+        rig_map = known_map(context, armature)[0] if armature else None
         if morphology.of(settings) and rig_map is not None and rig_map.controls:
-            _sentence(layout, context, bake_proportions.refusal(rig_map), "ERROR")
+            sentence(layout, context, bake_proportions.refusal(rig_map), "ERROR")
 
 
 def _row(row, label, fill):

@@ -4,8 +4,8 @@
 import bpy
 
 from ..blender import session
+from ..kit.panel import Panel
 from ..operators import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
-from .panels import _Panel
 
 _ICONS = {"THING": "PHYSICS", "COLLIDER": "MOD_PHYSICS"}
 
@@ -35,7 +35,7 @@ class POISE_UL_objects(bpy.types.UIList):
         return shown, bpy.types.UI_UL_list.sort_items_by_name(things)
 
 
-class POISE_PT_objects(_Panel, bpy.types.Panel):
+class POISE_PT_objects(Panel, bpy.types.Panel):
     """Things and colliders."""
 
     bl_label = "Objects"
@@ -86,7 +86,7 @@ def _draw_vector(layout, settings, name, label):
     layout.row(align=True).prop(settings, name, text="")
 
 
-class POISE_PT_contact(_Panel, bpy.types.Panel):
+class POISE_PT_contact(Panel, bpy.types.Panel):
     """How objects and the body meet."""
 
     bl_label = "Contact"

@@ -5,11 +5,11 @@ import bpy
 
 from ..blender import session
 from ..blender.chosen import chosen_armature
+from ..kit.panel import Panel
 from ..settings.overlay_settings import MARKS, PATHS, STANCES
-from .panels import _Panel
 
 
-class POISE_PT_overlays(_Panel, bpy.types.Panel):
+class POISE_PT_overlays(Panel, bpy.types.Panel):
     """What is drawn over the result."""
 
     bl_label = "Overlays"

@@ -4,6 +4,8 @@
 import bpy
 
 from ..blender import session
+from ..kit.panel import Panel
+from ..kit.rows import fact
 from ..operators import (
     POISE_OT_add_push,
     POISE_OT_clear_pushes,
@@ -13,7 +15,6 @@ from ..operators import (
     POISE_OT_remove_push,
 )
 from ..scene import pushes
-from .panels import _fact, _Panel
 
 
 class POISE_UL_pushes(bpy.types.UIList):
@@ -34,7 +35,7 @@ class POISE_UL_pushes(bpy.types.UIList):
             sub.label(text=f"{push.frame}: {push.strength:.0f} N")
 
 
-class POISE_PT_pushes(_Panel, bpy.types.Panel):
+class POISE_PT_pushes(Panel, bpy.types.Panel):
     """What pushes the character."""
 
     bl_label = "Pushes"
@@ -92,7 +93,7 @@ def _draw_push(layout, context, armature, push):
     row = column.row(align=True)
     for axis in range(3):
         row.prop(push, "offset", index=axis, text="")
-    _fact(layout, "Impulse", _impulse_words(context, armature, push))
+    fact(layout, "Impulse", _impulse_words(context, armature, push))
 
 
 def _impulse_words(context, armature, push):

@@ -7,6 +7,18 @@ import bpy
 from ...controller.exceptions import GainsError
 from ..blender import session
 from ..blender.translations import tr
+from ..kit.panel import Panel
+from ..kit.parts import (
+    draw_choice,
+    draw_ghost,
+    draw_job,
+    draw_outcome,
+    draw_outdated,
+    draw_range,
+    draw_switch,
+    draw_unreadable,
+)
+from ..kit.rows import draw_heir, sentence
 from ..operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -20,23 +32,10 @@ from ..operators import (
 from ..settings import gains, quick
 from ..shots.tuning import outcome_words
 from .gains_panel import POISE_OT_gains_choose
-from .panels import (
-    _draw_choice,
-    _draw_ghost,
-    _draw_heir,
-    _draw_job,
-    _draw_outcome,
-    _draw_outdated,
-    _draw_range,
-    _draw_switch,
-    _draw_unreadable,
-    _Panel,
-    _sentence,
-)
 from .tuning_panel import _in_use
 
 
-class POISE_PT_quick(_Panel, bpy.types.Panel):
+class POISE_PT_quick(Panel, bpy.types.Panel):
     """The switch between quick and full, and all of quick mode."""
 
     # The switch stands in its header: a panel without one would put the tab before all others.
@@ -63,24 +62,24 @@ class POISE_PT_quick(_Panel, bpy.types.Panel):
         if armature is None:
             _draw_nobody(layout, context, reason)
             return
-        _draw_range(column, context, armature)
+        draw_range(column, context, armature)
         _draw_style(column, context)
         _draw_also_set(column, context, armature)
         if job is None:
-            _draw_heir(layout)
-            _draw_unreadable(layout, context, armature)
+            draw_heir(layout)
+            draw_unreadable(layout, context, armature)
         _draw_button(layout, job)
         result = session.result_of(context.scene, armature)
         shot = job.shot if job else result.shot
         if settings.method == "AUTO":
-            _draw_choice(layout, context, shot)
+            draw_choice(layout, context, shot)
         if job is None:
             _draw_result(layout, context, armature, result)
 
 
 def _draw_nobody(layout, context, reason):
     """Without a character."""
-    _sentence(layout, context, f"{reason}.", "INFO")
+    sentence(layout, context, f"{reason}.", "INFO")
     if not any(thing.type == "ARMATURE" for thing in context.scene.objects):
         row = layout.row()
         row.scale_y = 1.5
@@ -93,7 +92,7 @@ def _draw_style(layout, context):
     try:
         balance = gains.view(context.scene).gains.balance
     except GainsError as error:
-        _sentence(layout, context, str(error), "ERROR")
+        sentence(layout, context, str(error), "ERROR")
         return
     column = layout.column(align=True)
     column.use_property_split = False
@@ -111,8 +110,8 @@ def _draw_also_set(layout, context, armature):
         row.operator(POISE_OT_gains_choose.bl_idname, text="", icon="X").name = ""
     names = quick.also_set(context.scene, armature)
     if names:
-        _sentence(layout, context, "Also set in Full, and in effect:", "INFO")
-        _sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
+        sentence(layout, context, "Also set in Full, and in effect:", "INFO")
+        sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
 
 
 def _draw_button(layout, job):
@@ -128,28 +127,28 @@ def _draw_button(layout, job):
         row.operator(POISE_OT_keep_best.bl_idname, text="Stop and Keep", icon="CHECKMARK")
         row.operator(POISE_OT_cancel.bl_idname, text="Discard", icon="EVENT_ESC")
     else:
-        _draw_job(layout, job)
+        draw_job(layout, job)
 
 
 def _draw_result(layout, context, armature, result):
     """Stood or fell, and why; what to do next; the ghost; bake and compare."""
     settings = context.scene.poise
     if result.error:
-        _sentence(layout, context, result.error, "ERROR")
+        sentence(layout, context, result.error, "ERROR")
     if result.outcome is not None and _in_use(context.scene, result.outcome.gains):
-        _sentence(layout, context, outcome_words(result.outcome), "GRAPH")
+        sentence(layout, context, outcome_words(result.outcome), "GRAPH")
     if result.recording is not None:
         shot = result.shot
-        _draw_outcome(layout, context, result)
-        _draw_outdated(layout, context, armature, result)
+        draw_outcome(layout, context, result)
+        draw_outdated(layout, context, armature, result)
         if shot.why:
             _draw_next(layout, context, shot)
-        _draw_ghost(layout, settings)
+        draw_ghost(layout, settings)
         row = layout.row(align=True)
         row.scale_y = 1.5
         row.operator(POISE_OT_bake.bl_idname, text="Bake", icon="ACTION")
         row.operator(POISE_OT_discard.bl_idname, text="", icon="TRASH")
-    _draw_switch(layout, context, armature)
+    draw_switch(layout, context, armature)
 
 
 def _draw_next(layout, context, shot):
@@ -160,7 +159,7 @@ def _draw_next(layout, context, shot):
             column.operator(POISE_OT_optimize.bl_idname, text="Optimize", icon="GRAPH")
             continue
         if step == "finer":
-            _sentence(column, context, "A finer quality may find a way on.", "INFO")
+            sentence(column, context, "A finer quality may find a way on.", "INFO")
             row = column.row(align=True)
             row.use_property_split = False
             row.prop(context.scene.poise.rectification, "preset", expand=True)

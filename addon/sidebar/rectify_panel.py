@@ -4,6 +4,8 @@
 import bpy
 
 from ..blender import session
+from ..kit.panel import Panel
+from ..kit.rows import draw_workers, fact, sentence
 from ..operators import (
     POISE_OT_bake_target,
     POISE_OT_forget_rectification,
@@ -13,10 +15,9 @@ from ..operators import (
 from ..shots import rectify
 from ..shots.rectify import COSTS
 from ..shots.tuning import clock
-from .panels import _draw_workers, _fact, _Panel, _sentence
 
 
-class POISE_PT_rectify(_Panel, bpy.types.Panel):
+class POISE_PT_rectify(Panel, bpy.types.Panel):
     """Change the animation a little, so that a body can perform it."""
 
     bl_label = "Rectify"
@@ -33,12 +34,12 @@ class POISE_PT_rectify(_Panel, bpy.types.Panel):
         column.active = job is None
         column.row().prop(settings, "preset", expand=True)
         shot = session.result_of(context.scene, armature).shot if armature else None
-        _fact(column, "Takes about", _cost_words(settings, shot))
+        fact(column, "Takes about", _cost_words(settings, shot))
         column = column.column(align=True)
         column.use_property_split = False
         text = "Budget (min)" if settings.budget else "Budget (min), 0: no limit"
         column.prop(settings, "budget", text=text)
-        _draw_workers(column, context)
+        draw_workers(column, context)
         column.prop(settings, "seed")
         kept = rectify.kept(context.scene, armature, pushed=False) if armature else []
         row = layout.row(align=True)
@@ -48,7 +49,7 @@ class POISE_PT_rectify(_Panel, bpy.types.Panel):
         )
         if kept:
             row.operator(POISE_OT_forget_rectification.bl_idname, text="", icon="TRASH")
-            _sentence(
+            sentence(
                 layout,
                 context,
                 "An unfinished search is kept: with the same animation and settings it goes on "
@@ -59,7 +60,7 @@ class POISE_PT_rectify(_Panel, bpy.types.Panel):
             _draw_result(layout, context, armature, shot)
 
 
-class POISE_PT_rectify_advanced(_Panel, bpy.types.Panel):
+class POISE_PT_rectify_advanced(Panel, bpy.types.Panel):
     """What is seldom needed."""
 
     bl_label = "Advanced"
@@ -87,18 +88,18 @@ def _draw_search(layout, context, job):
     """How it goes."""
     search = job.search
     column = layout.column(align=True)
-    _fact(column, "Reached", f"{job.seconds:.2f} of {job.shot.reading.motion.duration:.2f} s")
+    fact(column, "Reached", f"{job.seconds:.2f} of {job.shot.reading.motion.duration:.2f} s")
     left = search.time_left()
-    _fact(column, "Elapsed", clock(search.wall))
-    _fact(column, "Time left", "–" if left is None else f"about {clock(left)}")
-    _fact(column, "Pieces kept", str(len(search.nodes)))
-    _fact(column, "Went back", f"{search.backtracks} ×")
+    fact(column, "Elapsed", clock(search.wall))
+    fact(column, "Time left", "–" if left is None else f"about {clock(left)}")
+    fact(column, "Pieces kept", str(len(search.nodes)))
+    fact(column, "Went back", f"{search.backtracks} ×")
     if search.nodes:
-        _fact(column, "Error", f"{search.nodes[-1].cost:.2f} (30 is a fall)")
+        fact(column, "Error", f"{search.nodes[-1].cost:.2f} (30 is a fall)")
     if job.resumed_at is not None:
-        _sentence(layout, context, f"Resumed at {job.resumed_at:.2f} s", "FILE_REFRESH")
+        sentence(layout, context, f"Resumed at {job.resumed_at:.2f} s", "FILE_REFRESH")
     if job.warning:
-        _sentence(layout, context, job.warning, "ERROR")
+        sentence(layout, context, job.warning, "ERROR")
     layout.prop(context.scene.poise.rectification, "play")
 
 
@@ -108,12 +109,12 @@ def _draw_result(layout, context, armature, shot):
     box = layout.box()
     words = rectify.outcome_words(outcome, shot.reading.motion.duration)
     kept = outcome.success and shot.verdict.keeper
-    _sentence(box, context, words, "CHECKMARK" if kept else "INFO")
+    sentence(box, context, words, "CHECKMARK" if kept else "INFO")
     column = box.column(align=True)
-    _fact(column, "CPU time", clock(outcome.cpu))
-    _fact(column, "Elapsed", clock(outcome.wall))
-    _fact(column, "Tried", f"{outcome.evaluations} variants")
-    _fact(column, "Went back", f"{outcome.backtracks} ×")
+    fact(column, "CPU time", clock(outcome.cpu))
+    fact(column, "Elapsed", clock(outcome.wall))
+    fact(column, "Tried", f"{outcome.evaluations} variants")
+    fact(column, "Went back", f"{outcome.backtracks} ×")
     column = layout.column(align=True)
     row = column.row(align=True)
     row.use_property_split = False

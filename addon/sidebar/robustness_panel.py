@@ -5,15 +5,16 @@ import bpy
 
 from ..blender import session
 from ..blender.translations import tr
+from ..kit.panel import Panel
+from ..kit.rows import draw_heir, draw_workers, fact, sentence, table_row
 from ..operators import POISE_OT_cancel, POISE_OT_find_limit, POISE_OT_show_limit
 from ..plots import limit_plot, tuning_plot
 from ..shots.robustness import outcome_words
 from ..shots.tuning import clock
-from .panels import _draw_heir, _draw_workers, _fact, _Panel, _sentence, _table_row
 from .tuning_panel import _rows
 
 
-class POISE_PT_robustness(_Panel, bpy.types.Panel):
+class POISE_PT_robustness(Panel, bpy.types.Panel):
     """How hard can it be hit?"""
 
     bl_label = "Robustness"
@@ -26,7 +27,7 @@ class POISE_PT_robustness(_Panel, bpy.types.Panel):
         if job is not None and job.finds_limit:
             _draw_measurement(layout, context, job)
             return
-        _draw_heir(layout)
+        draw_heir(layout)
         settings = context.scene.poise.robustness
         column = layout.column()
         column.active = job is None
@@ -36,7 +37,7 @@ class POISE_PT_robustness(_Panel, bpy.types.Panel):
         column.prop(settings, "sequences")
         text = "Budget (s)" if settings.budget else "Budget (s), 0: no limit"
         column.prop(settings, "budget", text=text)
-        _draw_workers(column, context)
+        draw_workers(column, context)
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_find_limit.bl_idname, text="Find Limit", icon="MOD_PHYSICS")
@@ -45,7 +46,7 @@ class POISE_PT_robustness(_Panel, bpy.types.Panel):
             _draw_outcome(layout, context, outcome)
 
 
-class POISE_PT_robustness_advanced(_Panel, bpy.types.Panel):
+class POISE_PT_robustness_advanced(Panel, bpy.types.Panel):
     """What is seldom needed."""
 
     bl_label = "Advanced"
@@ -79,8 +80,8 @@ def _draw_measurement(layout, context, job):
         return
     left = job.search.time_left()
     column = layout.column(align=True)
-    _fact(column, "Elapsed", clock(job.search.wall))
-    _fact(column, "Time left", "–" if left is None else f"about {clock(left)}")
+    fact(column, "Elapsed", clock(job.search.wall))
+    fact(column, "Time left", "–" if left is None else f"about {clock(left)}")
     outcome = job.outcome
     if outcome is not None:
         _draw_rates(layout, outcome)
@@ -90,7 +91,7 @@ def _draw_outcome(layout, context, outcome):
     """In a box that tells at a glance what was found; rates; the plot."""
     box = layout.box()
     complete = outcome.found and outcome.ended != "falls"
-    _sentence(box, context, outcome_words(outcome), "CHECKMARK" if complete else "INFO")
+    sentence(box, context, outcome_words(outcome), "CHECKMARK" if complete else "INFO")
     _draw_rates(layout, outcome)
     if outcome.single:
         _draw_plot(layout, context, outcome)
@@ -100,10 +101,10 @@ def _draw_rates(layout, outcome):
     """How many sequences stand, by magnitude."""
     table = layout.box().column(align=True)
     name = "Push" if outcome.settings.kind == "pushes" else "Sphere"
-    _table_row(table, name, "Per mass", "Stand", head=True)
+    table_row(table, name, "Per mass", "Stand", head=True)
     for rate in outcome.rates:
         figures = f"{rate.speed:.2f} m/s", f"{rate.passed} of {rate.count}"
-        _table_row(table, f"{rate.magnitude:g} {outcome.unit}", *figures)
+        table_row(table, f"{rate.magnitude:g} {outcome.unit}", *figures)
 
 
 def _draw_plot(layout, context, outcome):

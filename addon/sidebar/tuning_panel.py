@@ -6,6 +6,8 @@ import bpy
 from ...controller.exceptions import GainsError
 from ..blender import session
 from ..blender.translations import tr
+from ..kit.panel import Panel
+from ..kit.rows import draw_heir, draw_workers, fact, sentence
 from ..operators import (
     POISE_OT_cancel,
     POISE_OT_keep_best,
@@ -17,13 +19,12 @@ from ..plots import tuning_plot
 from ..settings import gains
 from ..shots.tuning import clock, outcome_words
 from .gains_panel import POISE_OT_gains_add
-from .panels import _draw_heir, _draw_workers, _fact, _Panel, _sentence
 
 #: Lines of text that the curves are high, at least and at most, and width of the numbers.
 _LEAST_ROWS, _MOST_ROWS, _NUMBERS = 7, 15, 1.3
 
 
-class POISE_PT_tune(_Panel, bpy.types.Panel):
+class POISE_PT_tune(Panel, bpy.types.Panel):
     """Look for gains."""
 
     bl_label = "Tune"
@@ -36,7 +37,7 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
         if job is not None and job.tunes:
             _draw_search(layout, context, job)
             return
-        _draw_heir(layout)
+        draw_heir(layout)
         settings = context.scene.poise.tuning
         column = layout.column(align=True)
         column.active = job is None
@@ -45,7 +46,7 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
         column.prop(settings, "generations")
         text = "Budget (s)" if settings.budget else "Budget (s), 0: no limit"
         column.prop(settings, "budget", text=text)
-        _draw_workers(column, context)
+        draw_workers(column, context)
         column = layout.column(align=True)
         column.active = job is None
         column.use_property_split = False
@@ -61,7 +62,7 @@ class POISE_PT_tune(_Panel, bpy.types.Panel):
             _draw_outcome(layout, context, outcome)
 
 
-class POISE_PT_tune_advanced(_Panel, bpy.types.Panel):
+class POISE_PT_tune_advanced(Panel, bpy.types.Panel):
     """What is seldom needed."""
 
     bl_label = "Advanced"
@@ -100,33 +101,33 @@ def _draw_search(layout, context, job):
         return
     _draw_figures(layout, search)
     if job.resumed_at is not None:
-        _sentence(layout, context, f"Resumed at generation {job.resumed_at}", "FILE_REFRESH")
+        sentence(layout, context, f"Resumed at generation {job.resumed_at}", "FILE_REFRESH")
     if job.warning:
-        _sentence(layout, context, job.warning, "ERROR")
+        sentence(layout, context, job.warning, "ERROR")
     _draw_curves(layout, context, search.generations, search.settings.target)
     row = layout.row(align=True)
     row.operator(POISE_OT_preview_best.bl_idname, text="Preview Best", icon="GHOST_ENABLED")
     row.prop(context.scene.poise.tuning, "follow", text="", icon="TRACKING_FORWARDS")
     words = job.preview_words()
     if words:
-        _sentence(layout, context, words, "BLANK1")
+        sentence(layout, context, words, "BLANK1")
 
 
 def _draw_figures(layout, search):
     column = layout.column(align=True)
     history = search.generations
     running = min(len(history), search.settings.generations)
-    _fact(column, "Generation", f"{running} of {search.settings.generations}")
+    fact(column, "Generation", f"{running} of {search.settings.generations}")
     done, count = search.progress
-    _fact(column, "Trials", f"{done} of {count}")
+    fact(column, "Trials", f"{done} of {count}")
     if search.best is not None:
-        _fact(column, "Best", f"{search.best.reward:.2f} (generation {search.best.generation})")
-        _fact(column, "Mean", f"{history[-1].mean:.2f}")
+        fact(column, "Best", f"{search.best.reward:.2f} (generation {search.best.generation})")
+        fact(column, "Mean", f"{history[-1].mean:.2f}")
     left = search.time_left()
     if left is None:
-        _fact(column, "Elapsed", clock(search.wall))
+        fact(column, "Elapsed", clock(search.wall))
     else:
-        _fact(column, "Time left", clock(left))
+        fact(column, "Time left", clock(left))
 
 
 # --- Afterwards ----------------------------------------------------------------------------------
@@ -136,10 +137,10 @@ def _draw_outcome(layout, context, outcome):
     """In a box that tells at a glance whether it worked; curves; what to do with it."""
     confirmed = outcome.confirmed_at is not None
     box = layout.box()
-    _sentence(box, context, outcome_words(outcome), "CHECKMARK" if confirmed else "INFO")
+    sentence(box, context, outcome_words(outcome), "CHECKMARK" if confirmed else "INFO")
     _draw_curves(layout, context, outcome.history, outcome.settings.target)
     if not _in_use(context.scene, outcome.gains):  # undone, or others were chosen since
-        _sentence(layout, context, "Other gains are in use now.", "INFO")
+        sentence(layout, context, "Other gains are in use now.", "INFO")
         return
     layout.operator_context = "INVOKE_DEFAULT"
     layout.operator(POISE_OT_gains_add.bl_idname, text="Save as Preset…", icon="ADD")

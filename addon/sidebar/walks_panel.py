@@ -5,11 +5,12 @@ import bpy
 
 from ..blender import session
 from ..blender.translations import tr
+from ..kit.panel import Panel
+from ..kit.rows import sentence
 from ..operators import POISE_OT_find_cycle
-from .panels import _Panel, _sentence
 
 
-class POISE_PT_walk(_Panel, bpy.types.Panel):
+class POISE_PT_walk(Panel, bpy.types.Panel):
     """Walk or run for as long as wanted."""
 
     bl_label = "Locomotion"
@@ -30,7 +31,7 @@ class POISE_PT_walk(_Panel, bpy.types.Panel):
         layout.prop(settings, "heading", icon="CURVE_DATA")
         layout.operator(POISE_OT_find_cycle.bl_idname, text="Find Cycle", icon="FILE_REFRESH")
         if settings.found:
-            _sentence(layout, context, f"{settings.found}.", "INFO")
+            sentence(layout, context, f"{settings.found}.", "INFO")
         row = layout.row(heading=tr("Cycle"))
         row.prop(settings, "use_cycle", text="Own Frames")
         column = layout.column(align=True)
@@ -38,7 +39,7 @@ class POISE_PT_walk(_Panel, bpy.types.Panel):
         column.prop(settings, "first")
         column.prop(settings, "last")
         if settings.enabled:
-            _sentence(
+            sentence(
                 layout,
                 context,
                 "Simulate walks on by balance, with the gains in use; Bake writes an action as "

@@ -7,8 +7,9 @@ from ...controller.control.physics_weights import NAMES
 from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.translations import tr
+from ..kit.panel import Panel
+from ..kit.rows import sentence
 from ..scene.weights import PROPERTY
-from .panels import _Panel, _sentence
 
 
 class POISE_OT_weights_own(bpy.types.Operator):
@@ -48,7 +49,7 @@ class POISE_OT_weights_own(bpy.types.Operator):
         return {"FINISHED"}
 
 
-class POISE_PT_weights(_Panel, bpy.types.Panel):
+class POISE_PT_weights(Panel, bpy.types.Panel):
     """What of the body is simulated, and when."""
 
     bl_label = "Physics Weights"
@@ -59,7 +60,7 @@ class POISE_PT_weights(_Panel, bpy.types.Panel):
         """Start and hand-over, and below them the weights to key."""
         layout.active = session.job() is None
         if armature is None:
-            _sentence(layout, context, f"{reason}.", "INFO")
+            sentence(layout, context, f"{reason}.", "INFO")
             return
         data = armature.data
         _draw_owner(layout, context, armature)
@@ -78,7 +79,7 @@ def _draw_owner(layout, context, armature):
     data = armature.data
     if data.library is not None:
         words = f"The armature data '{data.name}' is linked, and its weights with it."
-        _sentence(layout, context, words, "LIBRARY_DATA_DIRECT")
+        sentence(layout, context, words, "LIBRARY_DATA_DIRECT")
         layout.operator(
             POISE_OT_weights_own.bl_idname,
             text="Make Weights Editable",
@@ -86,7 +87,7 @@ def _draw_owner(layout, context, armature):
         )
     elif data.users > 1:
         words = f"'{data.name}' has {data.users} users: these weights are those of all of them."
-        _sentence(layout, context, words, "INFO")
+        sentence(layout, context, words, "INFO")
 
 
 def _draw_times(layout, weights):

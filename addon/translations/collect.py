@@ -39,7 +39,7 @@ _SILENT = (
     "translat",
 )
 #: Functions all of whose texts are shown, and arguments that are.
-_SHOWS = ("_fact", "_sentence", "_table_row", "demand", "label", "poll_message_set", "report", "tr")
+_SHOWS = ("fact", "sentence", "table_row", "demand", "label", "poll_message_set", "report", "tr")
 _ARGUMENTS = ("heading", "placeholder", "text")
 #: Functions and arguments whose texts Blender knows, or are for the command line.
 _KNOWN = ("add_argument", "info", "ArgumentTypeError")

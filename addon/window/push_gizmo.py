@@ -17,8 +17,8 @@ from mathutils import Matrix, Vector
 from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.translations import tr
+from ..kit.known_map import known_map
 from ..scene import pushes
-from ..sidebar.panels import _known_map
 
 #: Force that an arrow of a metre stands for [N].
 NEWTONS_PER_METRE = 200.0
@@ -88,7 +88,7 @@ def place(context, push):
     if push.part == "BONE":
         names = (push.bone,)
     else:
-        rig_map, _ = _known_map(context, armature)
+        rig_map, _ = known_map(context, armature)
         names = rig_map.bones.get(push.part.lower(), ()) if rig_map is not None else ()
     bones = [armature.pose.bones[name] for name in names if name in armature.pose.bones]
     if not bones:

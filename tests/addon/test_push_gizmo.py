@@ -76,12 +76,12 @@ def test_the_arrow_stands_at_the_pushed_part(scene, biped):
 
 
 def test_the_part_is_found_by_the_names_of_the_bones(scene, biped, biped_map, monkeypatch):
-    monkeypatch.setattr(push_gizmo, "_known_map", lambda *_: (biped_map, ""))
+    monkeypatch.setattr(push_gizmo, "known_map", lambda *_: (biped_map, ""))
     biped.data.pose_position = "REST"
     bpy.context.view_layer.update()
     base, _ = place(_context(), scene.poise.pushes.items[0])
     assert tuple(base) == pytest.approx((0.0, 0.0, (1.125 + 1.325) / 2), abs=1e-6)
-    monkeypatch.setattr(push_gizmo, "_known_map", lambda *_: (None, ""))
+    monkeypatch.setattr(push_gizmo, "known_map", lambda *_: (None, ""))
     assert place(_context(), scene.poise.pushes.items[0]) is None
 
 

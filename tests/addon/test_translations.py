@@ -57,7 +57,7 @@ def test_what_blender_and_the_source_say_is_collected(texts):
         "Clip Check": "addon/sidebar/clip_check_panel.py",  # the label of a panel
         "Physics (Poise)": "addon/window/menus.py",
         "Save as Preset…": "addon/sidebar/tuning_panel.py",  # text= of a button
-        "Keeper: {0:.2f} s, to frame {1:g}": "addon/sidebar/panels.py",  # a sentence
+        "Keeper: {0:.2f} s, to frame {1:g}": "addon/kit/parts.py",  # a sentence
         "'{0}' has no animation: give it an action": "addon/jobs/modal.py",  # why it is grey
         "measuring the body": "addon/jobs/job.py",  # what a job is doing
         "A mass of {0:g} kg is out of range: give 1 to 1000 kg.": "controller/body/character.py",

@@ -13,8 +13,8 @@ import pytest
 from poise.addon.blender import session
 from poise.addon.blender.translations import FOLDER, Catalog, read
 from poise.addon.command import command_line
+from poise.addon.kit import parts
 from poise.addon.shots.shot import Shot, ShotOptions
-from poise.addon.sidebar import panels
 from poise.controller.checks.verdict import FEET, MEASURES
 
 pytestmark = pytest.mark.usefixtures("registered")
@@ -64,7 +64,7 @@ def outcome(armature):
     preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
     context = SimpleNamespace(scene=bpy.context.scene, preferences=preferences, region=region)
     layout = Icons()
-    panels._draw_outcome(layout, context, session.result_of(bpy.context.scene, armature))
+    parts.draw_outcome(layout, context, session.result_of(bpy.context.scene, armature))
     icons = {icon for _, icon in layout.shown} - {"BLANK1"}
     return " ".join(text for text, _ in layout.shown), icons, layout.buttons
 

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all panels of the sidebar have in common."""
+
+from ..blender.chosen import chosen_armature
+
+
+class Panel:
+    """A panel in the tab *Poise*; what it shows is in `content`."""
+
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_category = "Poise"
+
+    @classmethod
+    def poll(cls, context):
+        """Quick mode has a panel of its own; what belongs to another panel is hidden with it."""
+        return context.scene.poise.mode == "FULL"
+
+    def draw(self, context):
+        """Blender calls this for every drawing."""
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        armature, reason = chosen_armature(context)
+        self.content(layout, context, armature, reason)

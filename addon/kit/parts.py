@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parts of panels that *Full* and *Quick* show alike."""
+
+import contextlib
+
+from ...controller.exceptions import GainsError, MotionError
+from ..actions import bake_target, strips
+from ..blender.translations import tr
+from ..jobs.modal import unreadable
+from ..operators import (
+    POISE_OT_cancel,
+    POISE_OT_delete_bake,
+    POISE_OT_discard_rectified,
+    POISE_OT_keep_rectified,
+    POISE_OT_show,
+    POISE_OT_show_flaw,
+)
+from ..rigs import reference
+from ..scene import contacts
+from ..settings.properties import shot_options
+from ..shots import outdated
+from .rows import draw_flaws, fact, sentence
+
+
+def draw_range(layout, context, armature):
+    """Which frames."""
+    settings = context.scene.poise
+    layout.row().prop(settings, "frames", expand=True)
+    if settings.frames == "CUSTOM":
+        sub = layout.column(align=True)
+        sub.prop(settings, "first_frame", text="First")
+        sub.prop(settings, "last_frame", text="Last")
+    else:
+        fact(layout, "Range", _range_words(context, armature))
+
+
+def _range_words(context, armature):
+    """The frames that will be simulated."""
+    scene = context.scene
+    if scene.poise.frames == "SCENE":
+        if scene.use_preview_range:
+            return f"{scene.frame_preview_start} to {scene.frame_preview_end} (preview)"
+        return f"{scene.frame_start} to {scene.frame_end}"
+    if armature is None or armature.animation_data is None:
+        return "–"
+    try:
+        first, last = reference.animated_range(armature, *strips.shown(armature))
+    except MotionError:
+        return "–"
+    return f"{first:g} to {last:g}"
+
+
+def draw_unreadable(layout, context, armature):
+    """Why there is nothing to simulate."""
+    why = unreadable(armature) if armature else ""
+    if why:
+        sentence(layout, context, f"{why}.", "INFO")
+
+
+def draw_choice(layout, context, shot):
+    """What Automatic chose for a shot, and why. shot: None if there is none."""
+    if shot is not None and shot.choice is not None:
+        icon = {"balance": "CON_FLOOR", "rectify": "MOD_SMOOTH"}[shot.choice.method]
+        sentence(layout, context, shot.choice.why, icon)
+
+
+def draw_job(layout, job):
+    """Progress of the job at work, and the button that stops it."""
+    row = layout.row(align=True)
+    row.scale_y = 1.5
+    row.progress(factor=job.progress, text=tr(job.text))
+    rectifies = job.rectifies and job.search is not None
+    if rectifies:
+        row = layout.row(align=True)
+        row.operator(POISE_OT_keep_rectified.bl_idname, text="Keep", icon="CHECKMARK")
+        row.operator(POISE_OT_discard_rectified.bl_idname, text="Discard", icon="TRASH")
+    else:
+        row.operator(POISE_OT_cancel.bl_idname, text="", icon="X")
+    row = layout.row()
+    row.label(text=tr(job.note), translate=False)
+    sub = row.row()
+    sub.alignment = "RIGHT"
+    sub.label(text="discards" if rectifies else "stops", icon="EVENT_ESC")
+
+
+def draw_outcome(layout, context, result):
+    """Whether it is a keeper, or stood at least, in a box that tells at a glance."""
+    recording, motion = result.recording, result.shot.reading.motion
+    box = layout.box()
+    last = motion.frame(len(motion) - 1)
+    if not recording.success:
+        box.alert = True
+        sentence(box, context, result.shot.why, "CANCEL")
+    elif result.shot.verdict.keeper:
+        text = f"Keeper: {motion.duration:.2f} s, to frame {last:g}"
+        sentence(box, context, text, "CHECKMARK")
+    else:
+        text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
+        sentence(box, context, text, "INFO")
+        draw_flaws(box, result.shot.verdict.findings, POISE_OT_show_flaw)
+
+
+def draw_outdated(layout, context, armature, result):
+    """What has changed since."""
+    if contacts.outdated(result.shot):
+        sentence(layout, context, "The contacts have changed: simulate again.", "FILE_REFRESH")
+    with contextlib.suppress(GainsError):
+        options = shot_options(context, armature)
+        now = outdated.settings_of(context.scene, armature, options)
+        names = outdated.changed(result.settings, now)
+        if names:
+            sentence(layout, context, "Changed since then, so simulate again:", "FILE_REFRESH")
+            sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
+
+
+def draw_ghost(layout, settings):
+    """How the ghost is shown."""
+    layout.row().prop(settings, "ghost", expand=True)
+    if settings.ghost == "BESIDE":
+        row = layout.row()
+        row.use_property_split = False
+        row.prop(settings, "ghost_distance")
+
+
+def draw_switch(layout, context, armature):
+    """The switch between source and bake, if there is a bake."""
+    animation = strips.shown(armature)
+    baked = bake_target.mark_of(*animation) is not None
+    bakes = bake_target.bakes_of(armature)
+    if not bakes:
+        return
+    row = layout.row(align=True)
+    for which, label, pressed in (("source", "Source", not baked), ("baked", "Baked", baked)):
+        row.operator(POISE_OT_show.bl_idname, text=label, depress=pressed).which = which
+    if len(bakes) == 1:
+        row.operator(POISE_OT_delete_bake.bl_idname, text="", icon="TRASH")
+        action = animation[0].name if animation[0] else tr("NLA strips")
+        fact(layout, "Action", action, translate=False)
+        return
+    column = layout.column(align=True)
+    for number, (action, slot) in enumerate(bakes, 1):
+        row = column.row(align=True)
+        name = action.name if bake_target.mark_of(action, slot)["whole"] else slot.name_display
+        button = row.operator(
+            POISE_OT_show.bl_idname,
+            text=name,
+            translate=False,
+            depress=(action, slot) == animation,
+        )
+        button.which, button.bake = "baked", number
+        row.operator(POISE_OT_delete_bake.bl_idname, text="", icon="TRASH").bake = number

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows of panels: facts, tables, sentences, and what several panels show alike."""
+
+import textwrap
+
+from ..blender.translations import tr
+
+
+def fact(layout, label, text, translate=True):
+    """A label and a value, aligned like the properties. translate: the value is no name."""
+    row = layout.row()
+    row.scale_y = 0.8
+    split = row.split(factor=0.4)
+    left = split.row()
+    left.alignment = "RIGHT"
+    left.label(text=tr(label), translate=False)
+    split.label(text=tr(text) if translate else text, translate=False)
+
+
+def table_row(layout, label, *values, head=False, factor=0.36):
+    """A line of a table: figures stand right, in columns of equal width."""
+    row = layout.row()
+    row.scale_y = 0.8
+    row.active = not head
+    split = row.split(factor=factor)
+    split.label(text=tr(label), translate=False)
+    cells = split.grid_flow(columns=len(values), even_columns=True)
+    for value in values:
+        cell = cells.row()
+        cell.alignment = "RIGHT"
+        cell.label(text=tr(value), translate=False)
+
+
+def figure(form, value):
+    """A measure in words; None where a foot never stands, so that there is nothing to measure."""
+    return "–" if value is None else form.format(value)
+
+
+def sentence(layout, context, text, icon):
+    """A sentence, broken into lines as the sidebar's width has it."""
+    scale = context.preferences.system.ui_scale
+    letters = max(16, int((context.region.width / scale - 70) / 6.2))
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    for i, line in enumerate(textwrap.wrap(tr(text), letters)):
+        column.label(text=line, icon="BLANK1" if i else icon, translate=False)
+
+
+def draw_flaws(layout, findings, shower):
+    """A button for each, an operator that goes to the frame where it is worst."""
+    column = layout.column(align=True)
+    for i, finding in enumerate(findings):
+        row = column.row()
+        row.alignment = "LEFT"
+        sentence = finding.sentence
+        text = tr(f"{sentence[0].upper() + sentence[1:]}")
+        button = row.operator(shower.bl_idname, text=text, icon="ERROR", emboss=False)
+        button.index = i
+
+
+def draw_workers(layout, context):
+    """How many processes search; the scene may leave that to the preferences."""
+    settings = context.scene.poise.tuning
+    text = "Workers" if settings.workers else "Workers, 0: automatic"
+    layout.prop(settings, "workers", text=text)
+
+
+def draw_heir(layout):
+    """What stands in place of a progress bar that is gone; nothing is seen of it.
+
+    Blender tells texts, gaps and bars apart by their order alone: where the mouse is on a bar that
+    is gone, the text that comes next would be drawn as a bar until the mouse moves.
+    """
+    layout.separator(factor=0)
