@@ -50,7 +50,7 @@ class BakeOptions:
     action: name of an existing action to add a slot to (Blender 4.4 and later); None for a new
         action.
     take: name of the take that is baked, which has a bake of its own; empty for none.
-    nla: show the bake by an NLA strip, and keep the source on a muted track below.
+    nla: bake to an NLA strip, and keep the source on a muted track below.
     """
 
     key_every: int = 1

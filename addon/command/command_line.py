@@ -336,7 +336,7 @@ def _add_keys_arguments(parser):
     add(
         "--nla",
         action="store_true",
-        help="show the bake by an NLA strip, with the source on a muted track (by its action)",
+        help="bake to an NLA strip, with the source on a muted track below (to an action)",
     )
     add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
 
