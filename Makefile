@@ -51,9 +51,11 @@ help:
 	@echo "make lint   ruff check and ruff format --check"
 	@echo "make clean  remove .venv and build"
 
+# WORKERS: processes that test; each takes whole files. 0 is this one.
+WORKERS ?= 2
 test: $(ready)
-	@echo "make test: running the tests with $$($(bin)/python -V); about 8 minutes."
-	$(bin)/python -m pytest $(PYTEST_ARGS)
+	@echo "make test: running the tests with $$($(bin)/python -V) in $(WORKERS) processes; about 8 minutes."
+	$(bin)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 slow: $(ready)
 	@echo "make slow: running the proofs that take long; a few minutes."

@@ -107,6 +107,12 @@ def test_every_page_is_linked_from_the_readme():
     assert {f"docs/{page.name}" for page in DOCS.glob("*.md")} <= linked
 
 
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_sources_exist(page):
+    named = re.findall(r"`((?:addon|controller|experiments|tests)/[\w/]+\.py)`", text_of(page))
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
 def test_make_targets_exist():
     rules = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     spans = [s for page in PAGES for s in re.findall(r"`(make [^`]+)`", text_of(page))]
