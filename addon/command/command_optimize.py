@@ -183,6 +183,8 @@ def _take_suggestion(shot):
 
 def _outcome(options, shot, settings, checkpoint):
     """The Outcome of the search; None if it was interrupted."""
+    if shot.left_out:
+        say(shot.left_out)
     problem = shot.problem(
         {name: getattr(options, option) for option, name in _LIMITS.items()},
         disturbance={name: getattr(options, name) or 0.0 for name in ("pushes", "spheres")},

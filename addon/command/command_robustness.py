@@ -108,6 +108,8 @@ def _settings(options):
 def _measure(options, shot, settings):
     """The Outcome, also of what is measured when it is interrupted."""
     problem = shot.problem()
+    if shot.left_out:
+        say(shot.left_out)
     with executor_of(options) as executor, interrupts() as caught:
         search = LimitSearch(problem, shot.gains, settings, executor)
         try:

@@ -30,6 +30,8 @@ def tune(options, shot, checkpoint):
     start = shot.gains
     settings = SearchSettings(budget=options.optimize, seed=max(0, options.seed))
     problem = shot.problem(disturbance={"pushes": options.pushes})
+    if shot.left_out:
+        say(shot.left_out)
     nameless = replace(start, name="", description="")
     try:
         outcome = search_gains(options, problem, nameless, settings, checkpoint)

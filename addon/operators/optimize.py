@@ -216,6 +216,7 @@ class Preview:
             candidate.gains,
             settings,
             self._source.simulation.reference,
+            self._source.simulation.scenario,
         )
         self._next_candidate = candidate
         self._steps = iter(self._next.simulation)

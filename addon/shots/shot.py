@@ -465,7 +465,8 @@ class Shot(ArmatureShot):
         """What gains can be tuned for, after `prepare` -> controller.trial.Problem.
 
         maxima: largest allowed errors by name, None for measures.MAXIMA. duration: of a trial [s].
-        disturbance: as Problem has it, by kind; None or 0 for none.
+        disturbance: as Problem has it, by kind; None or 0 for none. What stands in the scene is in
+        every trial; `left_out` tells what is not.
         """
         settings = controller.Settings(
             rate=self.options.rate,
@@ -486,8 +487,27 @@ class Shot(ArmatureShot):
             self.options.mass,
             settings,
             drawn,
-            morphology=self.options.morphology,
+            controller.Scenario(**self._standing()),
+            self.options.morphology,
         )
+
+    def _standing(self):
+        """What of the objects is there at any time."""
+        still = tuple(c for c in self.objects.get("colliders", ()) if not c.moves)
+        return self.objects | {"things": (), "colliders": still}
+
+    @property
+    def left_out(self):
+        """A sentence on what of the scene the trials of `problem` leave out, after `prepare`."""
+        scenario = self.simulation.scenario
+        names = (
+            ("pushes", scenario.pushes),
+            ("things", scenario.things),
+            ("colliders that move", [c for c in scenario.colliders if c.moves]),
+            ("physics weights", self._weights),
+        )
+        out = ", ".join(name for name, there in names if there)
+        return out and f"Trials repeat the clip and leave out what happens once: {out}."
 
     def simulate(self):
         """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls.

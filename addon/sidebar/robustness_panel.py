@@ -78,6 +78,8 @@ def _draw_measurement(layout, context, job):
     row.operator(POISE_OT_cancel.bl_idname, text="Stop and Keep", icon="EVENT_ESC")
     if job.search is None:
         return
+    if job.shot.left_out:
+        sentence(layout, context, job.shot.left_out, "INFO")
     left = job.search.time_left()
     column = layout.column(align=True)
     fact(column, "Elapsed", clock(job.search.wall))

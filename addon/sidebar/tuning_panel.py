@@ -102,6 +102,8 @@ def _draw_search(layout, context, job):
     _draw_figures(layout, search)
     if job.resumed_at is not None:
         sentence(layout, context, f"Resumed at generation {job.resumed_at}", "FILE_REFRESH")
+    if job.shot.left_out:
+        sentence(layout, context, job.shot.left_out, "INFO")
     if job.warning:
         sentence(layout, context, job.warning, "ERROR")
     _draw_curves(layout, context, search.generations, search.settings.target)

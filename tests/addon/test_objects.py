@@ -14,6 +14,7 @@ from poise.addon.blender import compat, session
 from poise.addon.rigs import sampling
 from poise.addon.scene import objects
 from poise.addon.settings.properties import bake_options
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import objects_panel
 from poise.controller.exceptions import PoiseError, SettingsError
 from poise.controller.geometry.rotations import matrix_from_quaternion
@@ -425,3 +426,36 @@ def test_it_stands_on_a_box_that_it_was_lifted_on(import_clip):
     assert result.shot.character.ground == pytest.approx(0.1, abs=1e-5)
     assert result.shot.simulation.scenario.floor == 0.0
     assert result.recording.success
+
+
+def test_trials_of_gains_see_what_stands_in_the_scene_and_say_what_they_leave_out(import_clip):
+    armature = import_clip("stand")
+    armature.location.z += 0.1
+    bpy.context.view_layer.update()
+    hips = armature.matrix_world @ armature.pose.bones[0].head
+    podium = cube(size=1.0, location=(hips.x, hips.y, 0.05))
+    podium.scale, podium.poise.role = (1.5, 1.5, 0.1), "COLLIDER"
+    prepared = Shot(bpy.context.scene, ShotOptions(armature=armature.name, frames=(1, 30)))
+    sampling.run(prepared.read())
+    prepared.prepare()
+    assert prepared.left_out == ""
+    problem = prepared.problem(duration=None)
+    assert problem.scenario.colliders == prepared.simulation.scenario.colliders
+    assert problem.character.ground == prepared.character.ground == pytest.approx(0.1, abs=1e-5)
+
+    ball(location=(3.0, 0.0, 1.0))
+    bpy.context.object.poise.role = "THING"
+    door = cube(size=0.5, location=(4.0, 0.0, 1.0))
+    door.poise.role = "COLLIDER"
+    for frame, x in ((1, 4.0), (30, 5.0)):
+        door.location.x = x
+        door.keyframe_insert("location", frame=frame)
+    sampling.run(prepared.read())
+    prepared.prepare()
+    assert len(prepared.simulation.scenario.colliders) == 2
+    assert prepared.left_out == (
+        "Trials repeat the clip and leave out what happens once: things, colliders that move."
+    )
+    scenario = prepared.problem(duration=None).scenario
+    assert not scenario.things
+    assert [collider.name for collider in scenario.colliders] == [podium.name]
