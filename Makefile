@@ -22,14 +22,14 @@ export OMP_NUM_THREADS = 1
 export MKL_NUM_THREADS = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-bin := $(VENV)/bin
+bin := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 ready := $(VENV)/.poise-ready
 lint_ready := $(VENV)/.poise-lint-ready
 # What Blender's module needs of the system, in the names of Debian and Ubuntu.
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -49,6 +49,7 @@ help:
 	@echo "make wang   clean feet and weight of walks; draws their curves before and after"
 	@echo "make stairs  walk up and down stairs and ramps"
 	@echo "make lint   ruff check and ruff format --check"
+	@echo "make docs   the library's reference from its docstrings, in build/reference"
 	@echo "make clean  remove .venv and build"
 
 # WORKERS: processes that test; each takes whole files. 0 is this one.
@@ -127,6 +128,11 @@ stairs: $(ready)
 lint: $(lint_ready)
 	$(bin)/python -m ruff check .
 	$(bin)/python -m ruff format --check .
+
+docs: $(ready)
+	$(bin)/python -m pip install --quiet 'pdoc>=15'
+	$(bin)/python -m pdoc --math --docformat restructuredtext --output-directory build/reference \
+		poise.controller
 
 libraries:
 	@echo $(LIBRARIES)
