@@ -17,7 +17,7 @@ from ..blender import compat
 from ..blender.files import FileError
 from ..rigs import reference, sampling
 from ..shots.shot import find_armature
-from . import command_bvh
+from . import command_bvh, command_fbx
 from .command_progress import say
 
 #: Ending -> the add-on of Blender's that reads it, and how such a file begins (None: as text may).
@@ -132,6 +132,8 @@ def _import_other(path, ending):
         if beginning and file.read(len(beginning)) != beginning:
             kind = "a binary FBX" if ending == ".fbx" else "a glTF"
             raise FileError(f"'{path}' is not {kind} file: export it again.")
+    if ending == ".fbx":
+        command_fbx.check(path)
     _empty()
     if ending == ".fbx":
         _call(path, addon, lambda: bpy.ops.import_scene.fbx(filepath=str(path)))
@@ -186,7 +188,10 @@ def _call(path, addon, operator):
     except (RuntimeError, OSError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         lines = [line for line in lines if not line.startswith("Location: ")]  # in Blender's code
-        reason = lines[-1].removeprefix("Error: ").rstrip(".") if lines else "no reason given"
+        reason = lines[-1].removeprefix("Error: ").rstrip(".") if lines else ""
+        if f"'{path}' (" in reason:  # Blender names the file again
+            reason = reason.rpartition(f"'{path}' (")[2].removesuffix(")")
+        reason = reason or "no reason given"
         raise FileError(
             f"'{path}' cannot be imported ({reason}): see whether it is whole, or export it again."
         ) from None
