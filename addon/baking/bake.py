@@ -84,6 +84,16 @@ class BakeOptions:
                     f"{', '.join(known)}."
                 )
 
+    def check_blends(self, frames):
+        """Raise SettingsError for a blend that is longer than what is baked. frames: (F,) read."""
+        span = frames[-1] - frames[0]
+        for word, length in (("in", self.blend_in), ("out", self.blend_out)):
+            if length > span:
+                raise SettingsError(
+                    f"The bake is to blend {word} over {length:g} frames, and only {span:g} are "
+                    "simulated: blend over fewer."
+                )
+
     def keyed(self, rig_map):
         """A rig map with the controls that are keyed."""
         return rig_map.on_ik() if self.legs == "IK" else rig_map
@@ -147,6 +157,7 @@ def baking(
     """
     options = options or BakeOptions()
     options.check()
+    options.check_blends(reading.frames)
     scene = getattr(scene, "scene", scene)
     armature = scene.objects.get(reading.armature)
     reference.check_armature(armature)

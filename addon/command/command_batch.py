@@ -28,7 +28,7 @@ from ..rigs import rig
 from ..scene import morphology
 from ..shots.shot import versions
 from ..terminal import command_contacts
-from ..terminal.command_arguments import count, gains_named, seconds, shot_arguments
+from ..terminal.command_arguments import gains_named, seconds, shot_arguments, whole
 from ..terminal.command_import import FORMATS
 from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_progress import FAILED as FAILURE
@@ -106,8 +106,13 @@ def _add_own_arguments(verb, add):
         help=f"shots ({', '.join(ENDINGS)}), and folders of them",
     )
     add("--output", type=Path, metavar="FOLDER", help="for results, records and logs")
-    add("--jobs", type=count, default=1, metavar="N", help="shots at the same time (1)")
-    add("--workers", type=count, metavar="N", help="of each shot's search (shared by the jobs)")
+    add("--jobs", type=whole("jobs"), default=1, metavar="N", help="shots at the same time (1)")
+    add(
+        "--workers",
+        type=whole("jobs"),
+        metavar="N",
+        help="of each shot's search (shared by the jobs)",
+    )
     add("--scheduler", metavar="ADDRESS", help="bake on this Dask cluster: tcp://host:8786")
     add("--recursive", action="store_true", help="take the folders in folders too")
     add("--root", type=Path, metavar="FOLDER", help="below it shots have names (where all are)")

@@ -8,7 +8,7 @@ from ..baking import ik_legs
 from ..blender.files import write_json, written
 from ..shots.clean_up import CleanShot, CleanShotOptions
 from ..terminal import command_contacts
-from ..terminal.command_arguments import positive, reading_options
+from ..terminal.command_arguments import number, reading_options
 from ..terminal.command_files import (
     chosen_scene,
     compresses,
@@ -32,7 +32,7 @@ def add_arguments(parser):
     command_contacts.add_writing_arguments(parser)
     add(
         "--smoothness",
-        type=positive,
+        type=number("smoothness"),
         default=default.smoothness,
         help=f"how slowly the body changes to follow its feet, 0.2 to 5 ({default.smoothness:g})",
     )

@@ -22,11 +22,9 @@ from ..plots import batch_strip
 from ..shots.shot import Shot, versions
 from ..terminal import command_contacts, command_pushes, command_walk, command_weights
 from ..terminal.command_arguments import (
-    count,
     file_argument,
     gains_named,
-    not_negative,
-    positive,
+    number,
     reading_arguments,
     shot_arguments,
     shot_options,
@@ -258,8 +256,14 @@ def _add_simulation_arguments(parser):
     """The arguments of one simulation."""
     add = parser.add_argument
     add("--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)")
-    add("--noise", type=not_negative, default=0.0, metavar="NM", help="of the motors [N m] (0)")
-    add("--seed", type=whole, default=0, help="of all that is random (0)")
+    add(
+        "--noise",
+        type=number("noise"),
+        default=0.0,
+        metavar="NM",
+        help="of the motors [N m] (0)",
+    )
+    add("--seed", type=whole("seed"), default=0, help="of all that is random (0)")
 
 
 def _add_inspect_arguments(parser):
@@ -291,8 +295,13 @@ def _add_keys_arguments(parser):
     default = BakeOptions()
     add = parser.add_argument_group("keys").add_argument
     thinning = parser.add_mutually_exclusive_group().add_argument
-    thinning("--key-every", type=count, metavar="N", help="key every n-th frame (1)")
-    thinning("--tolerance", type=positive, metavar="MM", help="as few keys as stay within it [mm]")
+    thinning("--key-every", type=whole("key_every"), metavar="N", help="key every n-th frame (1)")
+    thinning(
+        "--tolerance",
+        type=number("tolerance"),
+        metavar="MM",
+        help="as few keys as stay within it [mm]",
+    )
     thinning("--source-keys", action="store_true", help="key where the source has keys")
     add(
         "--interpolation",
@@ -318,7 +327,7 @@ def _add_keys_arguments(parser):
     for name, end in (("--blend-in", "start"), ("--blend-out", "end")):
         add(
             name,
-            type=whole,
+            type=whole("blend"),
             default=0,
             metavar="N",
             help=f"frames over which the {end} blends with the source (0)",

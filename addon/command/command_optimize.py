@@ -20,7 +20,7 @@ from ..blender.locks import claimed
 from ..settings import presets
 from ..shots.shot import Shot, units
 from ..terminal import command_walk
-from ..terminal.command_arguments import count, gains_named, positive, seconds, shot_options, whole
+from ..terminal.command_arguments import gains_named, number, seconds, shot_options, whole
 from ..terminal.command_files import (
     demand_other_than_shot,
     open_shot,
@@ -65,7 +65,7 @@ def add_arguments(parser):
     )
     add(
         "--generations",
-        type=count,
+        type=whole("generations"),
         default=default.generations,
         metavar="N",
         help=f"at most so many ({default.generations})",
@@ -78,7 +78,7 @@ def add_arguments(parser):
     )
     add(
         "--target",
-        type=positive,
+        type=number("target"),
         default=default.target,
         metavar="R",
         help=f"reward to be reached on noise that the search has not seen ({default.target:g})",
@@ -89,25 +89,37 @@ def add_arguments(parser):
         ("restarts", "searches side by side"),
     ):
         value = getattr(default, name)
-        add(f"--{name}", type=count, default=value, metavar="N", help=f"{of_what} ({value})")
+        add(
+            f"--{name}",
+            type=whole(name),
+            default=value,
+            metavar="N",
+            help=f"{of_what} ({value})",
+        )
     add(
         "--parametrisation",
         choices=PARAMETRISATIONS,
         default=default.parametrisation,
         help=f"what is searched ({default.parametrisation})",
     )
-    add("--seed", type=whole, default=default.seed, metavar="N", help="of the search (0)")
+    add(
+        "--seed",
+        type=whole("seed"),
+        default=default.seed,
+        metavar="N",
+        help="of the search (0)",
+    )
     during = parser.add_argument_group(
         "in every trial, once a second, from random directions that each generation draws anew"
     ).add_argument
-    during("--pushes", type=positive, metavar="N", help="push the trunk for 0.2 s [N]")
-    during("--spheres", type=positive, metavar="KG", help="throw a sphere at the neck [kg]")
+    during("--pushes", type=number("force"), metavar="N", help="push the trunk for 0.2 s [N]")
+    during("--spheres", type=number("sphere"), metavar="KG", help="throw a sphere at the neck [kg]")
     limits = parser.add_argument_group("a trial ends where it exceeds").add_argument
     for option, name in _LIMITS.items():
         unit = MEASURE_UNITS[name]
         limits(
             f"--{option.replace('_', '-')}",
-            type=positive,
+            type=number(name),
             default=MAXIMA[name],
             metavar="X",
             help=f"{name} [{unit}] ({MAXIMA[name]:g})",

@@ -15,7 +15,7 @@ from ..plots import limit_plot
 from ..shots.robustness import outcome_words
 from ..shots.shot import Shot
 from ..terminal import command_walk
-from ..terminal.command_arguments import count, gains_named, positive, seconds, shot_options, whole
+from ..terminal.command_arguments import gains_named, number, seconds, shot_options, whole
 from ..terminal.command_files import (
     demand_other_than_shot,
     open_shot,
@@ -40,19 +40,22 @@ def add_arguments(parser):
     add = parser.add_argument_group("what is measured").add_argument
     add("--kind", choices=tuple(UNITS), default=default.kind, help=f"({default.kind})")
     steps = " or ".join(f"{step:g} {UNITS[kind]}" for kind, step in STEPS.items())
-    add("--start", type=positive, metavar="X", help="the first magnitude [N] or [kg] (the step)")
-    add("--step", type=positive, metavar="X", help=f"by which it is raised [N] or [kg] ({steps})")
-    for name, kind, of_what in (
-        ("sequences", count, "random ones of 20 s for each magnitude"),
-        ("directions", count, "of single ones, all round, for the plot"),
-        ("phases", whole, "of the clip, at which single ones come; 0 for no plot"),
-        ("seed", whole, "of directions and moments, which tuning never sees"),
+    for name, of_what in (
+        ("start", "the first magnitude [N] or [kg] (the step)"),
+        ("step", f"by which it is raised [N] or [kg] ({steps})"),
+    ):
+        add(f"--{name}", type=number("magnitude"), metavar="X", help=of_what)
+    for name, of_what in (
+        ("sequences", "random ones of 20 s for each magnitude"),
+        ("directions", "of single ones, all round, for the plot"),
+        ("phases", "of the clip, at which single ones come; 0 for no plot"),
+        ("seed", "of directions and moments, which tuning never sees"),
     ):
         value = getattr(default, name)
-        add(f"--{name}", type=kind, default=value, metavar="N", help=f"{of_what} ({value})")
+        add(f"--{name}", type=whole(name), default=value, metavar="N", help=f"{of_what} ({value})")
     add(
         "--share",
-        type=positive,
+        type=number("share"),
         default=default.share,
         metavar="X",
         help=f"of the sequences that must stand for a magnitude to count ({default.share:g})",

@@ -7,6 +7,7 @@ import bpy
 from bpy.props import EnumProperty, FloatProperty, IntProperty
 
 from ...controller.exceptions import MotionError
+from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
 from ..blender import compat, session
 from ..blender.chosen import chosen_armature, chosen_frames
@@ -139,8 +140,7 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
         name="Strength (N)",
         description="Force of each push [N]",
         default=100.0,
-        min=1.0,
-        max=1e5,
+        **RANGES["force"].limits,
         soft_max=300.0,
         step=1000,
         precision=0,
@@ -148,7 +148,7 @@ class POISE_OT_generate_pushes(_PushOperator, bpy.types.Operator):
     seed: IntProperty(
         name="Seed",
         description="Number that directions are drawn from: the same seed gives the same pushes",
-        min=0,
+        **RANGES["seed"].limits,
     )
 
     def invoke(self, context, _event):

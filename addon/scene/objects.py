@@ -12,6 +12,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProp
 from ...controller.exceptions import SettingsError
 from ...controller.geometry.rotations import quaternion_from_matrix, rotation_vector
 from ...controller.geometry.solids import stands_at
+from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import Collider, Thing, random_throws
 from ..actions import bake_target
 from ..blender import compat, evaluation
@@ -57,9 +58,8 @@ class POISE_PG_object(bpy.types.PropertyGroup):
         description="How much it holds what slides on it; 0 is ice, 1 is rubber. What slides on "
         "what counts together: the product of both",
         default=1.0,
-        min=0.0,
+        **RANGES["friction"].limits,
         soft_max=2.0,
-        max=100.0,
         step=5,
         precision=2,
     )
@@ -76,27 +76,28 @@ class POISE_PG_object(bpy.types.PropertyGroup):
         name="Mass (kg)",
         description="Mass [kg]",
         default=1.0,
-        max=1e6,
         soft_min=0.05,
         soft_max=50.0,
         step=25,
         precision=3,
+        **RANGES["thing"].limits,
     )
     density: FloatProperty(
         name="Density (kg/m³)",
         description="Mass per volume of its shape [kg/m³]: 100 is foam, 600 is wood, 1000 is water",
         default=100.0,
-        max=1e5,
         soft_min=10.0,
         soft_max=8000.0,
         step=1000,
         precision=0,
+        **RANGES["density"].limits,
     )
     release: IntProperty(
         name="Release (frame)",
         description="Up to this frame it follows its animation, from here on the physics; before "
         "the first simulated frame: from the beginning",
         default=1,
+        **RANGES["frame"].limits,
     )
     velocity_from: EnumProperty(
         name="Velocity",
@@ -114,6 +115,7 @@ class POISE_PG_object(bpy.types.PropertyGroup):
         soft_max=30.0,
         step=50,
         precision=2,
+        **RANGES["velocity"].limits,
     )
     spin: FloatVectorProperty(
         name="Spin (turns/s)",
@@ -123,6 +125,7 @@ class POISE_PG_object(bpy.types.PropertyGroup):
         soft_max=10.0,
         step=25,
         precision=2,
+        **RANGES["spin"].limits,
     )
     bounciness: FloatProperty(
         name="Bounciness",
@@ -156,8 +159,7 @@ class POISE_PG_objects(bpy.types.PropertyGroup):
         name="Mass (kg)",
         description="Mass of each sphere [kg]",
         default=2.0,
-        min=0.001,
-        max=1e4,
+        **RANGES["sphere"].limits,
         soft_min=0.25,
         soft_max=10.0,
         step=25,
@@ -167,7 +169,7 @@ class POISE_PG_objects(bpy.types.PropertyGroup):
         name="Seed",
         description="Number that times and directions of the spheres are drawn from: the same "
         "seed gives the same ones",
-        min=0,
+        **RANGES["seed"].limits,
     )
     index: IntProperty(
         name="Object",
@@ -426,10 +428,6 @@ def _thing(thing, reading, sample):
         velocity, spin = _velocities(positions, turns, motion.rate * step)
     mass = settings.mass
     if settings.mass_from == "DENSITY":
-        if not settings.density > 0:
-            raise SettingsError(
-                f"'{thing.name}' has a density of {settings.density:g} kg/m³: give it one above 0."
-            )
         mass = settings.density * shape.volume
     made = Thing(
         name=thing.name,

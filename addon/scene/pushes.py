@@ -25,6 +25,7 @@ from bpy.props import (
 
 from ...controller.exceptions import SettingsError, demand
 from ...controller.geometry.skeleton import SEGMENT_INDEX, SEGMENTS, SIDES
+from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import Push, random_pushes
 from ..blender import evaluation
 from ..blender.chosen import chosen_armature
@@ -78,13 +79,18 @@ class POISE_PG_push(bpy.types.PropertyGroup):
         ),
         update=on_change,
     )
-    frame: IntProperty(name="Start (frame)", description="Frame at which it begins", default=20)
+    frame: IntProperty(
+        name="Start (frame)",
+        description="Frame at which it begins",
+        default=20,
+        **RANGES["frame"].limits,
+    )
     duration: FloatProperty(
         name="Duration (s)",
         description="How long it acts [s]",
         default=0.2,
         min=0.0,
-        max=1e4,
+        max=RANGES["push_time"].high,
         soft_min=0.02,
         soft_max=2.0,
         step=5,
@@ -95,7 +101,7 @@ class POISE_PG_push(bpy.types.PropertyGroup):
         description="Its force [N]; an adult in place stands about 100 N for 0.2 s",
         default=100.0,
         min=0.0,
-        max=1e5,
+        max=RANGES["force"].high,
         soft_max=500.0,
         step=1000,
         precision=0,
@@ -106,6 +112,7 @@ class POISE_PG_push(bpy.types.PropertyGroup):
         description="Where it pushes to, seen from above: 0° along the scene's X axis, 90° along Y",
         subtype="ANGLE",
         update=on_change,
+        **RANGES["turn"].limits,
     )
     elevation: FloatProperty(
         name="Upwards",
@@ -137,6 +144,7 @@ class POISE_PG_push(bpy.types.PropertyGroup):
         soft_max=0.5,
         step=1,
         precision=3,
+        **RANGES["offset"].limits,
     )
     empty: PointerProperty(
         name="Empty",
@@ -170,7 +178,7 @@ def register():
             description="Force with which this empty pushes along its Z axis [N]; key it to let it "
             "act for a while",
             min=0.0,
-            max=1e5,
+            max=RANGES["force"].high,
             soft_max=500.0,
             step=1000,
             precision=0,

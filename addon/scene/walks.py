@@ -13,12 +13,12 @@ from bpy.props import BoolProperty, FloatProperty, PointerProperty, StringProper
 
 from ...controller import Character
 from ...controller.exceptions import MotionError, SettingsError
+from ...controller.ranges import RANGES
 from ...controller.reference.gait import Walk, cycle_between, find_cycle
 from ..blender.redrawing import on_change_in_sidebar
 
 #: An armature object that moves farther than this [m] in its cycle is animated itself.
 _STILL = 0.01
-_LONGEST = 600.0  # [s] in the panel
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class POISE_PG_walk(bpy.types.PropertyGroup):
         name="Length (s)",
         description="How long to walk [s]",
         default=20.0,
-        min=0.5,
-        max=_LONGEST,
+        **RANGES["walk"].limits,
         soft_max=60.0,
         step=100,
         precision=1,
@@ -67,6 +66,7 @@ class POISE_PG_walk(bpy.types.PropertyGroup):
         default=1.0,
         step=100,
         precision=0,
+        **RANGES["frame"].limits,
     )
     last: FloatProperty(
         name="Last Frame",
@@ -75,6 +75,7 @@ class POISE_PG_walk(bpy.types.PropertyGroup):
         default=60.0,
         step=100,
         precision=0,
+        **RANGES["frame"].limits,
     )
     heading: PointerProperty(
         type=bpy.types.Object,

@@ -13,6 +13,7 @@ from bpy.props import BoolProperty, FloatProperty, IntProperty, PointerProperty
 
 from ...controller.control.physics_weights import NAMES
 from ...controller.exceptions import SettingsError
+from ...controller.ranges import RANGES
 from ..blender import compat
 from ..blender.evaluation import view_layer
 from ..blender.redrawing import on_change
@@ -37,7 +38,12 @@ def _weight(name, description):
 
 def _frame(name, description, default):
     return IntProperty(
-        name=name, description=description, default=default, options=set(), override=_OVERRIDABLE
+        name=name,
+        description=description,
+        default=default,
+        **RANGES["frame"].limits,
+        options=set(),
+        override=_OVERRIDABLE,
     )
 
 
@@ -74,7 +80,7 @@ class POISE_PG_weights(bpy.types.PropertyGroup):
         description="Length of the way back, at the end of which all is exactly as animated. Feet "
         "that were pushed elsewhere step back: where that takes longer, so does the way [frames]",
         default=15,
-        min=1,
+        **RANGES["hand_back"].limits,
         soft_max=100,
         options=set(),
         override=_OVERRIDABLE,
@@ -156,6 +162,11 @@ def _check(frames, start, back):
         raise SettingsError(
             f"Physics is handed back at frame {back[0]:g}, but begins at frame {first:g}: hand it "
             "back later."
+        )
+    if back[0] >= last:
+        raise SettingsError(
+            f"Physics is handed back at frame {back[0]:g}, but the simulation ends at frame "
+            f"{last:g}: hand it back earlier, or simulate more frames."
         )
 
 

@@ -16,6 +16,7 @@ from bpy.props import (
     StringProperty,
 )
 
+from ...controller.ranges import RANGES
 from ..baking import bake
 from ..blender import compat
 from ..blender.chosen import chosen_frames
@@ -97,7 +98,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         description="Length of one unit of the scene [m]; 0: that of the scene's settings, if it "
         "gives the body legs of 14 cm to 2.2 m, else as the length of the legs suggests",
         min=0.0,
-        max=1000.0,
+        max=RANGES["unit"].high,
         precision=4,
     )
     use_mass: BoolProperty(
@@ -108,8 +109,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Mass (kg)",
         description="Mass of the whole body, before its proportions are changed [kg]",
         default=70.0,
-        min=1.0,
-        max=1000.0,
+        **RANGES["mass"].limits,
         soft_min=5.0,
         soft_max=150.0,
         step=100,
@@ -146,9 +146,16 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         ),
     )
     first_frame: IntProperty(
-        name="First Frame", description="First frame to simulate; the body starts in this pose"
+        name="First Frame",
+        description="First frame to simulate; the body starts in this pose",
+        **RANGES["frame"].limits,
     )
-    last_frame: IntProperty(name="Last Frame", description="Last frame to simulate", default=250)
+    last_frame: IntProperty(
+        name="Last Frame",
+        description="Last frame to simulate",
+        default=250,
+        **RANGES["frame"].limits,
+    )
     gains: PointerProperty(
         name="Gains",
         description="Which gains: how firmly the joints follow the animation, and how hard the "
@@ -182,8 +189,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Rate (Hz)",
         description="Steps of control and physics per second [Hz]; more is steadier and slower",
         default=300,
-        min=50,
-        max=10000,
+        **RANGES["rate"].limits,
         soft_min=120,
         soft_max=3000,
         step=60,
@@ -191,8 +197,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     noise: FloatProperty(
         name="Motor Noise (N m)",
         description="Random torques on all joints, as muscles twitch [N m]",
-        min=0.0,
-        max=1000.0,
+        **RANGES["noise"].limits,
         soft_max=20.0,
         step=50,
         precision=1,
@@ -201,7 +206,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Seed",
         description="Number that the random torques are drawn from: the same seed gives the same "
         "result",
-        min=0,
+        **RANGES["seed"].limits,
     )
 
     morphology: PointerProperty(
@@ -269,6 +274,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         soft_max=5.0,
         step=10,
         update=on_change,
+        **RANGES["place"].limits,
     )
 
     # --- Bake
@@ -286,14 +292,14 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Every (frames)",
         description="Distance between keys [frames]",
         default=2,
-        min=1,
+        **RANGES["key_every"].limits,
         soft_max=30,
     )
     tolerance: FloatProperty(
         name="Tolerance (mm)",
         description="Largest distance of any joint from the simulated one [mm]",
         default=1.0,
-        min=0.001,
+        **RANGES["tolerance"].limits,
         soft_max=50.0,
         step=10,
         precision=2,
@@ -345,14 +351,14 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     blend_in: IntProperty(
         name="Blend In (frames)",
         description="Go from the original pose to the simulated one over so many frames [frames]",
-        min=0,
+        **RANGES["blend"].limits,
         soft_max=100,
     )
     blend_out: IntProperty(
         name="Blend Out (frames)",
         description="Go from the simulated pose back to the original one over so many frames "
         "[frames]",
-        min=0,
+        **RANGES["blend"].limits,
         soft_max=100,
     )
 

@@ -12,9 +12,10 @@ import bpy
 from bpy.props import EnumProperty, FloatProperty
 
 from ...controller.checks.verdict import judge_motions
-from ...controller.clean_up.clean_up import SMOOTHNESS, CleanUpOptions, clean_up, propose, update
+from ...controller.clean_up.clean_up import CleanUpOptions, clean_up, propose, update
 from ...controller.clean_up.leg_chain import Body
 from ...controller.geometry.skeleton import SIDES
+from ...controller.ranges import RANGES
 from ..baking import bake
 from ..blender.pose import nearest_rotation
 from ..blender.redrawing import on_change
@@ -43,8 +44,7 @@ class POISE_PG_clean_up(bpy.types.PropertyGroup):
         description="How slowly the body changes to follow its feet. More is nearer to the "
         "captured rhythm, less to the captured poses",
         default=1.0,
-        min=SMOOTHNESS[0],
-        max=SMOOTHNESS[1],
+        **RANGES["smoothness"].limits,
     )
     balance: EnumProperty(
         name="Balance",

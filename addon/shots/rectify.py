@@ -11,6 +11,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...controller.exceptions import CheckpointError, MotionError, SettingsError
 from ...controller.geometry.rotations import quaternion_from_matrix
+from ...controller.ranges import RANGES
 from ...controller.reference.gait import Endless
 from ...controller.search.rectification import RectifySettings
 from ...controller.search.trial import Problem
@@ -61,7 +62,7 @@ class POISE_PG_rectification(bpy.types.PropertyGroup):
         name="Seed",
         description="Number that all that is random is drawn from: the same seed finds the same. "
         "Where a clip gets stuck, another seed may get through",
-        min=0,
+        **RANGES["seed"].limits,
     )
     search: EnumProperty(
         name="Search",

@@ -5,6 +5,7 @@ words."""
 import bpy
 from bpy.props import EnumProperty, FloatProperty, IntProperty
 
+from ...controller.ranges import RANGES
 from ...controller.search.robustness import STEPS, LimitSettings
 from .tuning import FELL_WORDS
 
@@ -27,8 +28,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         description="Random sequences of 20 s for each magnitude, the same directions for all; "
         "more give surer rates and take longer",
         default=_DEFAULTS.sequences,
-        min=1,
-        max=1000,
+        **RANGES["sequences"].limits,
         soft_max=50,
     )
     share: FloatProperty(
@@ -36,8 +36,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         description="Share of the sequences that must stand for a magnitude to count as "
         "withstood; 0.8 are 8 of 10 [share]",
         default=_DEFAULTS.share,
-        min=0.01,
-        max=1.0,
+        **RANGES["share"].limits,
         step=10,
         precision=2,
     )
@@ -45,8 +44,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         name="First Push (N)",
         description="Force of the first pushes [N]",
         default=STEPS["pushes"],
-        min=0.1,
-        max=10000.0,
+        **RANGES["force"].limits,
         soft_max=200.0,
         step=1000,
         precision=0,
@@ -55,8 +53,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         name="Raised by (N)",
         description="By how much pushes are raised each time [N]; single ones by half of it",
         default=STEPS["pushes"],
-        min=0.1,
-        max=10000.0,
+        **RANGES["force"].limits,
         soft_max=100.0,
         step=1000,
         precision=0,
@@ -65,8 +62,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         name="First Sphere (kg)",
         description="Mass of the first spheres [kg]",
         default=STEPS["spheres"],
-        min=0.001,
-        max=1000.0,
+        **RANGES["sphere"].limits,
         soft_max=5.0,
         step=25,
         precision=2,
@@ -75,8 +71,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         name="Raised by (kg)",
         description="By how much spheres are raised each time [kg]; single ones by half of it",
         default=STEPS["spheres"],
-        min=0.001,
-        max=1000.0,
+        **RANGES["sphere"].limits,
         soft_max=2.0,
         step=25,
         precision=2,
@@ -85,8 +80,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         name="Directions",
         description="Directions all round from which single ones come, for the plot",
         default=_DEFAULTS.directions,
-        min=4,
-        max=360,
+        **RANGES["directions"].limits,
         soft_max=32,
     )
     phases: IntProperty(
@@ -94,8 +88,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         description="Moments of the clip at which single ones come, for the plot, which shows the "
         "worst of them; 0 for no plot",
         default=_DEFAULTS.phases,
-        min=0,
-        max=100,
+        **RANGES["phases"].limits,
         soft_max=10,
     )
     budget: FloatProperty(
@@ -103,7 +96,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         description="The measurement ends after this time, with what is known then [s]; 0 for no "
         "limit",
         min=0.0,
-        max=1e7,
+        max=RANGES["budget"].high,
         soft_max=3600.0,
         step=1000,
         precision=0,
@@ -112,7 +105,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         name="Seed",
         description="Number that directions and moments are drawn from; none of them is ever seen "
         "in tuning, whatever its seed",
-        min=0,
+        **RANGES["seed"].limits,
     )
 
 

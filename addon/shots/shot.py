@@ -334,6 +334,7 @@ class Shot(ArmatureShot):
         self.plan = self._plan()
         if options.walk is not None:
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
+        options.keys.check_blends(self.reading.frames)
         check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(self.scene, self.reading)
         parent = self.armature.parent

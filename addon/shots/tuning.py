@@ -5,6 +5,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...controller.processes.workers import processors
+from ...controller.ranges import RANGES
 from ...controller.search.optimization import SearchSettings
 from ...controller.simulation.measures import MAXIMA
 
@@ -20,8 +21,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         "noise. 1 is to stay upright to the end of 20 s, 2 to follow without any error. Papers "
         "call it the reward",
         default=_DEFAULTS.target,
-        min=0.1,
-        max=2.0,
+        **RANGES["target"].limits,
         step=5,
         precision=2,
     )
@@ -30,7 +30,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         description="Push the trunk with this force in every trial, for 0.2 s once a second, in "
         "random directions that each generation draws anew [N]; 0 for no pushes",
         min=0.0,
-        max=10000.0,
+        max=RANGES["force"].high,
         soft_max=300.0,
         step=1000,
         precision=0,
@@ -40,7 +40,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         description="Throw a sphere of this mass at the neck in every trial, once a second, from "
         "random directions that each generation draws anew [kg]; 0 for no spheres",
         min=0.0,
-        max=100.0,
+        max=RANGES["sphere"].high,
         soft_max=10.0,
         step=25,
         precision=2,
@@ -49,15 +49,14 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         name="Generations",
         description="The search is over after so many rounds of candidates",
         default=_DEFAULTS.generations,
-        min=1,
-        max=100000,
+        **RANGES["generations"].limits,
         soft_max=500,
     )
     budget: FloatProperty(
         name="Budget (s)",
         description="The search is over after this time [s]; 0 for no limit",
         min=0.0,
-        max=1e7,
+        max=RANGES["budget"].high,
         soft_max=3600.0,
         step=1000,
         precision=0,
@@ -66,22 +65,20 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         name="Workers",
         description="Trials at the same time, each in a process of its own. They change how long "
         "it takes, not what is found. 0: as the preferences of Poise say",
-        min=0,
-        max=1024,
+        **RANGES["processes"].limits,
         soft_max=processors(),
     )
     seed: IntProperty(
         name="Seed",
         description="Number that all that is random is drawn from: the same seed finds the same",
-        min=0,
+        **RANGES["seed"].limits,
     )
     population: IntProperty(
         name="Population",
         description="Candidates of each generation, that is round; more search wider, but take "
         "longer",
         default=_DEFAULTS.population,
-        min=4,
-        max=4096,
+        **RANGES["population"].limits,
         soft_max=64,
     )
     parametrisation: EnumProperty(
@@ -97,8 +94,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         description="How far from the gains in use the search begins; 0.4 changes a gain by about "
         "a half",
         default=_DEFAULTS.spread,
-        min=0.01,
-        max=2.0,
+        **RANGES["spread"].limits,
         step=5,
         precision=2,
     )
@@ -106,14 +102,13 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         name="Side by Side",
         description="Searches with random numbers of their own; worth it with workers to spare",
         default=_DEFAULTS.restarts,
-        min=1,
-        max=64,
+        **RANGES["restarts"].limits,
     )
     pose_error: FloatProperty(
         name="Pose (m)",
         description="A trial ends where the body is this far from its pose [m]",
         default=MAXIMA["pose_error"],
-        min=0.001,
+        **RANGES["pose_error"].limits,
         soft_max=0.5,
         step=1,
         precision=3,
@@ -123,8 +118,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         description="A trial ends where other feet stand than in the animation for this share of "
         "2 s [share]",
         default=MAXIMA["stance_error"],
-        min=0.01,
-        max=1.0,
+        **RANGES["stance_error"].limits,
         step=5,
         precision=2,
     )
@@ -132,7 +126,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         name="Foot Slide (m/s)",
         description="A trial ends where the feet slide faster [m/s]",
         default=MAXIMA["slide_error"],
-        min=0.001,
+        **RANGES["slide_error"].limits,
         soft_max=2.0,
         step=5,
         precision=3,
@@ -141,7 +135,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         name="Torque (N m)",
         description="A trial ends where all joints together need more torque [N m]",
         default=MAXIMA["torque_error"],
-        min=1.0,
+        **RANGES["torque_error"].limits,
         soft_max=10000.0,
         step=10000,
         precision=0,

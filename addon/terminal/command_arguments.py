@@ -3,16 +3,19 @@
 
 import argparse
 import re
+from functools import partial
 from pathlib import Path
 
 from ...controller import BALANCE_MODES
 from ...controller.control.styles import STYLES
+from ...controller.ranges import RANGES
 from ...controller.reference.cleaning import CLEANING
 from ..scene import morphology
 from ..settings import presets
 from ..shots.shot import ShotOptions
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
+SHOWN = 40  # characters of what is refused
 
 
 def file_argument():
@@ -40,11 +43,11 @@ def reading_arguments():
         metavar="A:B[:STEP]",
         help="the frames to simulate (all that are animated); --frames=-5:20 if A is negative",
     )
-    add("--fps", type=positive, help="frame rate of the animation [Hz] (the scene's)")
+    add("--fps", type=number("fps"), help="frame rate of the animation [Hz] (the scene's)")
     add("--up", choices=("Y", "Z"), type=str.upper, help="axis that is up in a .bvh file (guessed)")
     add(
         "--unit",
-        type=positive,
+        type=number("unit"),
         metavar="M",
         help="length of the unit of a .bvh file, else of the scene [m] (the scene's own if legs "
         "have a length of people's, else from the legs)",
@@ -64,14 +67,20 @@ def shot_arguments():
         choices=BALANCE_MODES,
         help="how balance is kept (that of the gains, else foot_forces)",
     )
-    add("--rate", type=positive, default=300.0, metavar="HZ", help="of the control [Hz] (300)")
+    add(
+        "--rate",
+        type=number("rate"),
+        default=300.0,
+        metavar="HZ",
+        help="of the control [Hz] (300)",
+    )
     add(
         "--style",
         choices=STYLES,
         default=ShotOptions.style,
         help="how firmly the upper body holds on to the animation (close)",
     )
-    add("--mass", type=positive, metavar="KG", help="of the body [kg] (from its height)")
+    add("--mass", type=number("mass"), metavar="KG", help="of the body [kg] (from its height)")
     add(
         "--clean",
         type=cleaning,
@@ -121,34 +130,34 @@ def gains_named(text):
     return str(preset.path) if preset.gains.completed else preset.gains.as_dict()
 
 
-def _number(kind, least, text, what):
+def number(name):
+    """The type of an argument that takes a number of `ranges.RANGES`."""
+    return partial(_number, float, "a number", RANGES[name])
+
+
+def whole(name):
+    """The same of a whole number."""
+    return partial(_number, int, "a whole number", RANGES[name])
+
+
+def _number(kind, what, allowed, text):
     try:
         value = kind(text)
     except ValueError:
         value = None
-    if value is None or not least <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not {what}")
+    if value is None or value not in allowed:
+        raise argparse.ArgumentTypeError(f"'{text[:SHOWN]}' is not {what} from {allowed}")
     return value
 
 
-def positive(text):
-    """A number above 0."""
-    return _number(float, 1e-9, text, "a number above 0")
-
-
-def not_negative(text):
-    """A number of at least 0."""
-    return _number(float, 0, text, "a number of at least 0")
-
-
-def count(text):
-    """A whole number above 0."""
-    return _number(int, 1, text, "a whole number above 0")
-
-
-def whole(text):
-    """A whole number of at least 0."""
-    return _number(int, 0, text, "a whole number of at least 0")
+def frame(text):
+    """A number of a frame -> float."""
+    allowed = RANGES["frame"]
+    if not re.fullmatch(r"[-+]?\d+(\.\d+)?", text) or float(text) not in allowed:
+        raise argparse.ArgumentTypeError(
+            f"'{text[:SHOWN]}' is not a frame such as 40, from {allowed}"
+        )
+    return float(text)
 
 
 def frames(text):
@@ -157,7 +166,7 @@ def frames(text):
     match = re.fullmatch(rf"{number}:{number}(?::{number})?", text)
     if not match:
         raise argparse.ArgumentTypeError(f"'{text}' is not a range of frames such as 1:120")
-    return tuple(float(value) for value in match.groups() if value is not None)
+    return tuple(frame(value) for value in match.groups() if value is not None)
 
 
 def cleaning(text):
@@ -170,12 +179,12 @@ def cleaning(text):
     return tuple(name for name in CLEANING if name in names)
 
 
-def seconds(text):
-    """'90', '120s', '2min' or '1h' -> seconds, above 0."""
+def seconds(text, name="budget"):
+    """'90', '120s', '2min' or '1h' -> seconds, of that name in `ranges.RANGES`."""
     match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+) ?(s|min|h|)", text)
-    value = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-    if not 0 < value < float("inf"):
+    value = float(match[1]) * _SECONDS[match[2]] if match else -1.0
+    if value not in RANGES[name]:
         raise argparse.ArgumentTypeError(
-            f"'{text}' is not a time above 0 such as 90, 120s, 2min or 1h"
+            f"'{text[:SHOWN]}' is not a time such as 90, 120s, 2min or 1h, from {RANGES[name]}"
         )
     return value

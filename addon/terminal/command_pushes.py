@@ -2,10 +2,12 @@
 """Pushes on the command line."""
 
 import argparse
+from math import hypot
 
 from ...controller.geometry.skeleton import SEGMENTS
+from ...controller.ranges import RANGES
 from ..scene.pushes import PushOptions
-from .command_arguments import positive, whole
+from .command_arguments import SHOWN, frame, number, whole
 
 
 def add_arguments(parser):
@@ -20,11 +22,17 @@ def add_arguments(parser):
     )
     add(
         "--pushes",
-        type=positive,
+        type=number("force"),
         metavar="N",
         help="push the trunk every second for 0.2 s, horizontally, in random directions [N]",
     )
-    add("--push-seed", type=whole, default=0, metavar="N", help="of the random directions (0)")
+    add(
+        "--push-seed",
+        type=whole("seed"),
+        default=0,
+        metavar="N",
+        help="of the random directions (0)",
+    )
     add("--no-pushes", action="store_true", help="leave out those of the scene")
     add("--no-steps", action="store_true", help="keep the feet in place, whatever happens")
 
@@ -41,13 +49,18 @@ def _push(text):
     values = text.split(",")
     part = values.pop() if len(values) == 6 else "trunk"
     try:
-        frame, duration, *force = map(float, values)
+        start, duration, *force = values
+        start, duration = frame(start), number("push_time")(duration)
+        force = [float(value) for value in force]
     except ValueError:
         force = []
     if len(force) != 3:
         raise argparse.ArgumentTypeError(
-            f"'{text}' is not a push such as 40,0.2,100,0,0 or 40,0.2,100,0,0,head"
+            f"'{text[:SHOWN]}' is not a push such as 40,0.2,100,0,0 or 40,0.2,100,0,0,head"
         )
+    most = RANGES["force"].high
+    if not hypot(*force) <= most:
+        raise argparse.ArgumentTypeError(f"'{text[:SHOWN]}' is not a push of at most {most:g} N")
     if part not in SEGMENTS:
         raise argparse.ArgumentTypeError(f"'{part}' is none of {', '.join(SEGMENTS)}")
-    return frame, duration, tuple(force), part
+    return start, duration, tuple(force), part

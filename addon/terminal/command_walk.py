@@ -3,9 +3,10 @@
 
 import argparse
 import re
+from functools import partial
 
 from ..scene.walks import WalkOptions
-from .command_arguments import seconds
+from .command_arguments import frame, seconds
 
 
 def add_arguments(parser):
@@ -13,7 +14,7 @@ def add_arguments(parser):
     add = parser.add_argument_group("walk").add_argument
     add(
         "--walk",
-        type=seconds,
+        type=partial(seconds, name="walk"),
         metavar="TIME",
         help="loop the walk or run for so long: 20, 90s, 2min (the clip as it is)",
     )
@@ -45,4 +46,4 @@ def _cycle(text):
     match = re.fullmatch(rf"{number}[-:]{number}", text)
     if not match:
         raise argparse.ArgumentTypeError(f"'{text}' is not two frames such as 12-75")
-    return float(match[1]), float(match[2])
+    return frame(match[1]), frame(match[2])

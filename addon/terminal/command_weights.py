@@ -6,6 +6,7 @@ import re
 
 from ...controller.control.physics_weights import NAMES
 from ..scene.weights import WeightOptions
+from .command_arguments import SHOWN, frame, number
 
 
 def add_arguments(parser):
@@ -15,7 +16,7 @@ def add_arguments(parser):
     ).add_argument
     add(
         "--start-physics",
-        type=_frame,
+        type=frame,
         metavar="FRAME",
         help="exactly as animated up to this frame, simulated after it",
     )
@@ -39,20 +40,10 @@ def weight_options(options):
     return WeightOptions(options.start_physics, options.hand_back, dict(options.weight or ()))
 
 
-def _frame(text):
-    """A frame number -> float."""
-    if not re.fullmatch(r"[-+]?\d+(\.\d+)?", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a frame such as 40")
-    return float(text)
-
-
 def _hand_back(text):
     """'FRAME' or 'FRAME,FRAMES' -> (frame, frames)."""
     first, _, over = text.partition(",")
-    frames = _frame(over) if over else 15.0
-    if frames <= 0:
-        raise argparse.ArgumentTypeError(f"'{over}' is not a number of frames above 0")
-    return _frame(first), frames
+    return frame(first), number("hand_back")(over or "15")
 
 
 def _weight(text):
@@ -60,6 +51,6 @@ def _weight(text):
     name, _, value = text.partition("=")
     if name not in NAMES or not re.fullmatch(r"0|1|0?\.\d+|[01]\.0*", value):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is not a weight such as arms=0.5, from 0 to 1, of {', '.join(NAMES)}"
+            f"'{text[:SHOWN]}' is not a weight such as arms=0.5, from 0 to 1, of {', '.join(NAMES)}"
         )
     return name, float(value)

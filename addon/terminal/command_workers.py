@@ -16,7 +16,7 @@ def worker_arguments(parser):
     where = parser.add_mutually_exclusive_group().add_argument
     where(
         "--workers",
-        type=whole,
+        type=whole("processes"),
         metavar="N",
         help="processes that run trials (one for each processor); 0 for none but this one",
     )

@@ -5,6 +5,7 @@ import bpy
 from bpy.props import FloatVectorProperty, IntProperty, StringProperty
 
 from ...controller.processes.workers import processors
+from ...controller.ranges import RANGES
 from ..blender import checkpoints
 from ..blender.folders import PACKAGE
 from ..blender.preferences import DEFAULTS
@@ -40,8 +41,7 @@ class POISE_AP_preferences(bpy.types.AddonPreferences):
         "otherwise. They change how long it takes, not what is found. 0: one less than there are "
         "processors, so that one is left to Blender",
         default=DEFAULTS.workers,
-        min=0,
-        max=1024,
+        **RANGES["processes"].limits,
         soft_max=processors(),
     )
     cache: StringProperty(

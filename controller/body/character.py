@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..exceptions import RigError, SettingsError
+from ..exceptions import RigError
 from ..geometry.rotations import (
     angles_yxz,
     arctan2,
@@ -34,6 +34,7 @@ from ..geometry.skeleton import (
 from ..geometry.stance import NAMES as STANCE_NAMES
 from ..geometry.stance import find_contacts, is_in_place, stance_of
 from ..geometry.trajectory import Trajectory
+from ..ranges import RANGES
 from . import anthropometry as body
 from .foot import Foot, sole_corners
 from .foot_check import check_feet
@@ -182,8 +183,8 @@ class Character:
         Raises RigError if the limbs have no length or the toes point backward or up, SettingsError
         for a mass that nobody has.
         """
-        if mass is not None and not 1 <= mass <= 1000:
-            raise SettingsError(f"A mass of {mass:g} kg is out of range: give 1 to 1000 kg.")
+        if mass is not None:
+            RANGES["mass"].check(mass)
         return _measure(cls, motion, mass, floor or 0.0, terrain)
 
     def joint_words(self, dof):

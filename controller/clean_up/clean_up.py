@@ -22,13 +22,12 @@ from ..geometry import banded
 from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENTS, SIDES
 from ..geometry.stance import runs
+from ..ranges import RANGES
 from .clean_problem import Facts, Problem
 from .leg_chain import UNKNOWNS
 
 #: How far outside of what carries the zero-moment point may be [m]; None: the weight stays.
 BALANCE = {"off": None, "light": 0.05, "strong": 0.02}
-#: Smoothness that makes sense: a fifth to five times as smooth.
-SMOOTHNESS = (0.2, 5.0)
 #: So long [s] nothing carries a body that does not fall: the contacts that were found have gaps.
 _UNCARRIED = 0.075
 
@@ -52,11 +51,7 @@ class CleanUpOptions:
 
     def check(self):
         """Raise SettingsError for a value that an option cannot have."""
-        low, high = SMOOTHNESS
-        if not low <= self.smoothness <= high:
-            raise SettingsError(
-                f"A smoothness of {self.smoothness:g} is out of range: give {low:g} to {high:g}."
-            )
+        RANGES["smoothness"].check(self.smoothness)
         if self.balance not in BALANCE:
             raise SettingsError(
                 f"There is no balance '{self.balance}': choose one of {', '.join(BALANCE)}."

@@ -27,6 +27,7 @@ from ..geometry.rotations import (
 )
 from ..geometry.stance import reference_contacts
 from ..geometry.trajectory import Trajectory, bell, butterworth
+from ..ranges import RANGES
 from .rolling import rolled
 
 _SHORTEST, _LONGEST = 0.4, 2.5  # [s] of a cycle
@@ -41,7 +42,6 @@ _SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded
 #: A curve may turn a walker by at most so much in a cycle [rad].
 _MOST_TURN = np.radians(60)
 _LEANING = 0.6  # [s] over which a body begins to lean into a bend
-_MAX_SECONDS = 3600.0
 #: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
 _LEAST_TRAVEL = 0.1
 
@@ -291,10 +291,7 @@ class Walk:
 
         Raises SettingsError for a length or a curve that cannot be.
         """
-        if not (np.isfinite(self.seconds) and 0 < self.seconds <= _MAX_SECONDS):
-            raise SettingsError(
-                f"A walk of {self.seconds:g} s is out of range: give up to {_MAX_SECONDS:g} s."
-            )
+        RANGES["walk"].check(self.seconds)
         count = max(2, round(self.seconds * motion.rate) + 1)
         samples = np.arange(count)
         index = self.cycle.first + samples % self.cycle.period

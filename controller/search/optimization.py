@@ -23,6 +23,7 @@ import numpy as np
 
 from ..control.gains import LIMIT, WEIGHTS, Gains
 from ..exceptions import GainsError, demand
+from ..ranges import RANGES
 from .polling import Checkpoint, Polled, engine
 from .trial import describe, digest, evaluate
 
@@ -56,25 +57,23 @@ class SearchSettings:
     restarts: int = 1
 
     def __post_init__(self):
-        demand(
-            self.generations >= 1, "The number of generations is below 1: give at least 1 of them."
-        )
-        demand(
-            self.budget is None or self.budget > 0,
-            "The budget of the search is not above 0 s: give the seconds that it may take, or none "
-            "for no limit.",
-        )
-        demand(self.population >= 4, "The population is below 4: CMA-ES needs at least 4.")
-        demand(self.seed >= 0, "The seed of the search is below 0: give 0 or a whole number above.")
-        demand(0 < self.target <= 2, f"A reward of {self.target:g} cannot be reached: give 0 to 2.")
+        for name in (
+            "generations",
+            "population",
+            "seed",
+            "target",
+            "spread",
+            "confirmations",
+            "restarts",
+        ):
+            RANGES[name].check(getattr(self, name))
+        if self.budget is not None:
+            RANGES["budget"].check(self.budget)
         demand(
             self.parametrisation in PARAMETRISATIONS,
             f"There is no parametrisation '{self.parametrisation}': use "
             f"{' or '.join(PARAMETRISATIONS)}.",
         )
-        demand(0 < self.spread <= 2, "The spread of the search must be above 0, and at most 2.")
-        demand(self.confirmations >= 1, "The search needs at least 1 confirming trial.")
-        demand(self.restarts >= 1, "The search needs at least 1 start.")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..exceptions import demand
+from ..ranges import RANGES
 from .correction import SIZE, UNIT, UNITS, Correction
 from .optimization import strategy
 from .polling import Checkpoint, Polled, engine
@@ -80,10 +81,9 @@ class RectifySettings:
                 value in known,
                 f"There is no rectification {what} '{value}': use {', '.join(known)}.",
             )
-        demand(
-            self.budget is None or 0 < self.budget < math.inf,
-            "The budget of a rectification must be above 0 seconds.",
-        )
+        RANGES["seed"].check(self.seed)
+        if self.budget is not None:
+            RANGES["budget"].check(self.budget)
 
 
 @dataclass(frozen=True)

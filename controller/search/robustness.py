@@ -24,6 +24,7 @@ from ..body.momentum import GRAVITY
 from ..control.gains import Gains
 from ..exceptions import PoiseError, SimulationError, demand
 from ..geometry.stance import LEFT, RIGHT
+from ..ranges import RANGES
 from ..simulation import world
 from ..simulation.scenario import FIRST, PUSH_DURATION, SPHERE_DISTANCE, SPHERE_SPEED, Push, Throw
 from .polling import Polled
@@ -78,25 +79,15 @@ class LimitSettings:
     def __post_init__(self):
         kinds = " or ".join(UNITS)
         demand(self.kind in UNITS, f"There is no disturbance '{self.kind}': use {kinds}.")
-        unit, default = UNITS[self.kind], STEPS[self.kind]
+        default = STEPS[self.kind]
         for name in ("step", "start"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, self.step if name == "start" else default)
-            value = getattr(self, name)
-            demand(
-                math.isfinite(value) and value > 0,
-                f"The {name} of {value:g} {unit} leads nowhere: give a number above 0 {unit}.",
-            )
-        demand(self.sequences >= 1, "Without a sequence nothing is measured: give at least 1.")
-        demand(0 < self.share <= 1, "The share that must stand has to be above 0, and at most 1.")
-        demand(self.directions >= 4, "Fewer than 4 directions show nothing: give at least 4.")
-        demand(self.phases >= 0, "The number of phases is below 0: give 0 for no directions.")
-        demand(self.seed >= 0, "The seed is below 0: give 0 or a whole number above.")
-        demand(0 < self.target <= 2, f"A reward of {self.target:g} cannot be reached: give 0 to 2.")
-        demand(
-            self.budget is None or self.budget > 0,
-            "The budget is not above 0 s: give the seconds that it may take, or none for no limit.",
-        )
+            RANGES["force" if self.kind == "pushes" else "sphere"].check(getattr(self, name))
+        for name in ("sequences", "share", "directions", "phases", "seed", "target"):
+            RANGES[name].check(getattr(self, name))
+        if self.budget is not None:
+            RANGES["budget"].check(self.budget)
 
     @property
     def angles(self):

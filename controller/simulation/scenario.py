@@ -6,16 +6,20 @@ motion. SCA12, section 4, and `measures.md` define the random pushes and spheres
 """
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from math import cos, isfinite, pi, sin
+from math import cos, pi, sin
 
 import numpy as np
 
 from ..exceptions import demand
 from ..geometry.skeleton import SEGMENTS
+from ..ranges import RANGES
 
 KINDS = ("sphere", "box", "hull", "mesh")
 
 PUSH_DURATION = 0.2  # [s]
+#: Change of speed [m/s] in a frontal crash at 56 km/h, the fastest that belted dummies are tested
+#: in: 49 CFR 571.208 (FMVSS 208), S5.1.
+MOST_SPEED = 15.6
 PERIOD = 1.0  # [s] from one random push or sphere to the next
 FIRST = 1.0  # [s] of quiet before the first one
 SPHERE_DENSITY = 100.0  # [kg/m^3]
@@ -66,6 +70,31 @@ class Push:
         if len(force) > 1:
             force = (force[:-1] + force[1:]) / 2
         return self.duration * force.mean(0)
+
+    @property
+    def peak(self):
+        """Its largest force [N]."""
+        return float(np.linalg.norm(np.atleast_2d(np.asarray(self.force, float)), axis=1).max())
+
+    @property
+    def jolt(self):
+        """Its largest impulse within PUSH_DURATION [N s]."""
+        forces = np.linalg.norm(np.atleast_2d(np.asarray(self.force, float)), axis=1)
+        if len(forces) == 1:
+            return float(forces[0] * min(self.duration, PUSH_DURATION))
+        step = self.duration / (len(forces) - 1)
+        count = max(1, min(round(PUSH_DURATION / step), len(forces) - 1))
+        return float(step * np.convolve((forces[:-1] + forces[1:]) / 2, np.ones(count)).max())
+
+    def check_strength(self, mass):
+        """Raise SettingsError if it is beyond what a body of that mass [kg] takes."""
+        speed, part = self.jolt / mass, self.segment.replace("_", " ")
+        demand(
+            speed <= MOST_SPEED,
+            f"The push of {self.peak:.10g} N on the {part} at {self.start:.2f} s is beyond what a "
+            f"body takes: it would hurl its {mass:.0f} kg away at {speed:.4g} m/s, and a car crash "
+            f"is {MOST_SPEED:g} m/s. Give it at most {int(self.peak * MOST_SPEED / speed)} N.",
+        )
 
     def check(self):
         """Raise SettingsError if no body can be pushed so."""
@@ -202,9 +231,10 @@ class Throw:
         _check_mass(self.name, self.mass)
         numbers = (self.start, self.direction, self.speed, self.distance, self.height)
         demand(_finite(*numbers), f"'{self.name}' has a value that is not a number: mend it.")
+        allowed = RANGES["density"]
         demand(
-            isfinite(self.density) and self.density > 0,
-            f"'{self.name}' has a density of {self.density:g} kg/m³: give it one above 0.",
+            self.density in allowed,
+            f"'{self.name}' has a density of {self.density:g} kg/m³: give it {allowed}.",
         )
 
 
@@ -259,10 +289,12 @@ class Scenario:
         """Whether more of the body than its feet can be touched."""
         return bool(self.things) or self.whole_body or self.self_collision
 
-    def check(self):
-        """Raise SettingsError for what cannot be."""
+    def check(self, mass):
+        """Raise SettingsError for what cannot be. mass: of the character [kg]."""
         for part in (*self.pushes, *self.things, *self.colliders):
             part.check()
+        for push in self.pushes:
+            push.check_strength(mass)
 
     def as_dict(self):
         """Everything as plain lists and numbers, for JSON."""
@@ -313,10 +345,8 @@ def _plain(value):
 
 
 def _check_mass(name, mass):
-    demand(
-        isfinite(mass) and mass > 0,
-        f"'{name}' has a mass of {mass:g} kg: give it one above 0 kg.",
-    )
+    allowed = RANGES["thing"]
+    demand(mass in allowed, f"'{name}' has a mass of {mass:g} kg: give it {allowed}.")
 
 
 def _starts(duration, seed):

@@ -15,6 +15,7 @@ from ..control.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..control.styles import STYLES
 from ..exceptions import SettingsError, SimulationError, demand
 from ..geometry.skeleton import SEGMENTS
+from ..ranges import RANGES
 from ..reference.cleaning import check_names
 from ..reference.gait import Endless
 from ..reference.reference import Reference
@@ -25,6 +26,7 @@ from .scenario import Scenario
 from .world import World, load_engine
 
 _FASTEST = 30.0  # [m/s] of any segment: not a motion any more
+_AFTER = 0.5  # [s] after a push, a body that flies apart does so because of it
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,8 @@ class Settings:
     def __post_init__(self):
         check_names(self.cleaning)
         object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
-        demand(
-            50 <= self.rate <= 10000,
-            f"A control rate of {self.rate:g} Hz is out of range: give 50 to 10000 Hz.",
-        )
+        RANGES["rate"].check(self.rate)
+        RANGES["noise"].check(self.noise)
         demand(
             self.balance in BALANCE_MODES,
             f"There is no balance mode '{self.balance}': use {', '.join(BALANCE_MODES)}.",
@@ -76,7 +76,6 @@ class Settings:
             self.style in STYLES,
             f"There is no style '{self.style}': use {', '.join(STYLES)}.",
         )
-        demand(0 <= self.noise <= 1000, "Motor noise must be from 0 to 1000 N m.")
         demand(self.torque_limit > 0, "The torque limit must be above 0 N m.")
         demand(
             self.maxima.keys() == MAXIMA.keys() and all(v > 0 for v in self.maxima.values()),
@@ -125,7 +124,7 @@ class Simulation:
         self.motion = motion
         self.settings = settings or Settings()
         self.scenario = scenario or Scenario()
-        self.scenario.check()
+        self.scenario.check(float(character.masses.sum()))
         self.reference = reference or Reference.build(
             character,
             motion,
@@ -318,9 +317,17 @@ class Simulation:
             return True
         raise SimulationError(
             f"The simulation of '{self.motion.name}' blew up at frame "
-            f"{self.motion.frame(sample):g}, at the {SEGMENTS[int(np.argmax(fast))]}: take "
-            "softer gains (a lower frequency) or a higher rate."
+            f"{self.motion.frame(sample):g}, at the {SEGMENTS[int(np.argmax(fast))]}: "
+            + self._advice(sample / self.motion.rate)
         )
+
+    def _advice(self, time):
+        """What to do about a simulation that blew up at a time [s]."""
+        pushes = [p for p in self.scenario.pushes if 0 <= time - p.start <= p.duration + _AFTER]
+        if not pushes:
+            return "take softer gains (a lower frequency) or a higher rate."
+        push = max(pushes, key=lambda one: one.peak)
+        return f"the push of {push.peak:.4g} N on the {push.segment.replace('_', ' ')} is too much."
 
     def observe(self, sample):
         """What `Recording.add` wants to know of a sample that has just been reached."""

@@ -221,9 +221,12 @@ def test_spoiled_shot(tmp_path, import_clip, capfd, spoil, message):
         (("--rig", "Bob"), "Bob"),
         (("--rig", "nowhere/map.json"), "map.json"),
         (("--gains", "nowhere/gains.json"), "'nowhere/gains.json' cannot be read"),
-        (("--rate", "20"), "20 Hz is out of range: give 50 to 10000 Hz"),
-        (("--mass", "2000"), "2000 kg is out of range"),
         (("--into", "Bob", "--frames", "1:20"), "Bob"),
+        (
+            ("--blend-out", "61", "--frames", "1:60"),
+            "out over 61 frames, and only 59 are simulated",
+        ),
+        (("--push", "9,0.2,1e5,0,0"), "push of 100000 N on the trunk .* beyond what a body takes"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -247,8 +247,8 @@ def test_command_refuses_and_writes_nothing(shot, capsys):
         assert command_line.main(["simulate", str(shot), "--contacts", str(plan)]) == 1
         assert sentence in capsys.readouterr().err
     plan.unlink()
-    assert command(shot, "--smoothness", "99") == 1
-    assert "A smoothness of 99 is out of range" in capsys.readouterr().err
+    assert command(shot, "--smoothness", "99") == 2
+    assert "'99' is not a number from 0.2 to 5" in capsys.readouterr().err
     assert command(shot, "--output", shot) == 2
     assert command(shot, "--write-contacts", shot) == 2
     assert {path.name for path in shot.parent.iterdir()} == names

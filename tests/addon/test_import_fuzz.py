@@ -10,8 +10,9 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import command_fbx, command_line
-from poise.addon.files import FileError
+from poise.addon.blender.files import FileError
+from poise.addon.command import command_line
+from poise.addon.terminal import command_fbx
 
 #: What becomes of a length or a count in a file, and of a value in JSON.
 LENGTHS = (0, 1, 255, 65536, 2**31 - 1, 2**32 - 1)

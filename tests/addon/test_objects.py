@@ -278,9 +278,6 @@ def rigid_body(thing):
 @pytest.mark.parametrize(
     ("role", "spoil", "settings", "sentence"),
     [
-        ("THING", None, {"mass": 0.0}, "'Odd' has a mass of 0 kg: give it one above 0 kg"),
-        ("THING", None, {"mass": -1.0}, "'Odd' has a mass of -1 kg"),
-        ("THING", None, {"mass_from": "DENSITY", "density": 0.0}, "density of 0 kg/m³: give it"),
         ("COLLIDER", no_faces, {}, "'Odd' has no faces, so nothing can touch it: give it faces"),
         ("THING", no_faces, {}, "'Odd' has no faces"),
         ("THING", flat, {}, "'Odd' is scaled to zero along an axis: give it a scale above 0"),

@@ -193,16 +193,16 @@ def test_help_tells_the_exit_status(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--step=0",), "'0' is not a number above 0"),
-        (("--step=-20",), "'-20' is not a number above 0"),
-        (("--start=0",), "'0' is not a number above 0"),
-        (("--start=nan",), "'nan' is not a number above 0"),
-        (("--sequences=0",), "'0' is not a whole number above 0"),
-        (("--directions=3",), "Fewer than 4 directions show nothing"),
-        (("--share=1.5",), "The share that must stand has to be above 0, and at most 1"),
+        (("--step=0",), "'0' is not a number from"),
+        (("--step=-20",), "'-20' is not a number from"),
+        (("--start=0",), "'0' is not a number from"),
+        (("--start=nan",), "'nan' is not a number from"),
+        (("--sequences=0",), "'0' is not a whole number from 1"),
+        (("--directions=3",), "'3' is not a whole number from 4 to 360"),
+        (("--share=1.5",), "'1.5' is not a number from 0.01 to 1"),
         (("--kind=stones",), "invalid choice"),
-        (("--budget=soon",), "'soon' is not a time above 0"),
-        (("--seed=-1",), "'-1' is not a whole number of at least 0"),
+        (("--budget=soon",), "'soon' is not a time"),
+        (("--seed=-1",), "'-1' is not a whole number from 0"),
         (("--output=limit.jpg",), "--output is to be a PNG file"),
         (("--workers=1", "--scheduler=tcp://host:8786"), "not allowed with"),
     ],
@@ -297,4 +297,4 @@ def test_every_generation_draws_anew(tmp_path, import_clip, monkeypatch, capsys)
     tuned = json.loads((tmp_path / "shot_gains.json").read_text())["tuned"]
     assert tuned["disturbance"] == {"pushes": 90.0}
     assert poise("optimize", shot, "--spheres=-1") == 2
-    assert "'-1' is not a number above 0" in capsys.readouterr().err
+    assert "'-1' is not a number from" in capsys.readouterr().err

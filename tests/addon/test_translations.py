@@ -60,7 +60,7 @@ def test_what_blender_and_the_source_say_is_collected(texts):
         "Keeper: {0:.2f} s, to frame {1:g}": "addon/kit/parts.py",  # a sentence
         "'{0}' has no animation: give it an action": "addon/jobs/modal.py",  # why it is grey
         "measuring the body": "addon/jobs/job.py",  # what a job is doing
-        "A mass of {0:g} kg is out of range: give 1 to 1000 kg.": "controller/body/character.py",
+        "A {0} of {1} is out of range: give {2}.": "controller/ranges.py",
         "both feet": "addon/overlays/overlay_bar.py",  # drawn over an editor
         "Left Foot": "addon/scene/pushes.py",
     }

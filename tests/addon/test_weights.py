@@ -217,10 +217,12 @@ def test_command_line(import_clip, tmp_path, capsys):
     assert main([*common, *options]) == 0
     assert json.loads(report.read_text())["residual"] > 0
     assert "residual" in capsys.readouterr().err
+    assert main([*common, "--hand-back", "60"]) == 1
+    assert "handed back at frame 60, but the simulation ends at frame 60" in capsys.readouterr().err
     for option, words in (
         (["--weight", "hand=1"], "'hand=1' is not a weight such as arms=0.5"),
         (["--weight", "arms=1.5"], "'arms=1.5' is not a weight such as arms=0.5"),
-        (["--hand-back", "40,0"], "'0' is not a number of frames above 0"),
+        (["--hand-back", "40,0"], "'0' is not a number from 1 to 10000 frames"),
         (["--start-physics", "soon"], "'soon' is not a frame such as 40"),
     ):
         assert main([*common, *option]) == 2

@@ -317,8 +317,8 @@ def test_a_full_disk_ends_nothing(problem, start, landscape, tmp_path, monkeypat
         ({"target": 2.5}, "2.5"),
         ({"parametrisation": "magic"}, "factors or ranges"),
         ({"spread": 0.0}, "spread"),
-        ({"confirmations": 0}, "confirming"),
-        ({"restarts": 0}, "start"),
+        ({"confirmations": 0}, "confirmations of 0 is out of range"),
+        ({"restarts": 0}, "searches of 0 is out of range"),
     ],
 )
 def test_wrong_settings(wrong, words):

@@ -214,7 +214,7 @@ def test_noise_is_not_there_unless_asked(standing):
         ({"rate": float("nan")}, "out of range"),
         ({"balance": "magic"}, "no balance mode 'magic': use foot_forces, virtual_forces"),
         ({"tracking": "magic"}, "no tracking mode 'magic'"),
-        ({"noise": -1}, "noise must be from 0"),
+        ({"noise": -1}, "noise of -1 N m is out of range: give 0 to 1000 N m"),
         ({"torque_limit": 0}, "torque limit must be above 0"),
     ],
 )

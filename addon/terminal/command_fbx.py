@@ -5,7 +5,7 @@ lengths, and asks for gigabytes where one is wrong."""
 import mmap
 import struct
 
-from .files import FileError
+from ..blender.files import FileError
 
 _FIRST = 27  # [bytes] where the first record begins, after magic bytes and version
 _LONG = 7500  # from this version on, lengths have 64 bits

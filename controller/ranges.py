@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How large numbers may be: the one table that settings, panels and the command line follow."""
+
+from dataclasses import dataclass
+
+from .exceptions import demand
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a number is called, the least and the most that it may be, and its unit."""
+
+    what: str
+    low: float
+    high: float
+    unit: str = ""
+
+    def __contains__(self, value):
+        """Whether it may be; what is not a number may not."""
+        return self.low <= value <= self.high
+
+    def __str__(self):
+        """ "50 to 10000 Hz"."""
+        return f"{self.low:.10g} to {self.high:.10g} {self.unit}".rstrip()
+
+    @property
+    def limits(self):
+        """The same as Blender's properties have it."""
+        return {"min": self.low, "max": self.high}
+
+    def check(self, value):
+        """Raise SettingsError for a number that may not be."""
+        told = f"{value:.10g} {self.unit}".rstrip()
+        demand(value in self, f"A {self.what} of {told} is out of range: give {self}.")
+
+
+#: By the name of the option. Those of frames are Blender's own.
+RANGES = {
+    "blend": Range("blend", 0, 10_000, "frames"),
+    "budget": Range("budget", 0.001, 1e7, "s"),
+    "confirmations": Range("number of confirmations", 1, 1000),
+    "density": Range("density", 0.01, 1e5, "kg/m³"),
+    "directions": Range("number of directions", 4, 360),
+    "force": Range("push", 0.1, 1e5, "N"),
+    "fps": Range("frame rate", 0.1, 10_000, "Hz"),
+    "frame": Range("frame", -1_048_574, 1_048_574),
+    "friction": Range("friction", 0, 100),
+    "generations": Range("number of generations", 1, 100_000),
+    "hand_back": Range("way back", 1, 10_000, "frames"),
+    "jobs": Range("number of processes", 1, 1024),
+    "key_every": Range("distance of keys", 1, 1000, "frames"),
+    "magnitude": Range("magnitude", 0.001, 1e5, "N or kg"),
+    "mass": Range("mass", 1, 1000, "kg"),
+    "noise": Range("motor noise", 0, 1000, "N m"),
+    "offset": Range("offset", -10, 10, "m"),
+    "phases": Range("number of moments", 0, 100),
+    "place": Range("place", -1e6, 1e6),
+    "population": Range("population", 4, 4096),
+    "pose_error": Range("pose error", 0.001, 10, "m"),
+    "processes": Range("number of processes", 0, 1024),
+    "push_time": Range("duration", 0.001, 10_000, "s"),
+    "rate": Range("control rate", 50, 10_000, "Hz"),
+    "restarts": Range("number of searches", 1, 64),
+    "seed": Range("seed", 0, 2**31 - 1),
+    "sequences": Range("number of sequences", 1, 1000),
+    "share": Range("share", 0.01, 1),
+    "slide_error": Range("sliding speed", 0.001, 100, "m/s"),
+    "smoothness": Range("smoothness", 0.2, 5),
+    "spin": Range("spin", -1000, 1000, "turns/s"),
+    "spread": Range("spread", 0.01, 2),
+    "sphere": Range("sphere", 0.001, 10_000, "kg"),
+    "stance_error": Range("share of wrong feet", 0.01, 1),
+    "target": Range("reward", 0.1, 2),
+    "thing": Range("mass", 0.0001, 1e6, "kg"),
+    "tolerance": Range("tolerance", 0.001, 1000, "mm"),
+    "torque_error": Range("torque", 1, 1e6, "N m"),
+    "turn": Range("turn", -10_000, 10_000, "rad"),
+    "unit": Range("unit", 1e-6, 1000, "m"),
+    "velocity": Range("velocity", -1000, 1000, "m/s"),
+    "walk": Range("walk", 0.5, 3600, "s"),
+}
