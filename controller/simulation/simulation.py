@@ -327,7 +327,8 @@ class Simulation:
         if not pushes:
             return "take softer gains (a lower frequency) or a higher rate."
         push = max(pushes, key=lambda one: one.peak)
-        return f"the push of {push.peak:.4g} N on the {push.segment.replace('_', ' ')} is too much."
+        part = push.segment.replace("_", " ")
+        return f"the push of {push.peak:.0f} N on the {part} is too much, give it less force."
 
     def observe(self, sample):
         """What `Recording.add` wants to know of a sample that has just been reached."""

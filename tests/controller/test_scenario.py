@@ -104,6 +104,23 @@ def test_what_cannot_be_is_refused(part, sentence):
         Scenario(**{kind: (part,)}).check(70.0)
 
 
+def test_a_push_is_at_most_what_a_body_takes():
+    """A body of 70 kg takes 1092 N s, 15.6 m/s, within 0.2 s; a longer push may go on for ever."""
+    spike = np.zeros((51, 3))  # 1 s, a sample every 0.02 s: 0.02 s times its height
+    spike[20, 0] = 1.0
+    for push, most in (
+        (Push(1.0, 0.2, (0.0, 1.0, 0.0)), 5460),
+        (Push(1.0, 0.1, (0.6, 0.8, 0.0)), 10920),
+        (Push(1.0, 60.0, (1.0, 0.0, 0.0)), 5460),
+        (Push(1.0, 1.0, tuple(map(tuple, spike))), 54600),
+        (Push(1.0, 0.02, ((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)), "forearm_l"), 54600),
+    ):
+        force = np.array(push.force)
+        Scenario((replace(push, force=0.999 * most * force),)).check(70.0)
+        with pytest.raises(SettingsError, match=f"at 1.00 s is beyond .* at most {most} N."):
+            Scenario((replace(push, force=1e6 * force),)).check(70.0)
+
+
 @pytest.mark.parametrize(
     ("segment", "rate"), [("trunk", 300.0), ("pelvis", 240.0), ("foot_l", 1000.0)]
 )

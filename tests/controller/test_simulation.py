@@ -29,6 +29,7 @@ from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.controller.geometry.stance import DUAL, SOLE
 from poise.controller.simulation.measures import MAXIMA
 from poise.controller.simulation.recording import Recording
+from poise.controller.simulation.scenario import Push, Scenario
 from poise.controller.simulation.world import World
 
 
@@ -255,6 +256,18 @@ def test_an_explosion_is_an_error_not_a_result(standing, monkeypatch):
         SimulationError, match=r"blew up at frame \d+, at the \w+: take softer gains"
     ):
         simulation.run()
+
+
+def test_a_push_that_tears_a_limb_away_is_blamed_not_the_gains(standing):
+    push = Push(0.5, 0.05, (1e4, 0.0, 0.0), "forearm_l")
+    scenario = Scenario((replace(push, force=(9.0, 0.0, 0.0), segment="trunk"), push))
+    simulation = Simulation(Character.from_motion(standing), standing, scenario=scenario)
+    with pytest.raises(
+        SimulationError, match=r"at the \w+: the push of 10000 N on the forearm l is too much, give"
+    ):
+        simulation.run()
+    assert simulation._advice(0.4).startswith("take softer gains")  # before it
+    assert simulation._advice(1.3).startswith("take softer gains")  # long after it
 
 
 @pytest.mark.parametrize("samples", [0, 1])
