@@ -70,7 +70,7 @@ RANGES = {
     "spread": Range("spread", 0.01, 2),
     "sphere": Range("sphere", 0.001, 10_000, "kg"),
     "stance_error": Range("share of wrong feet", 0.01, 1),
-    "target": Range("reward", 0.1, 2),
+    "target": Range("reward", 0.001, 2),
     "thing": Range("mass", 0.0001, 1e6, "kg"),
     "tolerance": Range("tolerance", 0.001, 1000, "mm"),
     "torque_error": Range("torque", 1, 1e6, "N m"),

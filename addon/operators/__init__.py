@@ -18,6 +18,7 @@ from .contacts import (
     POISE_OT_drag_contacts,
     POISE_OT_end_contact,
     POISE_OT_find_contacts,
+    POISE_OT_follow_contacts,
 )
 from .example import POISE_OT_example_scene
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
@@ -67,6 +68,7 @@ __all__ = [
     "POISE_OT_find_contacts",
     "POISE_OT_find_cycle",
     "POISE_OT_find_limit",
+    "POISE_OT_follow_contacts",
     "POISE_OT_forget_rectification",
     "POISE_OT_generate_pushes",
     "POISE_OT_inspect",
@@ -121,6 +123,7 @@ CLASSES = (
     POISE_OT_add_contact,
     POISE_OT_delete_contact,
     POISE_OT_drag_contacts,
+    POISE_OT_follow_contacts,
     POISE_OT_find_limit,
     POISE_OT_show_limit,
     POISE_OT_bake,

@@ -3,6 +3,8 @@
 
 import contextlib
 import math
+from copy import copy
+from functools import partial
 
 import bpy
 
@@ -31,13 +33,66 @@ class FindContactsJob(Job):
     def __init__(self, scene, options):
         shot = CleanShot(scene, options)
         contacts.check(contacts.source_of(shot.armature)[0])
-        stages = ("reading", reading_source(shot)), ("finding contacts", in_background(shot.find))
+        stages = (
+            ("reading", reading_source(shot)),
+            ("finding contacts", in_background(shot.find)),
+            ("cleaning", self._following()),
+        )
         super().__init__(shot, stages)
+
+    def _following(self):
+        shot = self.shot
+        kept, shown = contacts.Kept.of(shot.reading, shot.found), _shown(shot.scene, shot.armature)
+        if shown is None:
+            _keep(shot.armature, kept)
+        else:
+            yield from _follow(shown, kept, _kept(shot.armature))
 
     def _finish(self):
         session.end(self)
-        shot = self.shot
-        live_contacts.change(shot.scene, shot.armature, contacts.Kept.of(shot.reading, shot.found))
+
+
+class FollowJob(Job):
+    """Keep other contacts with an armature's action, and let the clean-up that is shown follow."""
+
+    def __init__(self, shown, kept, was):
+        """shown: CleanShot. kept: contacts.Kept, None for automatic ones. was: those to put back
+        if it is stopped."""
+        super().__init__(shown, (("cleaning", _follow(shown, kept, was)),))
+
+    def _finish(self):
+        session.end(self)
+
+
+def _follow(shown, kept, was):
+    """The stage of a job that lets a CleanShot follow contacts. What is shown and remembered stays
+    until it is done."""
+    shot = copy(shown)
+    try:
+        yield from in_background(partial(shot.update, kept and kept.for_reading(shot.reading)))
+        _keep(shot.armature, kept)
+        yield from shot.baking()
+    except BaseException:
+        with contextlib.suppress(KeyError):  # the armature is gone
+            _keep(shot.armature, was)
+        raise
+    session.keep_clean(shot.scene.name, shot.armature.name, shot)
+
+
+def _shown(scene, armature):
+    """The CleanShot that follows the contacts of an armature, None without."""
+    with contextlib.suppress(PlanError):
+        return live_contacts.shown(scene, armature)
+
+
+def _keep(armature, kept):
+    contacts.keep(*contacts.source_of(armature), kept)
+
+
+def _kept(armature):
+    """What an armature's action has of contacts; None without, and for what cannot be read."""
+    with contextlib.suppress(PlanError):
+        return contacts.kept(*contacts.source_of(armature))
 
 
 class POISE_OT_find_contacts(JobOperator, bpy.types.Operator):
@@ -101,33 +156,62 @@ def _poll_known(cls, context):
     return True
 
 
-class _ContactOperator:
-    """An operator that changes the contacts of the chosen armature at the current frame.
+class _FollowedOperator(JobOperator):
+    """An operator that changes the contacts of the chosen armature: in slices where a clean-up
+    follows, else at once.
 
-    Children define `change(kept, foot, point, frame)`, which gives other ones.
+    Children define `changed(context, armature)`, which gives other ones, None for automatic ones.
     """
 
     bl_options = {"REGISTER", "UNDO"}
+
+    def invoke(self, context, event):
+        """Change them, and let what is shown follow in `modal`."""
+        armature, _ = chosen_armature(context)
+        if _shown(context.scene, armature) is None:
+            return self.execute(context)
+        return super().invoke(context, event)
+
+    def execute(self, context):
+        """Change them, and let what is shown follow."""
+        armature, _ = chosen_armature(context)
+        if _shown(context.scene, armature) is not None:
+            return super().execute(context)
+        try:
+            _keep(armature, self.changed(context, armature))
+        except PoiseError as error:
+            self.report({"ERROR"}, tr(str(error)))
+            return {"CANCELLED"}
+        redraw()
+        return {"FINISHED"}
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        was = _kept(armature)
+        shown = _shown(context.scene, armature)
+        return FollowJob(shown, self.changed(context, armature), was)
+
+    def finished(self):
+        """There is nothing to say."""
+
+
+class _ContactOperator(_FollowedOperator):
+    """An operator that changes the contacts at the current frame.
+
+    Children define `change(kept, foot, point, frame)`, which gives other ones.
+    """
 
     @classmethod
     def poll(cls, context):
         """Needs contacts."""
         return _poll_known(cls, context)
 
-    def execute(self, context):
-        """Change them, and let what is shown follow."""
+    def changed(self, context, armature):
+        """Other contacts at the current frame."""
         scene, settings = context.scene, context.scene.poise.clean_up
-        armature, _ = chosen_armature(context)
-        try:
-            kept = live_contacts.known(scene, armature)
-            foot, point = settings.foot.lower(), settings.point.lower()
-            changed = self.change(kept, foot, point, float(scene.frame_current))
-            live_contacts.change(scene, armature, changed)
-        except PoiseError as error:
-            self.report({"ERROR"}, tr(str(error)))
-            return {"CANCELLED"}
-        redraw()
-        return {"FINISHED"}
+        kept = live_contacts.known(scene, armature)
+        foot, point = settings.foot.lower(), settings.point.lower()
+        return self.change(kept, foot, point, float(scene.frame_current))
 
 
 class POISE_OT_begin_contact(_ContactOperator, bpy.types.Operator):
@@ -213,6 +297,8 @@ class _Dragging:
 
     def modal(self, context, event):
         """One event of the window."""
+        if isinstance(session.job(), FollowJob):  # of the end that was let go
+            return {"PASS_THROUGH"}
         if _Dragging.active is not self or session.busy():
             return self._leave()
         if event.type in ("ESC", "RIGHTMOUSE") and event.value == "PRESS":
@@ -282,12 +368,10 @@ class _Dragging:
         if self._changed is None:
             return
         armature, _ = chosen_armature(context)
-        try:
-            live_contacts.change(context.scene, armature, self._changed)
+        if _shown(context.scene, armature) is None:
             bpy.ops.ed.undo_push(message=tr("Drag Contacts"))
-        except PoiseError as error:
-            self._put_back(context)
-            self.report({"ERROR"}, tr(str(error)))
+        else:
+            bpy.ops.poise.follow_contacts("INVOKE_DEFAULT")
         redraw()
 
     def _put_back(self, context):
@@ -329,7 +413,26 @@ def _frame_at(region, event, beside=0.0):
     return region.view2d.region_to_view(event.mouse_x - region.x + beside, 0)[0]
 
 
-class POISE_OT_automatic_contacts(bpy.types.Operator):
+class POISE_OT_follow_contacts(_FollowedOperator, bpy.types.Operator):
+    """Let a clean-up follow contacts that were dragged."""
+
+    bl_idname = "poise.follow_contacts"
+    bl_label = "Drag Contacts"
+    bl_description = "Let the clean-up that is shown follow the contacts that were dragged"
+    bl_options = {"INTERNAL", "UNDO"}
+
+    @classmethod
+    def poll(cls, _context):
+        """For the end that was let go."""
+        return _Dragging.active is not None
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        dragging = _Dragging.active
+        return FollowJob(_shown(context.scene, armature), dragging._changed, dragging._was)
+
+
+class POISE_OT_automatic_contacts(_FollowedOperator, bpy.types.Operator):
     """Keep no contacts."""
 
     bl_idname = "poise.automatic_contacts"
@@ -352,19 +455,11 @@ class POISE_OT_automatic_contacts(bpy.types.Operator):
         cls.poll_message_set(tr("No contacts are kept with an action: they are automatic"))
         return False
 
-    def execute(self, context):
-        """Take them away."""
-        armature, _ = chosen_armature(context)
+    def changed(self, _context, armature):
+        """None: what cannot be read goes, too."""
         action, slot = contacts.source_of(armature)
+        contacts.check(action)
         try:
-            contacts.check(action)
-            try:
-                contacts.kept(action, slot)
-            except PlanError:
-                contacts.discard(action)
-            live_contacts.change(context.scene, armature, None)
-        except PoiseError as error:
-            self.report({"ERROR"}, tr(str(error)))
-            return {"CANCELLED"}
-        redraw()
-        return {"FINISHED"}
+            contacts.kept(action, slot)
+        except PlanError:
+            contacts.discard(action)

@@ -4,7 +4,6 @@
 from ...controller.exceptions import PlanError
 from ..actions import bake_target, strips
 from ..blender import session
-from ..rigs import sampling
 from . import contacts
 
 
@@ -22,17 +21,11 @@ def known(scene, armature):
     return kept
 
 
-def change(scene, armature, kept):
-    """Keep other contacts with an armature's action, None for automatic ones; a clean-up that is
-    shown follows. Raises PoiseError; if they do not fit the clean-up, nothing is changed."""
-    action, slot = contacts.source_of(armature)
-    contacts.check(action)
-    clean = _clean_of(scene, armature, action) if _shows_clean(armature) else None
-    if clean is not None:
-        clean.update(kept and kept.for_reading(clean.reading))
-    contacts.keep(action, slot, kept)
-    if clean is not None:
-        sampling.run(clean.baking())
+def shown(scene, armature):
+    """The CleanShot of what animates an armature, which follows its contacts; None for anything
+    else. Raises PlanError."""
+    action, _ = contacts.source_of(armature)
+    return _clean_of(scene, armature, action) if _shows_clean(armature) else None
 
 
 def clean_outdated(scene, armature):

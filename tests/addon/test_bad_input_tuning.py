@@ -71,7 +71,7 @@ def assert_refused(capfd, shot, message, *options):
         (("--budget", "9" * 400), "is not a time"),
         (("--generations", "0"), "'0' is not a whole number from 1"),
         (("--population", "3"), "'3' is not a whole number from 4 to 4096"),
-        (("--target", "2.5"), "'2.5' is not a number from 0.1 to 2"),
+        (("--target", "2.5"), "'2.5' is not a number from 0.001 to 2"),
         (("--target", "nan"), "'nan' is not a number from"),
         (("--seed", "-1"), "'-1' is not a whole number from 0"),
         (("--confirmations", "0"), "'0' is not a whole number from 1"),

@@ -298,7 +298,7 @@ def test_simulate_tells_and_writes_a_report_alone(shot, capsys):
     assert "It stood to the end." in capsys.readouterr().err
     assert listing(shot.parent) == before
     path = shot.parent / "report.json"
-    push = "--push=20,0.2,3000,0,0"
+    push = "--push=20,0.2,400,0,0"
     assert poise("simulate", shot, FRAMES, push, "--report", path) == 3
     assert set(listing(shot.parent)) == {*before, "report.json"}
     report = json.loads(path.read_text())

@@ -11,6 +11,7 @@ import pytest
 from poise.addon import operators
 from poise.addon.blender import compat, session
 from poise.addon.blender.chosen import chosen_armature
+from poise.addon.operators.contacts import FollowJob
 from poise.addon.overlays import contact_bar
 from poise.addon.scene import contacts, live_contacts
 from poise.addon.sidebar import clean_up_panel, panels
@@ -120,7 +121,6 @@ def test_each_change_is_an_undo_step(walk):
 
 def test_a_clean_up_that_is_shown_follows(walk):
     assert bpy.ops.poise.clean_up() == {"FINISHED"}
-    clean = session.result_of(bpy.context.scene, walk).clean
     assert compat.assigned(walk)[0].name == "walk Poise Clean"
 
     def keys():
@@ -135,6 +135,7 @@ def test_a_clean_up_that_is_shown_follows(walk):
     assert bpy.ops.poise.end_contact() == {"FINISHED"}
     assert compat.assigned(walk)[0].name == "walk Poise Clean"
     assert np.abs(keys() - before).max() > 1e-4
+    clean = session.result_of(bpy.context.scene, walk).clean
     assert clean.plan == kept(walk).for_reading(clean.reading)
     assert contacts.kept(*compat.assigned(walk)) == kept(walk), "and is handed on"
     assert not live_contacts.clean_outdated(bpy.context.scene, walk)
@@ -145,6 +146,28 @@ def test_a_clean_up_that_is_shown_follows(walk):
     choose("left", "ball", end - 8)
     assert bpy.ops.poise.end_contact() == {"FINISHED"}
     assert live_contacts.clean_outdated(bpy.context.scene, walk)
+
+
+def test_a_clean_up_follows_in_slices_and_esc_puts_all_back(walk, window):
+    assert bpy.ops.poise.clean_up() == {"FINISHED"}
+    shown, before = compat.assigned(walk)[0], kept(walk)
+    clean = session.result_of(bpy.context.scene, walk).clean
+    choose("left", "ball", spans(walk)[1][1] - 8)
+    for stops in (True, False):
+        operator = window.begin(operators.POISE_OT_end_contact)
+        assert isinstance(session.job(), FollowJob)
+        window.turn_until(operator, lambda: kept(walk) != before)  # solved, and written next
+        assert session.result_of(bpy.context.scene, walk).clean is clean
+        if stops:
+            assert window.send(operator, "ESC") == {"CANCELLED"}
+            assert kept(walk) == before and compat.assigned(walk)[0] == shown
+            assert not live_contacts.clean_outdated(bpy.context.scene, walk)
+    while (result := window.send(operator)) == {"PASS_THROUGH"}:
+        pass
+    assert result == {"FINISHED"} and session.job() is None
+    followed = session.result_of(bpy.context.scene, walk).clean
+    assert followed is not clean
+    assert followed.plan == kept(walk).for_reading(followed.reading) != clean.plan
 
 
 def test_what_a_clean_up_finds_can_be_changed(wave):

@@ -195,7 +195,7 @@ class IdlePool(Pool):
 
 def test_a_budget_too_small_for_anything(armature, monkeypatch):
     monkeypatch.setattr(operators, "WorkerPool", IdlePool)
-    bpy.context.scene.poise.robustness.budget = 1e-6
+    bpy.context.scene.poise.robustness.budget = 0.001
     with pytest.raises(RuntimeError, match="budget was over before the first sequences"):
         bpy.ops.poise.find_limit()
     assert session.job() is None

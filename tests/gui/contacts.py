@@ -85,8 +85,19 @@ def _change(driver):
 
 
 def _drag(driver):
-    """An end of the chosen row, five frames to the left, with the real mouse."""
     before = _spans(driver)
+    yield from _pull(driver, before)
+    yield 1.0
+    after = _spans(driver)
+    driver.check("the end is dragged", after[0] == (before[0][0], before[0][1] - 5), after)
+    yield from driver.shot("contacts_3_dragged")
+    yield from driver.press("Escape", "ctrl+z")
+    yield 0.5
+    driver.check("one undo brings the end back", _spans(driver) == before, _spans(driver))
+
+
+def _pull(driver, before):
+    """Drag an end of the chosen row, five frames to the left, with the real mouse."""
     yield from driver.press()
     yield from driver.click(DRAG)
     yield 0.5
@@ -107,13 +118,6 @@ def _drag(driver):
         point_at(before[0][1] - 0.5 - step)
         yield 0.2
     driver.mouse("mouseup")
-    yield 1.0
-    after = _spans(driver)
-    driver.check("the end is dragged", after[0] == (before[0][0], before[0][1] - 5), after)
-    yield from driver.shot("contacts_3_dragged")
-    yield from driver.press("Escape", "ctrl+z")
-    yield 0.5
-    driver.check("one undo brings the end back", _spans(driver) == before, _spans(driver))
 
 
 def _follow(driver):
@@ -124,7 +128,9 @@ def _follow(driver):
     yield from driver.shot("contacts_4_cleaned")
     bpy.context.scene.frame_set(_spans(driver)[0][1] - 6)
     yield from driver.click(END, across=0.75)
-    yield 3.0
+    yield 0.5
+    yield lambda: driver.session.job() is None
+    yield 0.5
     followed = driver.state()
     driver.check("the clean-up follows", followed["keys"] != cleaned["keys"])
     driver.check("it is still shown", followed["assigned"] == cleaned["assigned"])
@@ -133,3 +139,16 @@ def _follow(driver):
     yield 1.0
     undone = driver.state()
     driver.check("one undo takes both back", undone["keys"] == cleaned["keys"])
+    before = _spans(driver)
+    yield from _pull(driver, before)
+    yield 0.5
+    yield lambda: driver.session.job() is None
+    yield 0.5
+    dragged = driver.state()
+    driver.check("it follows the mouse, too", dragged["keys"] != cleaned["keys"])
+    driver.check("to where it was let go", _spans(driver)[0][1] == before[0][1] - 5)
+    yield from driver.press("Escape", "ctrl+z")
+    yield 1.0
+    undone = driver.state()
+    driver.check("one undo takes that back", undone["keys"] == cleaned["keys"])
+    driver.check("and the contact", _spans(driver) == before, _spans(driver))
