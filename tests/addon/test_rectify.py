@@ -419,7 +419,7 @@ def test_the_border_takes_gains_for_such_motion(squat, monkeypatch):
 def test_the_border_is_rectified_where_gains_fall(squat, monkeypatch):
     checked(monkeypatch, "tune")
     push = scene_settings().pushes.items.add()
-    push.name, push.frame, push.strength = "Hard", 5, 20000.0
+    push.name, push.frame, push.strength = "Hard", 5, 4000.0
     job = new_job(squat, choosing=True)
     step_until(job, lambda: job.search is not None)
     assert job.shot.choice.method == "rectify"
