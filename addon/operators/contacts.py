@@ -417,13 +417,17 @@ class POISE_OT_follow_contacts(_FollowedOperator, bpy.types.Operator):
     """Let a clean-up follow contacts that were dragged."""
 
     bl_idname = "poise.follow_contacts"
-    bl_label = "Drag Contacts"
+    bl_label = "Follow Contacts"
     bl_description = "Let the clean-up that is shown follow the contacts that were dragged"
     bl_options = {"INTERNAL", "UNDO"}
 
     @classmethod
-    def poll(cls, _context):
+    def poll(cls, context):
         """For the end that was let go."""
+        if not _poll_known(cls, context):
+            return False
+        if _Dragging.active is None:
+            cls.poll_message_set(tr("No contacts are dragged: press Drag Contacts first"))
         return _Dragging.active is not None
 
     def make_job(self, context, armature):
