@@ -15,7 +15,12 @@ TOPS = ("addon", "controller")
 #: The tool that collects texts looks into every room, and nothing imports it.
 TOOL = "addon/translations"
 #: Files in no room: every room stands on the physics' own, and requirements stand alone.
-GROUND = ("controller/exceptions.py", "controller/documents.py", "addon/requirements.py")
+GROUND = (
+    "controller/exceptions.py",
+    "controller/documents.py",
+    "controller/ranges.py",
+    "addon/requirements.py",
+)
 MOST_FILES = 16
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import bpy
 import pytest
 
-from poise.addon import command_line
+from poise.addon.command import command_line
 from poise.controller.ranges import RANGES
 
 HOSTILE = ("nan", "inf", "-inf", "-1e308", "1e308", "1e-300", "9" * 400, "-" + "9" * 30, "1e400")
