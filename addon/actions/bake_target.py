@@ -6,6 +6,7 @@ action, the armature, which curves Poise wrote and what was in them, and the val
 switched. Only what is marked is ever replaced, and only until somebody makes it their own.
 """
 
+import contextlib
 import hashlib
 import json
 from dataclasses import dataclass
@@ -248,22 +249,25 @@ def _keyed(rig_map):
 
 
 class State:
-    """What animates an armature before a bake, to put it back if the bake fails.
+    """What animates an armature before its source is shown, to put it back.
 
-    values: {data path: value} of all that the bake may set.
+    values: {data path: value} of all that a bake may set.
     """
 
     def __init__(self, armature):
         self._armature = armature
         self._animation = armature.animation_data is not None
-        self._before = strips.shown(armature)
-        self.values = {}
+        self._before, self._muted = compat.assigned(armature), strips.mutes(armature)
+        self.values, self._shown = {}, {}
 
     def show_source(self, source, slot):
         """Assign the source, with all that an earlier bake set as it was."""
-        mark = mark_of(*self._before)
-        strips.show(self._armature, source, slot)
+        mark = mark_of(*strips.read_of(self._armature))
+        strips.assign(self._armature, source, slot)
         if mark is not None:
+            for path in json.loads(mark["before"]):
+                with contextlib.suppress(ValueError):  # what it belongs to is gone
+                    self._shown[path] = value_at(self._armature, path)
             restore_values(self._armature, mark)
 
     def keep(self, bones, switches):
@@ -283,9 +287,10 @@ class State:
 
     def put_back(self):
         """Undo everything but the current frame."""
-        for path, value in self.values.items():
+        for path, value in (self.values | self._shown).items():
             set_value_at(self._armature, path, value)
-        strips.show(self._armature, *self._before)
+        compat.assign(self._armature, *self._before)
+        strips.set_mutes(self._armature, self._muted)
         if not self._animation:
             self._armature.animation_data_clear()
 

@@ -112,6 +112,32 @@ def shown(thing, muted=False):
     return played[-1][1] if played else pair
 
 
+def read_of(thing):
+    """The (action, slot) that is read of an object: what it is shown, or, if nothing is heard at
+    all, what Poise's tracks would play."""
+    return shown(thing, muted=not source_values.heard(thing.animation_data))
+
+
+def assign(thing, action, slot):
+    """Let (action, slot) animate an object by itself, with none of Poise's tracks heard: so sources
+    are read and baked from, also one that is a bake and has a strip."""
+    for track, _, _ in _own(thing):
+        track.mute = True
+    compat.assign(thing, action, slot)
+
+
+def mutes(thing):
+    """Which tracks of an object are muted, from the lowest."""
+    return [track.mute for track in _tracks(thing)]
+
+
+def set_mutes(thing, muted):
+    """Mute the tracks that were muted, and no others. muted: as `mutes` gave them."""
+    for track, mute in zip(_tracks(thing), muted, strict=False):
+        if track.mute != mute:
+            track.mute = mute
+
+
 def show(thing, action, slot):
     """Let (action, slot) animate an object: by its strip if it is a bake that has one."""
     own = _own(thing)

@@ -246,7 +246,7 @@ def show(scene, armature, which, chosen=None):
     shown = strips.shown(armature, muted=True)
     if which == "source" or baked != strips.shown(armature):
         mark = bake_target.mark_of(*shown)
-        strips.show(armature, *(bake_target.source_of(mark) if mark else shown))
+        strips.assign(armature, *(bake_target.source_of(mark) if mark else shown))
         if mark is not None:
             bake_target.restore_values(armature, mark)
         if which == "baked":

@@ -14,7 +14,6 @@ import bpy
 
 from ...controller.exceptions import RigError
 from ..actions import bake_target, strips
-from ..baking import bake
 from ..blender import compat, session
 from ..shots.shot import Shot
 from ..shots.tuning import LONG, clock
@@ -231,15 +230,18 @@ def reading_stages(shot):
 def reading_source(shot):
     """The stage that reads the source, also while its bake is shown."""
     scene, armature = shot.scene, shot.armature
-    shown = strips.shown(armature)
-    shows_bake = bake_target.mark_of(*shown) is not None
-    if shows_bake or shown != compat.assigned(armature):
-        bake.show(scene, armature, "source")
+    shown = strips.read_of(armature)
+    mark, state = bake_target.mark_of(*shown), bake_target.State(armature)
+    source = bake_target.source_of(mark) if mark else shown
+    changes = source != compat.assigned(armature)
+    if changes:
+        state.show_source(*source)
     try:
         yield from shot.read()
     finally:
-        if shows_bake:
-            bake.show(scene, armature, "baked", shown)
+        if changes:
+            state.put_back()
+            scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
 
 def in_background(function):

@@ -15,6 +15,7 @@ from ...controller.geometry.motion import Motion
 from ...controller.geometry.rotations import quaternion_from_matrix
 from ...controller.geometry.skeleton import LANDMARKS, PARENTS, SEGMENTS, SIDES
 from ...controller.reference.faults import find_flips
+from ..actions import strips
 from ..blender import compat
 from ..blender.pose import nearest_rotation
 from . import rig, source_values
@@ -174,23 +175,23 @@ def _animation(armature, action):
     if action is not None:
         return _assign_action(armature, action)
     action, slot = compat.assigned(armature)
-    animation = armature.animation_data
-    tracks = any(track.strips for track in source_values.others(animation))
+    played = source_values.heard(armature.animation_data)
     if action is None or (compat.HAS_SLOTS and slot is None):
-        if tracks:
+        if played:
             return None, None
         if action is None:
             if is_constrained(armature):
                 return None, None
             raise MotionError(
-                f"'{armature.name}' has no animation: assign an action or add NLA strips."
+                f"'{armature.name}' has no animation: assign an action, or add NLA strips that are "
+                "not muted."
             )
         raise MotionError(
             f"'{armature.name}' has no slot in the action '{action.name}': choose one in the "
             "Action editor."
         )
     if not any(key_count(curve) for curve in compat.curves(action, slot)):
-        if tracks:
+        if played:
             return action, slot
         raise MotionError(
             f"The action '{action.name}' has no keys for '{armature.name}': choose another one."
@@ -209,13 +210,13 @@ def _assign_action(armature, action):
         raise MotionError(
             f"The action '{action.name}' has no keys for '{armature.name}': choose another one."
         )
-    if (action, slot) != compat.assigned(armature):
-        if armature.library is not None:
-            raise RigError(
-                f"'{armature.name}' is linked, so that it can only be read with the action it has: "
-                "make a library override of it, or make it local."
-            )
-        compat.assign(armature, action, slot)
+    if armature.library is None:
+        strips.assign(armature, action, slot)
+    elif (action, slot) != compat.assigned(armature):
+        raise RigError(
+            f"'{armature.name}' is linked, so that it can only be read with the action it has: "
+            "make a library override of it, or make it local."
+        )
     return action, slot
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...controller.exceptions import MotionError, RigError
+from ..actions import strips
 from ..blender import compat
 from ..blender.evaluation import evaluating, is_enabled, view_layer
 from . import source_values
@@ -19,14 +20,16 @@ _MOST_FRAMES = 500_000
 
 @contextlib.contextmanager
 def unchanged(scene, armature):
-    """Put the current frame and the assigned action and slot back, whatever happens inside."""
+    """Put back the current frame, the assigned action and slot, and which NLA tracks are muted,
+    whatever happens inside."""
     frame, subframe = scene.frame_current, scene.frame_subframe
-    before = compat.assigned(armature)
+    before, muted = compat.assigned(armature), strips.mutes(armature)
     try:
         yield
     finally:
         if compat.assigned(armature) != before:
             compat.assign(armature, *before)
+        strips.set_mutes(armature, muted)
         scene.frame_set(frame, subframe=subframe)
 
 
@@ -131,10 +134,9 @@ def animated_range(armature, action, slot):
     if action is not None and action.use_frame_range:
         return action.frame_start, action.frame_end
     ends = [curve.range() for curve in compat.curves(action, slot) if key_count(curve)]
-    animation = armature.animation_data
     if not ends:
-        tracks = [track for track in source_values.others(animation) if not track.mute]
-        ends = [(s.frame_start, s.frame_end) for track in tracks for s in track.strips]
+        played = source_values.heard(armature.animation_data)
+        ends = [(strip.frame_start, strip.frame_end) for strip in played]
     if not ends:
         raise MotionError(
             f"'{armature.name}' has no keys and no NLA strips that are not muted: give the range "

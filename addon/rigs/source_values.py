@@ -21,6 +21,15 @@ def others(animation):
     return [track for track in animation.nla_tracks if not is_own(track)] if animation else []
 
 
+def heard(animation):
+    """The NLA strips that an object's animation data (or None) plays, without that of this
+    module."""
+    if animation is None or not animation.use_nla:
+        return []
+    tracks = [track for track in others(animation) if not track.mute]
+    return [strip for track in tracks for strip in track.strips if not strip.mute]
+
+
 def hold(armature, source, baked, values, ceiling=None):
     """Hold what the bake of a source keys beside it.
 
@@ -32,9 +41,8 @@ def hold(armature, source, baked, values, ceiling=None):
     if why_not(animation, source) or (ceiling == 0 and len(tracks) == len(animation.nla_tracks)):
         release(armature)
         return
-    heard = [track for track in tracks if not track.mute]
-    strips = [strip for track in heard for strip in track.strips if not strip.mute]
-    animated = _keys(source).union(*(_keys(compat.of_strip(strip)) for strip in strips))
+    played = map(compat.of_strip, heard(animation))
+    animated = _keys(source).union(*map(_keys, played))
     held = {}
     for path, index in _keys(baked) - animated:
         value = values.get(path, "")

@@ -80,9 +80,11 @@ def _show_source(shot):
     is to be read: what is read in the window, too."""
     named = shot.options.action is not None
     while True:  # what was cleaned and then simulated is a result twice
-        action, slot = strips.shown(shot.armature)
+        action, slot = strips.read_of(shot.armature)
         mark = bake_target.mark_of(action, slot)
         if mark is None or bake_target.source_of(mark)[0] is None:
+            if (action, slot) != compat.assigned(shot.armature):
+                strips.assign(shot.armature, action, slot)
             return
         if named and compat.assigned(shot.armature)[0] is not None:  # no strip below it is heard
             return

@@ -206,6 +206,20 @@ def test_failure_leaves_the_armature_as_it_was(import_clip, no_differences, monk
     assert len(bpy.data.actions) == 1
 
 
+@pytest.mark.parametrize("nla", [False, True])
+def test_failure_leaves_a_reshaped_bake_as_it_was(import_clip, no_differences, monkeypatch, nla):
+    armature, scene = import_clip("squat"), bpy.context.scene
+    reading = read(armature)
+    shape, nothing = reshaping(reading, presets()["giant"]), no_differences(len(reading.frames))
+    bake.bake(scene, reading, *nothing, bake.BakeOptions(nla=nla), reshaping=shape)
+    before, seen = state(armature), read(armature, reading).bone_matrices
+    monkeypatch.setattr(bake, "_write", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        bake.bake(scene, reading, *nothing)
+    assert state(armature) == before
+    np.testing.assert_array_equal(read(armature, reading).bone_matrices, seen)
+
+
 def test_frames_around_the_simulated_ones_have_the_proportions_too(import_clip, no_differences):
     armature = import_clip("squat")
     whole = read(armature, frames=(1, 60, 1))

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from poise.addon.actions import bake_target, strips
+from poise.addon.baking.bake import BakeOptions
 from poise.addon.blender import compat, session
 from poise.addon.overlays import overlay
+from poise.addon.rigs import reference
 from poise.addon.scene import contacts
 from poise.addon.settings import takes
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.controller.exceptions import MotionError
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -367,3 +371,92 @@ def test_slots_of_a_chosen_action_have_strips(armature):
     bpy.ops.poise.delete_bake()
     assert heard(armature) == {"stand": False, "Take 1": False}
     assert len(bpy.data.actions["Shared"].slots) == 1
+
+
+# --- Read and baked from -------------------------------------------------------------------------
+
+
+def shot_of(armature, action=None, style="close"):
+    """A Shot that was read and simulated to frame LAST, to be baked to a strip."""
+    keys = BakeOptions(nla=True, take=style)
+    options = ShotOptions(armature.name, action, (1, LAST), style=style, keys=keys)
+    shot = Shot(bpy.context.scene, options)
+    reference.run(shot.read())
+    for _ in shot.simulate():
+        pass
+    return shot
+
+
+def test_a_clean_up_on_a_strip_is_a_source(armature):
+    assert bpy.ops.poise.clean_up() == {"FINISHED"}
+    clean = strips.shown(armature)
+    expected = played(armature, *clean)
+    simulate()  # read in the window while the clean-up is shown: of the capture
+    assert session.result_of(bpy.context.scene, armature).shot.reading.action == "stand"
+    muted = heard(armature)
+    shot = shot_of(armature, clean[0].name)
+    assert heard(armature) == muted and compat.assigned(armature)[0] is None, "as before"
+    assert shot.reading.action == clean[0].name
+    shot.bake()
+    action, slot = strips.shown(armature)
+    assert bake_target.source_of(bake_target.mark_of(action, slot)) == clean
+    assert action.name == f"{clean[0].name} Poise close"
+    np.testing.assert_array_equal(poses(armature), played(armature, action, slot))
+    simulate()  # now of the clean-up, which is the source of what is shown
+    assert session.result_of(bpy.context.scene, armature).shot.reading.action == clean[0].name
+    assert strips.shown(armature) == (action, slot), "as before"
+    bpy.ops.poise.show(which="source")
+    assert compat.assigned(armature) == clean and not any(heard(armature).values())
+    np.testing.assert_array_equal(poses(armature), expected)
+
+
+def test_reading_leaves_tracks_as_somebody_muted_them(armature):
+    bake()
+    below, over = tracks(armature)
+    for mutes in ((False, True), (False, False), (True, True), (True, False)):
+        below.mute, over.mute = mutes
+        simulate()
+        shot = session.result_of(bpy.context.scene, armature).shot
+        assert shot.reading.action == "stand"
+        assert (below.mute, over.mute) == mutes
+        assert compat.assigned(armature)[0] is None
+
+
+def test_a_bake_that_is_stopped_or_fails_leaves_all_as_it_was(armature, monkeypatch):
+    bake()
+    below, over = tracks(armature)
+    shot = shot_of(armature, "stand", "relaxed")
+    below.mute = over.mute = False  # nothing that could be guessed
+
+    def state():
+        return heard(armature), compat.assigned(armature), set(bpy.data.actions.keys())
+
+    before, seen = state(), poses(armature)
+    for share in (0.0, 0.5):
+        work = shot.baking()
+        while next(work) < share:
+            pass
+        work.close()
+        assert state() == before
+    monkeypatch.setattr(bake_target.Target, "finish", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        shot.bake()
+    assert state() == before
+    np.testing.assert_array_equal(poses(armature), seen)
+    assert len(bpy.data.scenes) == 1
+
+
+def test_strips_that_are_all_muted_are_no_animation(armature):
+    source, _ = compat.assigned(armature)
+    track = armature.animation_data.nla_tracks.new()
+    track.strips.new("stand", 1, source)
+    compat.assign(armature, None)
+    assert shot_of(armature).reading.action is None
+    for silent in (track, track.strips[0]):
+        silent.mute = True
+        with pytest.raises(MotionError, match="add NLA strips that are not muted"):
+            shot_of(armature)
+        silent.mute = False
+    armature.animation_data.use_nla = False
+    with pytest.raises(MotionError, match="add NLA strips that are not muted"):
+        shot_of(armature)
