@@ -485,6 +485,7 @@ class Target:
 
     def _replace_slot(self):
         name = self._old.name_display
+        strips.replace_slot(self.action, self._old, self.slot)
         compat.remove_slot(self.action, self._old)
         self.slot.name_display = name
 

@@ -93,8 +93,30 @@ def is_edited(thing, action, mark):
     if not mark.get("strip") or _find(thing, mark["strip"]) is not None:
         return False
     pair = action, compat.find_slot(action, mark["slot"])
-    played = [compat.of_strip(strip) for track in _tracks(thing) for strip in track.strips]
-    return pair in played
+    return pair in _played(thing)
+
+
+def _played(thing, but=None):
+    """(action, slot) of all strips of an object. but: a track to leave out."""
+    return [compat.of_strip(strip) for strip in _strips(thing, but)]
+
+
+def _strips(thing, but=None):
+    tracks = [track for track in _tracks(thing) if track != but]
+    strips = [strip for track in tracks for strip in track.strips]
+    for strip in strips:  # a meta strip has others inside, which are looked into, too
+        strips.extend(strip.strips)
+    return strips
+
+
+def replace_slot(action, old, new):
+    """Let all that one slot of an action animates be animated by another one."""
+    for thing in old.users():
+        if compat.assigned(thing) == (action, old):
+            compat.assign(thing, action, new)
+        for strip in _strips(thing):
+            if compat.of_strip(strip) == (action, old):
+                strip.action_slot = new
 
 
 # Showing ----------------------------------------------------------------------------------------
@@ -162,9 +184,11 @@ def place(scene, armature, source, baked):
     if track is None:
         below, stash = _stashed(scene, armature, source)
         track = _new_track(armature, name, below)
-    _fill(scene, armature, track, name, baked)
+    elif stash:
+        stash = _refreshed(scene, armature, source) or stash
+    looks = _fill(scene, armature, track, name, baked)
     track.mute = False
-    bake_marks.change(*baked, strip=_looks(track), stash=stash)
+    bake_marks.change(*baked, strip=looks, stash=stash)
     show(armature, *baked)
 
 
@@ -173,14 +197,24 @@ def _stashed(scene, armature, source):
     made if there is none: (None or track, looks)."""
     if not compat.curves(*source):
         return None, ""
-    own = [track for track, _, _ in _own(armature)]
-    for track in _tracks(armature):
-        if len(track.strips) == 1 and compat.of_strip(track.strips[0]) == source:
-            return None, _looks(track) if track in own else ""
+    looks = _refreshed(scene, armature, source)
+    if looks is not None:
+        return None, looks
     track = _new_track(armature, source[0].name)
     track.mute = True
-    _fill(scene, armature, track, source[0].name, source)
-    return track, _looks(track)
+    return track, _fill(scene, armature, track, source[0].name, source)
+
+
+def _refreshed(scene, armature, source):
+    """How the track that has a source looks, "" unless it is Poise's, with all frames that it has
+    by now; None without one."""
+    own = [(track, mark) for track, pair, mark in _own(armature) if pair == source]
+    if any(mark is not None for _, mark in own):  # a bake with a strip of its own
+        return _looks(own[0][0])
+    if own:
+        return _fill(scene, armature, own[0][0], source[0].name, source)
+    played = [compat.of_strip(track.strips[0]) for track in _tracks(armature) if _looks(track)]
+    return "" if source in played else None
 
 
 def _new_track(armature, name, below=None):
@@ -195,7 +229,9 @@ def _new_track(armature, name, below=None):
 
 
 def _fill(scene, armature, track, name, pair):
-    """Let a track have one strip, which plays (action, slot) exactly as the action would."""
+    """Let a track have one strip, which plays (action, slot) exactly as the action would -> how it
+    looks then, which bakes that have their source on it note, too."""
+    before, own = _looks(track), _own(armature)
     for strip in list(track.strips):
         track.strips.remove(strip)
     action, slot = pair
@@ -207,6 +243,11 @@ def _fill(scene, armature, track, name, pair):
     strip.frame_start, strip.frame_end = first, last
     strip.extrapolation = armature.animation_data.action_extrapolation
     strip.use_auto_blend = strip.use_sync_length = False
+    looks = _looks(track)
+    for _, baked, mark in own:
+        if before and mark is not None and mark["stash"] == before:
+            bake_marks.change(*baked, stash=looks)
+    return looks
 
 
 def _span(scene, pair):
@@ -242,10 +283,14 @@ def remove(armature, baked):
         tracks.remove(stashed)
 
 
-def uses(armature, baked):
-    """How often an armature uses a bake (action, slot): by its action, and by its strip."""
-    own = _find(armature, bake_marks.mark_of(*baked).get("strip"))
-    return (compat.assigned(armature) == baked) + (own is not None)
+def is_shared(armature, baked):
+    """Whether a bake (action, slot) has other users than its armature's action and its strip."""
+    (action, slot), mark = baked, bake_marks.mark_of(*baked)
+    own = _find(armature, mark.get("strip"))
+    if mark["whole"]:
+        uses = (compat.assigned(armature) == baked) + (own is not None)
+        return action.users - action.use_fake_user > uses
+    return baked in _played(armature, own) or any(one != armature for one in slot.users())
 
 
 def over(armature, baked):

@@ -262,8 +262,7 @@ def remove(scene, armature, bake):
     """
     action, slot = bake
     shown = bake == strips.shown(armature)
-    users = action.users - action.use_fake_user - strips.uses(armature, bake)
-    if users and bake_target.mark_of(action, slot)["whole"]:
+    if strips.is_shared(armature, bake):
         raise BakeError(
             f"'{action.name}' is used elsewhere too, as by an NLA strip: take it away there first."
         )

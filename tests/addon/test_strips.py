@@ -460,3 +460,61 @@ def test_strips_that_are_all_muted_are_no_animation(armature):
     armature.animation_data.use_nla = False
     with pytest.raises(MotionError, match="add NLA strips that are not muted"):
         shot_of(armature)
+
+
+# --- When something has changed since ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("style", ["CLOSE", "RELAXED"])
+def test_the_track_of_the_source_has_what_that_has_by_now(armature, style):
+    """Of a source that has become longer: in another bake of the same take, and in a new one."""
+    bake()
+    action, slot = bake_target.source_of(bake_target.mark_of(*strips.shown(armature)))
+    frames = (*FRAMES, 500)
+    for curve in compat.curves(action, slot):
+        curve.keyframe_points.insert(500, curve.evaluate(1) + 0.01)
+    expected = played(armature, action, slot, frames)
+    if style == "CLOSE":
+        bpy.ops.poise.bake()
+    else:
+        bake(style)
+    stash, *bakes = tracks(armature)
+    assert len(bakes) == (1 if style == "CLOSE" else 2)
+    assert stash.strips[0].frame_end == 500
+    for track in bakes:
+        track.mute = True
+    stash.mute = False
+    np.testing.assert_array_equal(poses(armature, frames), expected)
+    for _ in bakes:
+        bpy.ops.poise.delete_bake()
+    assert not tracks(armature)
+
+
+@pytest.mark.skipif(not compat.HAS_SLOTS, reason="actions have slots from Blender 4.4 on")
+def test_a_slot_that_a_strip_of_somebodys_plays_is_not_deleted(armature):
+    bpy.context.scene.poise.action = bpy.data.actions.new("Shared")
+    source = compat.assigned(armature)
+    action, slot = bake()
+    (strip,) = tracks(armature)[1].strips
+    strip.frame_end, strip.frame_start = strip.frame_end + 40, strip.frame_start + 40
+    compat.assign(armature, *source)
+    seen = poses(armature)
+    with pytest.raises(RuntimeError, match="'Shared' is used elsewhere too, as by an NLA strip"):
+        bpy.ops.poise.delete_bake()
+    assert compat.of_strip(strip) == (action, slot)
+    np.testing.assert_array_equal(poses(armature), seen)
+    armature.animation_data.nla_tracks.remove(tracks(armature)[1])
+    bpy.ops.poise.delete_bake()
+    assert len(action.slots) == 0
+
+
+@pytest.mark.skipif(not compat.HAS_SLOTS, reason="actions have slots from Blender 4.4 on")
+def test_a_copy_of_a_strip_of_a_slot_plays_the_next_bake_too(armature):
+    bpy.context.scene.poise.action = bpy.data.actions.new("Shared")
+    action, slot = bake()
+    track = armature.animation_data.nla_tracks.new()
+    copy = track.strips.new("Copy", 1000, action)
+    copy.action_slot = slot
+    bpy.ops.poise.bake()
+    assert len(action.slots) == 1
+    assert compat.of_strip(copy) == (action, action.slots[0]) == strips.shown(armature)
