@@ -103,10 +103,7 @@ def _played(thing, but=None):
 
 def _strips(thing, but=None):
     tracks = [track for track in _tracks(thing) if track != but]
-    strips = [strip for track in tracks for strip in track.strips]
-    for strip in strips:  # a meta strip has others inside, which are looked into, too
-        strips.extend(strip.strips)
-    return strips
+    return source_values.nested(strip for track in tracks for strip in track.strips)
 
 
 def replace_slot(action, old, new):

@@ -17,6 +17,7 @@ from ...controller.geometry.skeleton import SIDE_WORDS, SIDES
 from ..actions.bake_target import Switch
 from ..blender import compat
 from ..blender.pose import nearest_rotation, rotation_property
+from ..rigs import source_values
 from ..rigs.reference import carrier
 
 #: A knee's pole stays at least so far from the line from hip to ankle, per length of the leg.
@@ -156,10 +157,13 @@ def is_off(constraint, animated):
 
 
 def animated_paths(armature):
-    """The data paths of an armature with drivers, and those with keys, of the assigned action."""
+    """The data paths of an armature with drivers, and those with keys, of the assigned action and
+    of the NLA strips that are heard."""
     animation = armature.animation_data
     driven = {driver.data_path for driver in animation.drivers} if animation else set()
-    return driven, {curve.data_path for curve in compat.curves(*compat.assigned(armature))}
+    played = source_values.nested(source_values.heard(animation))
+    pairs = [compat.assigned(armature), *map(compat.of_strip, played)]
+    return driven, {curve.data_path for pair in pairs for curve in compat.curves(*pair)}
 
 
 def switch_off(bone, constraint, driven):

@@ -30,6 +30,14 @@ def heard(animation):
     return [strip for track in tracks for strip in track.strips if not strip.mute]
 
 
+def nested(strips):
+    """NLA strips with those that are inside of meta strips."""
+    found = list(strips)
+    for strip in found:
+        found.extend(strip.strips)  # which are looked into, too
+    return found
+
+
 def hold(armature, source, baked, values, ceiling=None):
     """Hold what the bake of a source keys beside it.
 
@@ -41,7 +49,7 @@ def hold(armature, source, baked, values, ceiling=None):
     if why_not(animation, source) or (ceiling == 0 and len(tracks) == len(animation.nla_tracks)):
         release(armature)
         return
-    played = map(compat.of_strip, heard(animation))
+    played = map(compat.of_strip, nested(heard(animation)))
     animated = _keys(source).union(*map(_keys, played))
     held = {}
     for path, index in _keys(baked) - animated:

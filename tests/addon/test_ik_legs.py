@@ -252,6 +252,27 @@ def test_ik_that_is_switched_by_keys_is_on_throughout(made):
     assert rig.ik("L").influence == 0
 
 
+def test_ik_that_keys_on_a_strip_switch_is_on_throughout(made):
+    rig = made("pole")
+    keyed_switch(rig)
+    source = compat.channels(*compat.assigned(rig.armature))
+    action, slot = compat.new_action("switch")
+    holder = compat.channels(action, slot, ensure=True)
+    for curve in [c for c in source.fcurves if c.data_path.endswith("influence")]:
+        compat.copy_curve(curve, holder)
+        source.fcurves.remove(curve)
+    track = rig.armature.animation_data.nla_tracks.new()
+    strip = track.strips.new("switch", 1, action)
+    if compat.HAS_SLOTS:
+        strip.action_slot = slot
+    rig.scene.frame_set(1)
+    assert rig.ik("L").influence == 0
+    assert_on_ik(rig)
+    bake.restore(rig.scene, rig.armature)
+    rig.scene.frame_set(5)
+    assert rig.ik("L").influence == 0
+
+
 def test_ik_that_a_property_switches_is_right_either_way(made):
     rig = made("root")
     rig.bones["hips"]["ik"] = 1.0
