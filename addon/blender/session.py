@@ -77,27 +77,34 @@ def _own(scene_name, armature_name):
     key = scene_name, armature_name
     scene, armature = bpy.data.scenes.get(scene_name), bpy.data.objects.get(armature_name)
     if scene is not None and armature is not None:
-        _uids[key] = scene.session_uid, armature.session_uid
+        _uids[key] = uids(scene, armature)
     return _results.setdefault(key, Result())
+
+
+def uids(scene, armature):
+    """What tells a scene and an armature for good, whatever they are called by now."""
+    return scene.session_uid, armature.session_uid
 
 
 def _follow():
     """Move what is kept under names that its scenes and armatures no longer have."""
     now = {names: _names_now(names, uids) for names, uids in _uids.items()}
-    if all(names == new for names, new in now.items()):
+    moved = {names: new for names, new in now.items() if new != names}
+    if not moved:
         return
     for kept in (_results, _uids):
-        moved = [(now.get(names, names), value) for names, value in kept.items()]
+        pairs = [(moved.get(names, names), value) for names, value in kept.items()]
         kept.clear()
-        kept.update((names, value) for names, value in moved if names is not None)
+        kept.update((names, value) for names, value in pairs if names is not None)
     for key, take in [*_takes.items()]:
-        names = now.get((take.scene, take.armature), (take.scene, take.armature))
+        names = moved.get((take.scene, take.armature), ())
         if names is None:
             del _takes[key]
-        else:
+        elif names:
             _takes[key] = replace(take, scene=names[0], armature=names[1])
             take.shot.renamed(*names)
-    for names, result in _results.items():
+    for names in filter(None, moved.values()):
+        result = _results.get(names) or Result()
         for shot in filter(None, (result.shot, result.clean)):
             shot.renamed(*names)
 
@@ -113,8 +120,12 @@ def _name_now(things, name, uid):
     there = things.get(name)
     if there is not None and there.session_uid == uid:
         return name
-    found = next((thing.name for thing in things if thing.session_uid == uid), None)
+    found = _name_of(things, uid)
     return name if found is None and there is None else found  # undo may bring it back
+
+
+def _name_of(things, uid):
+    return next((thing.name for thing in things if thing.session_uid == uid), None)
 
 
 def results_in(scene):
@@ -162,9 +173,13 @@ def keep_clean(scene_name, armature_name, clean):
     result.clean, result.error = clean, ""
 
 
-def complain(scene_name, armature_name, message):
-    """Remember why something failed; the result from before stays."""
-    _own(scene_name, armature_name).error = message
+def complain(whose, message):
+    """Remember why something failed, of what is still there; the result from before stays. whose:
+    `uids` of the scene and the armature."""
+    collections = bpy.data.scenes, bpy.data.objects
+    names = tuple(map(_name_of, collections, whose))
+    if None not in names:
+        _own(*names).error = message
 
 
 def keep_take(key, take):

@@ -87,7 +87,7 @@ class JobOperator:
 
     _timer = _status = None
     _job = None
-    _names = None
+    _whose = None
     _seen = None
     _turned = _drawn = _next = 0.0
     _draws = False
@@ -193,7 +193,7 @@ class JobOperator:
         armature, reason = chosen_armature(context)
         if armature is None:
             raise PoiseError(f"{reason}.")
-        self._names = context.scene.name, armature.name
+        self._whose = session.uids(context.scene, armature)
         job = self.make_job(context, armature)
         if job.shot.reading is None and isinstance(job.shot, Shot):
             job.settings = settings_of(context.scene, armature, job.shot.options)
@@ -215,8 +215,8 @@ class JobOperator:
         return {"CANCELLED"}
 
     def _fail(self, message):
-        if self._names is not None:
-            session.complain(*self._names, message)
+        if self._whose is not None:
+            session.complain(self._whose, message)
         redraw()
         self.report({"ERROR"}, tr(message))
         return {"CANCELLED"}

@@ -192,7 +192,7 @@ class POISE_OT_show(bpy.types.Operator):
             take = bake_target.take_of(mark) if mark else ""
             bake_objects.show(context.scene, armature, self.which, take)
         except PoiseError as error:
-            session.complain(context.scene.name, armature.name, str(error))
+            session.complain(session.uids(context.scene, armature), str(error))
             self.report({"ERROR"}, tr(str(error)))
             return {"CANCELLED"}
         return {"FINISHED"}

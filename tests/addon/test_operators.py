@@ -446,6 +446,19 @@ def started(window):
 def assert_left(window):
     assert window.timers == []
     assert window.status is None
+
+
+def test_what_failed_is_told_of_the_armature_whatever_it_is_called(started, armature):
+    window, operator = started
+    scene, name = bpy.context.scene, armature.name
+    armature.name = "Somebody"
+    assert result(armature).error == "", "as when a panel is drawn"
+    assert window.send(operator) == {"CANCELLED"}
+    assert f"'{name}' was deleted or renamed" in result(armature).error
+    other = armature.copy()
+    scene.collection.objects.link(other)
+    other.name = name
+    assert result(other).error == ""
     assert session.job() is None
 
 
@@ -784,7 +797,7 @@ def test_panels_after_a_fall_and_an_error(import_clip):
     assert not recording.success
     shown = drawn().replace("\n", " ")
     assert recording.why() in shown
-    session.complain(bpy.context.scene.name, armature.name, "Something is wrong.")
+    session.complain(session.uids(bpy.context.scene, armature), "Something is wrong.")
     assert "Something is wrong." in drawn().replace("\n", " ")
 
 

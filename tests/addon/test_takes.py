@@ -11,7 +11,9 @@ import poise
 from poise.addon.actions import bake_target
 from poise.addon.blender import compat, session
 from poise.addon.overlays import overlay
+from poise.addon.rigs import reference
 from poise.addon.settings import takes
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import panels, takes_panel
 
 pytestmark = pytest.mark.usefixtures("registered")
@@ -200,6 +202,19 @@ def test_results_and_takes_follow_renamed_armatures_and_scenes(armature, import_
     assert bpy.ops.poise.bake() == {"FINISHED"}
     assert bake_target.mark_of(*compat.assigned(armature))
     assert bake_target.mark_of(*compat.assigned(other)) is None
+
+
+def test_only_what_is_renamed_is_told_its_name(armature):
+    keep()
+    other = armature.copy()
+    bpy.context.scene.collection.objects.link(other)
+    shot = Shot(bpy.context.scene, ShotOptions(other.name, frames=(1, 30)))
+    reference.run(shot.read())
+    session.keep(bpy.context.scene.name, other.name, shot)
+    reading = shot.reading
+    armature.name = "Renamed"
+    assert result(armature).shot.reading.armature == "Renamed"
+    assert result(other).shot is shot and shot.reading is reading
 
 
 def test_names_that_are_swapped(armature):

@@ -240,7 +240,7 @@ def test_what_cannot_be_rectified_is_optimized(settings, armature):
 
 
 def test_an_error_is_told(armature, drawn):
-    session.complain(bpy.context.scene.name, armature.name, "Something is wrong.")
+    session.complain(session.uids(bpy.context.scene, armature), "Something is wrong.")
     assert "Something is wrong." in drawn(armature)
 
 
