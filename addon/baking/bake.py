@@ -177,6 +177,8 @@ def baking(
         state.show_source(source, slot)
         yield 0.0
         evaluation = stack.enter_context(evaluating(scene, armature))
+        for _ in evaluation.going_aside():
+            yield 0.0
         yield 0.0
         clip = yield from _extended(evaluation, reading, source, slot, len(rotation_deltas))
         yield 0.0

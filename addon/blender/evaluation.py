@@ -44,9 +44,11 @@ class Evaluation:
         self._layer = view_layer(scene, armature)
         self._aside, self._compared = None, False
 
-    def go_aside(self):
-        """Evaluate in a scene of its own, if the user's has no say in the pose."""
-        if is_enabled(self.armature, self._layer) and not _scene_counts(self.armature):
+    def going_aside(self):
+        """Evaluate in a scene of its own, if the user's has no say in the pose; yields while it
+        finds out."""
+        enabled = is_enabled(self.armature, self._layer)
+        if enabled and not (yield from _scene_counts(self.armature)):
             self._aside = bpy.data.scenes.new(NAME)
             _furnish(self._aside, self.scene, self.armature)
 
@@ -106,13 +108,12 @@ class Evaluation:
 
 @contextlib.contextmanager
 def evaluating(scene, armature):
-    """An Evaluation of an armature of a scene, aside if that is the same.
+    """An Evaluation of an armature of a scene, which may go aside.
 
     Raises RigError if the armature is in no view layer.
     """
     evaluation = Evaluation(scene, armature)
     try:
-        evaluation.go_aside()
         yield evaluation
     finally:
         evaluation.close()
@@ -140,22 +141,29 @@ def _furnish(aside, scene, armature):
 
 def _scene_counts(armature):
     """Whether a pose may depend on the scene in which it is evaluated, or on what was evaluated
-    there before."""
+    there before; yields while it finds out."""
     handlers = bpy.app.handlers
-    return bool(  # functions of others may know but one scene
+    if (  # functions of others may know but one scene
         handlers.frame_change_pre
         or handlers.frame_change_post
         or handlers.depsgraph_update_pre
         or handlers.depsgraph_update_post
-    ) or any(_asks_scene(block) for block in _needed(armature))
+    ):
+        return True
+    return any(_asks_scene(block) for block in (yield from _needed(armature)))
 
 
 def _needed(block):
-    """A data-block with all that it points to, by whatever setting, and what these point to."""
-    users = bpy.data.user_map()
+    """A data-block with all that it points to, by whatever setting, and what these point to; yields
+    between looks, each at what all data-blocks of one kind point to."""
     found = new = {block}
     while new:
-        new = {one for one, by in users.items() if one not in found and by & new}
+        used = set()
+        for kind in sorted({one.id_type for one in new}):
+            users = bpy.data.user_map(value_types={kind})
+            used |= {one for one, by in users.items() if not by.isdisjoint(new)}
+            yield
+        new = used - found
         found = found | new
     return found
 

@@ -36,6 +36,8 @@ def unchanged(scene, armature):
 def sampling(scene, armature, frames):
     """`sampled` of all bones of an armature."""
     with evaluating(scene, armature) as evaluation:
+        for _ in evaluation.going_aside():
+            yield 0.0
         yield 0.0
         return (yield from sampled(evaluation, frames))
 

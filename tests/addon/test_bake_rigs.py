@@ -229,6 +229,7 @@ def test_how_controls_act_is_found_the_same_in_slices(rigify):
     scene.frame_set(31)
     before = [armature.pose.bones[name].matrix_basis.copy() for name in pairs]
     with evaluation.evaluating(scene, armature) as evaluated:
+        sampling.run(evaluated.going_aside())
         sampling.run(whole.probe(evaluated, 31.0))
         scene.frame_set(3)
         for _ in sliced.probe(evaluated, 31.0):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Evaluating an armature aside: the same poses, the user's scene untouched, nothing left behind."""
 
+import contextlib
+
 import bpy
 import numpy as np
 import pytest
@@ -23,9 +25,17 @@ def by_scene(armature, frames=FRAMES):
     return np.array(found)
 
 
-def evaluated(armature, frames=FRAMES):
-    """The same as `evaluating` sees them, and whether it was aside."""
+@contextlib.contextmanager
+def aside(armature):
+    """An Evaluation that went aside if it may."""
     with evaluation.evaluating(bpy.context.scene, armature) as one:
+        reference.run(one.going_aside())
+        yield one
+
+
+def evaluated(armature, frames=FRAMES):
+    """The same as an Evaluation sees them, and whether it was aside."""
+    with aside(armature) as one:
         found = [evaluation._pose(one.at(frame)) for frame in frames]
         return np.array(found), len(bpy.data.scenes) > 1
 
@@ -79,13 +89,27 @@ def test_the_users_scene_stays_where_it_is(biped):
     scene.frame_set(7)
     seen = thing.evaluated_get(bpy.context.view_layer.depsgraph)
     own = evaluation._pose(biped)
-    with evaluation.evaluating(scene, biped) as one:
+    with aside(biped) as one:
         for frame in (3.0, 9.5, 30.2):
             one.at(frame)
             assert one.is_at(frame) and scene.frame_current == 7
             assert (evaluation._pose(biped) == own).all()
             bpy.context.view_layer.update()
             assert seen.matrix_world.translation.x == 7
+
+
+def test_all_that_a_pose_depends_on_is_found_in_slices(biped):
+    constrained(biped)
+    users = bpy.data.user_map()
+    needed, before = {biped}, set()
+    while needed != before:
+        before = needed
+        needed = needed | {one for one, by in users.items() if by & needed}
+    assert {one.name for one in needed} >= {"biped", "walk", "turntable", "target"}
+    looks = evaluation._needed(biped)
+    assert next(looks) is None
+    found = reference.run(looks)
+    assert found == needed and bpy.context.scene not in found
 
 
 def scene_driver(armature):
@@ -193,7 +217,7 @@ def test_nothing_is_left_of_an_error(biped, biped_map, no_differences, monkeypat
 
 def test_what_is_saved_meanwhile_has_no_scene_aside(biped, tmp_path):
     path = str(tmp_path / "meanwhile.blend")
-    with evaluation.evaluating(bpy.context.scene, biped) as one:
+    with aside(biped) as one:
         one.at(5.0)
         assert len(bpy.data.scenes) == 2
         bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
@@ -206,7 +230,7 @@ def test_an_undo_step_of_meanwhile_brings_no_scene_back(biped):
     evaluation.register()
     try:
         bpy.ops.ed.undo_push(message="before")
-        with evaluation.evaluating(bpy.context.scene, biped):
+        with aside(biped):
             bpy.ops.ed.undo_push(message="meanwhile")
         bpy.ops.ed.undo_push(message="after")
         bpy.ops.ed.undo()
