@@ -138,7 +138,7 @@ def baking(
     options=None,
     reshaping=None,
     kind=KINDS[0],
-    stretched=(),
+    stretched=None,
 ):
     """Write what differs from the reference to a new action, and assign that: yields the progress
     from 0 to 1.
@@ -150,7 +150,8 @@ def baking(
     reshaping: controller.morphology.Reshaping, if the body has other proportions than the armature.
         The differences are then those from its motion.
     kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
-    stretched: segments of legs that stretch in the animation, and are to do so no more.
+    stretched: {segment of a leg that stretches in the animation: (n,) how far, from 0 to 1, it is
+        to do so no more}.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before, as it is if the generator is closed half-way.
@@ -375,11 +376,11 @@ class _Wanted:
     for the pelvis. slots: bone -> its body part. matrices: bone -> (T, 4, 4) world matrices.
     objects: (T, 4, 4) world matrices of the armature object. unit: metres per scene unit.
     factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
-    rigid: bones of legs that stretch in the animation, and do so no more.
+    rigid: {bone of a leg that stretches in the animation: (T,) how far it does so no more}.
     """
 
     def __init__(
-        self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, stretched=()
+        self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, stretched=None
     ):
         """loose: {bone: the bone that it goes with, and all above that} of those that go with the
         body without hanging on it. stretched: as `baking` has it."""
@@ -393,9 +394,11 @@ class _Wanted:
         deltas[..., 0] = 1
         norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
         deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
-        self.rigid = {reference.carrier(reading.rig_map, segment) for segment in stretched}
-        self._weight = np.zeros(len(clip.frames))
-        self._weight[clip.simulated] = weight
+        self.rigid = {}
+        for segment, share in (stretched or {}).items():
+            bone = reference.carrier(reading.rig_map, segment)
+            self.rigid[bone] = np.zeros(len(clip.frames))
+            self.rigid[bone][clip.simulated] = weight * share
         self._slow = deltas.copy()
         self._slow[clip.simulated] = low_passed_turns(
             deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
@@ -478,7 +481,7 @@ class _Wanted:
         turn = nearest_rotation(self.world(bone)[:, :3, :3])
         own = inverse(turn) @ vectors
         usual = np.median(own[self._clip.simulated], axis=0)
-        return turn @ (own + self._weight[:, None, None] * (usual - own))
+        return turn @ (own + self.rigid[bone][:, None, None] * (usual - own))
 
     def _objects(self):
         """World matrices of the object: the reference's, or moving along with the pelvis."""

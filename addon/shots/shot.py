@@ -310,7 +310,7 @@ class Shot(ArmatureShot):
         self.baked_objects = []
         self.measures = {}
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
-        #: Segments of legs that stretch in the animation, and no more in a bake.
+        #: Segments of legs that stretch in the animation, and no more where they are simulated.
         self.stretched = ()
         self._seconds = {}
 
@@ -567,12 +567,11 @@ class Shot(ArmatureShot):
         self.baked = yield from bake.baking(
             self.scene,
             self.reading,
-            recording.rotation_deltas(),
-            recording.root_displacement(),
+            *recording.differences(self.stretched),
             self.options.keys,
             self.reshaping,
             kind,
-            self.stretched,
+            dict.fromkeys(self.stretched, recording.simulated_legs()),
         )
         contacts.hand_on(self.armature)
         self.measures, self._of_keys = {}, None  # until it is read back

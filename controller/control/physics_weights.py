@@ -112,7 +112,7 @@ class PhysicsWeights:
         let them: each segment's, beyond what its parent has."""
         result = turns.copy()
         for index, segment in enumerate(SEGMENTS):
-            share = self._shown(_region_of_segment(segment), rate)[: len(turns)]
+            share = self.shown(_region_of_segment(segment), rate)[: len(turns)]
             base = before = np.broadcast_to(np.eye(3), turns[:, 0].shape)
             if index:
                 parent = SEGMENT_INDEX[PARENTS[segment]]
@@ -125,18 +125,18 @@ class PhysicsWeights:
 
     def blended_root(self, displacement, rate):
         """Displacement (n, 3) of the pelvis, as far as the weight of the root lets it."""
-        return displacement * self._shown("root", rate)[: len(displacement), None]
+        return displacement * self.shown("root", rate)[: len(displacement), None]
 
     def ways_back(self, rate):
         """(first, stop, limit) samples of each way back to the animation: the bake leaves the
         simulation at the first, and nothing is simulated from stop to limit."""
-        shares = np.max([self._shown(name, rate) for name in self.regions], axis=0)
+        shares = np.max([self.shown(name, rate) for name in self.regions], axis=0)
         rises = np.r_[True, shares[:-1] <= shares[1:]]
         for stop, limit in runs(self.animated).tolist():
             if stop:
                 yield int(np.flatnonzero(rises[:stop])[-1]), stop, limit
 
-    def _shown(self, name, rate):
+    def shown(self, name, rate):
         """(F,) share of the simulation in the bake: the weight, where it does not change too fast
         for a smooth passage; 0 wherever the weight is."""
         slope = np.arange(len(self.regions[name])) / (_PASSAGE * rate)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Legs whose ankles are where they should be: two-bone inverse kinematics, and frames of feet."""
+"""Legs whose ankles are where they should be: two-bone inverse kinematics, frames of feet, and
+lengths."""
 
 import numpy as np
 
-from .rotations import unit
+from .rotations import matrix_from_quaternion, unit
 from .skeleton import SEGMENT_INDEX
 
 #: Of its length, what a leg is bent to at least.
@@ -37,6 +38,15 @@ def bend_leg(joints, frames, side, ankle):
     for segment, vector in ((thigh, hip - new_knee), (shin, new_knee - end)):
         z = unit(vector)
         frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
+
+
+def unstretched(rotations, vectors, share):
+    """(F, 3) vectors that turn with (F, 4) rotations, as long as they mostly are as far as a share
+    (F,) says."""
+    axes = matrix_from_quaternion(rotations)
+    own = np.einsum("fji,fj->fi", axes, vectors)
+    share = np.reshape(share, (-1, 1))
+    return (axes @ ((1 - share) * own + share * np.median(own, axis=0))[..., None])[..., 0]
 
 
 def in_plane(ahead, up):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..geometry.leg_bending import LONGEST, bend_leg, leg_length
+from ..geometry.leg_bending import LONGEST, bend_leg, leg_length, unstretched
 from ..geometry.rotations import arctan2, quaternion_from_matrix, rotation_about
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import LEFT, RIGHT, adult_size, around, runs
@@ -38,16 +38,19 @@ _STRAIGHT = 0.985
 _ROOM, _GENTLY = 0.002, 6
 
 
-def stepped_back(recording, turns, displacement):
+def stepped_back(recording, turns, displacement, stretched=()):
     """What a recording bakes if its feet step on each way back, from what it does if they slide.
 
     turns: (n, S, 3, 3) from the animation in the world, displacement: (n, 3) of the pelvis [m].
+    stretched: segments of legs whose length changes in the animation, and no more in the bake where
+    they are simulated.
     Returns both anew; whatever is on no way back, or need not step, is as it was.
     """
     turns, displacement = turns.copy(), displacement.copy()
     for begin, stop, limit in recording.weights.ways_back(recording.motion.rate):
         if begin > 0 and stop < len(turns):
-            way = _Way(recording, turns, displacement, begin, stop, min(limit, len(turns)))
+            limit = min(limit, len(turns))
+            way = _Way(recording, turns, displacement, begin, stop, limit, stretched)
             turned, moved = way.taken()
             part = slice(begin, begin + len(turned))
             turns[part], displacement[part] = turned, moved
@@ -157,11 +160,16 @@ class _Way:
     do. uneven: whether there is more to stand on than a level floor.
     """
 
-    def __init__(self, recording, turns, displacement, begin, stop, limit):
+    def __init__(self, recording, turns, displacement, begin, stop, limit, stretched):
         part = slice(begin - 1, limit)
         self.character, self.rate = recording.character, recording.motion.rate
         self.size = adult_size(self.character)
         self._positions = recording.motion.positions[part]
+        self._arms = {
+            (name, side): self._arm(recording, part, f"{name}_{side}", stretched)
+            for name in ("thigh", "shin")
+            for side in SIDES
+        }
         self.turns, self.moved = turns[part].copy(), displacement[part].copy()
         self.raw = recording.reference.raw.frames[part]
         self._frames = self.turns @ self.raw
@@ -307,14 +315,25 @@ class _Way:
         joints = np.zeros((*self.turns.shape[:2], 3))
         pelvis = self.landmarks("pelvis")
         for side in SIDES:
-            joint, before, parent = pelvis + self.moved, pelvis, 0
-            for segment, name in (("thigh", "hip"), ("shin", "knee"), ("foot", "ankle")):
+            arm, joint, parent = self.landmarks(f"hip_{side}") - pelvis, pelvis + self.moved, 0
+            for segment in ("thigh", "shin", "foot"):
                 index = SEGMENT_INDEX[f"{segment}_{side}"]
-                landmark = self.landmarks(f"{name}_{side}")
-                joint = joint + _rotated(self.turns[:, parent], landmark - before)
+                joint = joint + _rotated(self.turns[:, parent], arm)
                 joints[:, index] = joint
-                before, parent = landmark, index
+                arm, parent = self._arms.get((segment, side)), index
         return joints
+
+    @staticmethod
+    def _arm(recording, part, segment, stretched):
+        """(n, 3) along a thigh or shin in the animation [m], as long as in the bake."""
+        motion, count, (name, side) = recording.motion, len(recording), segment.split("_")
+        ends = {"thigh": ("hip", "knee"), "shin": ("knee", "ankle")}[name]
+        start, end = (motion.positions[:count, LANDMARK_INDEX[f"{n}_{side}"]] for n in ends)
+        arm = end - start
+        if segment in stretched:
+            rotations = motion.rotations[:count, SEGMENT_INDEX[segment]]
+            arm = unstretched(rotations, arm, recording.simulated_legs())
+        return arm[part]
 
     def _bend(self, side, shift, ankle):
         """Turn thigh and shin so that a pelvis that is shifted (n, 3) has the ankle at (n, 3): by

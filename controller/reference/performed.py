@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..geometry.leg_bending import unstretched
 from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from ..geometry.skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, SEGMENT_INDEX, SIDES
 from ..geometry.trajectory import low_passed_turns
@@ -28,34 +29,30 @@ def performed_motion(recording, chains=None, legs=()):
 
     chains: {"trunk" or "head": (at least n, k, 3) where the k bones begin [m] over which a bake
     spreads the segment's turn}, in the animation; those of one bone may be left out.
-    legs: segments whose length changes in the animation, and no more in a bake.
+    legs: segments whose length changes in the animation, and no more where they are simulated.
     """
     motion, count = recording.motion, len(recording)
-    deltas = recording.rotation_deltas()
+    deltas, moved = recording.differences(legs)
+    share = recording.simulated_legs()
     turns = matrix_from_quaternion(deltas)
     slow = low_passed_turns(deltas, motion.rate, CHAIN_CUTOFF) if chains else None
     before, after = motion.positions[:count], motion.positions[:count].copy()
-    after[:, LANDMARK_INDEX["pelvis"]] += recording.root_displacement()
+    after[:, LANDMARK_INDEX["pelvis"]] += moved
     for name, carrier in _CARRIERS.items():
         if not np.isfinite(before[:, LANDMARK_INDEX[JOINT_OF[carrier]]]).all():
             carrier = PARENTS[carrier]  # a rig without toes
         landmark, joint = LANDMARK_INDEX[name], LANDMARK_INDEX[JOINT_OF[carrier]]
-        start, moved = before[:, joint], after[:, joint]
+        start, place = before[:, joint], after[:, joint]
         if chains and carrier in chains:
             heads = chains[carrier][:count]
-            start, moved = heads[:, -1], moved + _bent(heads, slow, carrier)
+            start, place = heads[:, -1], place + _bent(heads, slow, carrier)
         arm = before[:, landmark] - start
         if carrier in legs:
-            arm = _unstretched(motion.rotations[:count, SEGMENT_INDEX[carrier]], arm)
-        after[:, landmark] = moved + _turned(turns[:, SEGMENT_INDEX[carrier]], arm)
+            rotations = motion.rotations[:count, SEGMENT_INDEX[carrier]]
+            arm = unstretched(rotations, arm, share)
+        after[:, landmark] = place + _turned(turns[:, SEGMENT_INDEX[carrier]], arm)
     rotations = multiply(deltas, motion.rotations[:count])
     return replace(motion, rotations=rotations, positions=after)
-
-
-def _unstretched(rotations, arm):
-    """(n, 3) vectors that turn with (n, 4) rotations, as long as they mostly are."""
-    axes = matrix_from_quaternion(rotations)
-    return axes @ np.median(_turned(np.swapaxes(axes, 1, 2), arm), axis=0)
 
 
 def _bent(heads, slow, segment):

@@ -303,7 +303,7 @@ class Recording:
         are turned by that little more that brings each ankle where the simulation has it, but for
         a slowly varying offset.
         """
-        return quaternion_from_matrix(self._weighed()[0] if self.weights else self._deltas())
+        return self.differences()[0]
 
     def _deltas(self):
         """(n, S, 3, 3) the same, of a body that is simulated throughout."""
@@ -333,17 +333,32 @@ class Recording:
 
     def root_displacement(self):
         """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
-        return self._weighed()[1] if self.weights else self._apart()
+        return self._weighed(())[1] if self.weights else self._apart()
+
+    def differences(self, stretched=()):
+        """(`rotation_deltas`, `root_displacement`). stretched: segments of legs whose length
+        changes in the animation, and no more in a bake where they are simulated."""
+        if not self.weights:
+            return quaternion_from_matrix(self._deltas()), self._apart()
+        turns, displacement = self._weighed(stretched)
+        return quaternion_from_matrix(turns), displacement
+
+    def simulated_legs(self):
+        """(n,) how far the legs of a bake are those of the simulation, from 0 to 1."""
+        if not self.weights:
+            return np.ones(self._count)
+        return self.weights.shown("legs", self.motion.rate)[: self._count]
 
     def _apart(self):
         return self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
 
-    def _weighed(self):
+    def _weighed(self, stretched):
         """Turns (n, S, 3, 3) and displacement (n, 3) [m] as far as the weights let them, of feet
         that step on the way back to the animation."""
         rate = self.motion.rate
         turns = self.weights.blended(self._deltas(), rate)
-        return stepped_back(self, turns, self.weights.blended_root(self._apart(), rate))
+        displacement = self.weights.blended_root(self._apart(), rate)
+        return stepped_back(self, turns, displacement, stretched)
 
     def summary(self):
         """Figures of `measures.md` for this simulation, by name."""

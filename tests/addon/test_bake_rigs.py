@@ -10,6 +10,8 @@ from poise.addon.actions import bake_target
 from poise.addon.baking import bake, bake_solver
 from poise.addon.blender import compat, evaluation, keys
 from poise.addon.rigs import reference, rig, sampling
+from poise.addon.scene.pushes import PushOptions
+from poise.addon.scene.weights import WeightOptions
 from poise.addon.shots.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.geometry.rotations import multiply, rotation_vector
@@ -284,14 +286,48 @@ def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
 
 
 @pytest.mark.slow
-def test_legs_that_stretch_on_a_generated_rigify_rig(rigify):
-    """The torso rises out of reach of planted feet: the bake's stand where the body's do."""
+@pytest.mark.parametrize("legs", ["IK", "FK"])
+def test_legs_that_stretch_step_home_on_a_generated_rigify_rig(rigify, registered, legs):
+    """Its feet stand in the bake until they are lifted, and then it is the animation, also in the
+    lengths of legs."""
+    keys = [(frame, 0.05 * (i % 2)) for i, frame in enumerate(range(1, 132, 10))]
+    scene, armature = _bobbing_rigify(keys)
+    options = ShotOptions(
+        armature=armature.name,
+        keys=bake.BakeOptions(legs=legs),
+        weights=WeightOptions(hand_back=(55, 14)),
+        pushes=PushOptions(((16, 0.2, (90.0, 200.0, 0.0), "trunk"),)),
+    )
+    shot = Shot(scene, options)
+    for part in (shot.read(), shot.simulate()):
+        reference.run(part)
+    assert shot.recording.success and len(shot.stretched) == 4
+    shot.bake()
+    unit = shot.reading.metres_per_unit
+    frames, rig_map = (1, 131, 1), shot.reading.rig_map
+    read = reference.read(scene, armature, frames=frames, rig_map=rig_map, metres_per_unit=unit)
+    balls = [LANDMARK_INDEX[f"ball_{side}"] for side in SIDES]
+    moved = (read.motion.positions - shot.motion.positions)[:, balls]
+    assert np.linalg.norm(moved[54], axis=1).max() > 0.2
+    assert np.ptp(moved[54:66, 0], axis=0).max() < 2e-3, "it stands"
+    assert np.linalg.norm(moved[80:], axis=2).max() < 5e-4
+
+
+def _bobbing_rigify(heights):
+    """(scene, Rigify rig) whose torso is at heights at frames."""
     scene, armature = bpy.context.scene, _generated_rigify()
     scene.render.fps = 30
     torso = armature.pose.bones["torso"]
-    for frame, height in ((1, 0.0), (20, 0.05), (40, -0.05), (60, 0.0)):
+    for frame, height in heights:
         torso.location = 0, 0, height
         torso.keyframe_insert("location", frame=frame)
+    return scene, armature
+
+
+@pytest.mark.slow
+def test_legs_that_stretch_on_a_generated_rigify_rig(rigify):
+    """The torso rises out of reach of planted feet: the bake's stand where the body's do."""
+    scene, armature = _bobbing_rigify(((1, 0.0), (20, 0.05), (40, -0.05), (60, 0.0)))
     shot = Shot(scene, ShotOptions(armature=armature.name, keys=FK))
     for part in (shot.read(), shot.simulate()):
         sampling.run(part)

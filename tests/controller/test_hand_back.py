@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The way back to the animation: feet stay where they stand, and go home in the air."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,13 +10,13 @@ from poise.controller import Character, Push, Scenario, Simulation
 from poise.controller.control.physics_weights import NAMES
 from poise.controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from poise.controller.geometry.rotations import rotation_vector as vector
-from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
+from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SIDES
 from poise.controller.geometry.stance import runs
 from poise.controller.reference.performed import performed_motion
 
 BACK, OVER = 110, 42
 SHOVE = Push(0.5, 0.2, (80.0, 140.0, 0.0))
-ANKLES = [LANDMARK_INDEX[f"ankle_{side}"] for side in SIDES]
+ANKLES, KNEES = ([LANDMARK_INDEX[f"{name}_{side}"] for side in SIDES] for name in ("ankle", "knee"))
 
 
 def handed_back(motion, push=SHOVE, back=BACK, over=OVER):
@@ -116,6 +118,30 @@ def test_it_is_the_animation_once_both_are_home(stood):
     assert (first, stop, limit) == (BACK, BACK + OVER, len(stood))
     assert stop <= last_difference(stood) < stop + 30
     assert apart(stood)[-1].max() < 1e-9
+
+
+def test_legs_that_stretch_in_the_animation_step_home(make_motion, arms_swing):
+    """As those of a rig whose body rises and sinks over planted feet, and at their lengths."""
+    motion = make_motion(seconds=4.0, sway=arms_swing)
+    rise = 0.02 * np.sin(2 * np.pi * np.arange(len(motion)) / 30)
+    share = np.ones(len(LANDMARKS))
+    for side in SIDES:
+        for name, own in (("knee", 0.5), ("ankle", 0), ("ball", 0), ("toe", 0)):
+            share[LANDMARK_INDEX[f"{name}_{side}"]] = own
+    positions = motion.positions.copy()
+    positions[..., 2] += rise[:, None] * share
+    recording = handed_back(replace(motion, positions=positions))
+    assert recording.success
+    legs = [f"{name}_{side}" for name in ("thigh", "shin") for side in SIDES]
+    after = performed_motion(recording, legs=legs).positions
+    lengths = np.linalg.norm(after[:, KNEES] - after[:, ANKLES], axis=-1)
+    assert np.ptp(lengths[:BACK], axis=0).max() < 1e-9
+    home = BACK + OVER + 30
+    np.testing.assert_allclose(after[home:], positions[home:], atol=1e-9, equal_nan=True)
+    assert np.ptp(lengths[home:], axis=0).min() > 0.015
+    stays, steps = (after[BACK - 20 :, ANKLES] - positions[BACK - 20 :, ANKLES]).swapaxes(0, 1)
+    assert np.abs(stays[:, 2]).max() < 0.003 and np.linalg.norm(stays, axis=1).max() < 0.015
+    assert np.abs(steps[0]).max() > 0.05 and -0.001 < steps[:, 2].min() < 0.02 < steps[:, 2].max()
 
 
 def test_legs_bend_and_do_not_stretch(stood):

@@ -305,8 +305,8 @@ def recording_of(motion, deltas, displacement, count=None):
 
     return Stand(
         motion=motion,
-        rotation_deltas=lambda: deltas[:count],
-        root_displacement=lambda: displacement[:count],
+        differences=lambda _stretched: (deltas[:count], displacement[:count]),
+        simulated_legs=lambda: np.ones(count or len(motion)),
     )
 
 
