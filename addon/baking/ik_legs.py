@@ -184,24 +184,35 @@ class _Finder:
     def __init__(self, armature, rig_map):
         self._armature, self._map = armature, rig_map
         self._driven, self._keyed = animated_paths(armature)
+        self._animated = self._driven | self._keyed
         self._mapped = {bone for chain in rig_map.bones.values() for bone in chain}
-        self._acting = [
+        self._all = [
             (bone, constraint, moved_by(bone, constraint))
             for bone in armature.pose.bones
             for constraint in bone.constraints
-            if not is_off(constraint, self._driven | self._keyed)
         ]
+
+    def _holding(self, names):
+        """(bone, constraint, names of those that it moves) of what acts on one of some bones."""
+        moving = (held for held in self._all if not held[2].isdisjoint(names))
+        return [held for held in moving if not is_off(held[1], self._animated)]
 
     def leg(self, side):
         """The IkLeg of a side, None if none is found, or one that is not understood."""
         names = [carrier(self._map, f"{part}_{side}") for part in ("thigh", "shin", "foot")]
-        held = [(bone, one) for bone, one, moved in self._acting if moved & set(names)]
+        holding = self._holding(names)
+        held = [(bone, one) for bone, one, _ in holding]
         solvers = [one for _, one in held if one.type == "IK"]
         copies = [one for bone, one in held if bone.name == names[2] and one.type != "IK"]
         if len(solvers) != 1 or len(copies) > 1 or len(held) != 1 + len(copies):
             return None
         (ik,), control, follows = solvers, solvers[0].subtarget, names[2]
-        if not (self._is_plain(ik, names[:2]) and self._is_control(control, names, ())):
+        chain = next(moved for _, one, moved in holding if one == ik)
+        if not (
+            chain == set(names[:2])
+            and self._is_plain(ik, chain)
+            and self._is_control(control, names, ())
+        ):
             return None
         if ik.pole_target is not None and not self._is_pole(ik, names):
             return None
@@ -222,13 +233,11 @@ class _Finder:
         )
 
     def _is_plain(self, ik, chain):
-        """Whether an IK constraint pulls thigh and shin to a bone, and does nothing else."""
+        """Whether an IK constraint pulls a chain of bones to a bone, and does nothing else."""
         bones = self._armature.pose.bones
         stretches = ik.use_stretch and any(bones[name].ik_stretch > 0 for name in chain)
-        moved = next(moved for _, one, moved in self._acting if one == ik)
         return (
             ik.target == self._armature
-            and moved == set(chain)
             and ik.ik_type == "COPY_POSE"
             and ik.use_location
             and not ik.use_rotation
@@ -240,8 +249,9 @@ class _Finder:
         """Whether nothing of a constraint is animated but whether it acts, and not all of that
         driven: where it acts makes no difference, but it must be possible to turn it off."""
         switches = {constraint.path_from_id(name) for name in _SWITCHES}
-        paths = (self._driven | self._keyed) - switches
-        own = any(path.startswith(f"{constraint.path_from_id()}.") for path in paths)
+        paths = self._animated - switches
+        start = f"{constraint.path_from_id()}."
+        own = any(path.startswith(start) for path in paths)
         return not own and not switches <= self._driven
 
     def _is_control(self, name, leg, besides, locks=("lock_location", "lock_rotation")):
@@ -256,7 +266,7 @@ class _Finder:
         return (
             name not in line
             and {one.name for one in bone.parent_recursive} <= {*line, *besides}
-            and not any(name in moved for _, _, moved in self._acting)
+            and not self._holding({name})
             and not {bone.path_from_id(channel) for channel in channels} & self._driven
             and not any(any(getattr(bone, lock)) for lock in locks)
         )
@@ -288,8 +298,8 @@ class _Finder:
 
     def _rides(self, bone, control):
         """Whether a bone hangs right on the control, and nothing else moves it."""
-        held = any(bone.name in moved for _, _, moved in self._acting)
-        return bone.parent is not None and bone.parent.name == control and not held
+        rides = bone.parent is not None and bone.parent.name == control
+        return rides and not self._holding({bone.name})
 
     def _on(self, bone, constraint):
         """Switches that have a constraint act throughout, where keys say whether it does."""
