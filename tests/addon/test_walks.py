@@ -70,6 +70,24 @@ def test_a_walk_follows_a_curve_object(walker):
     assert shot.reading.frames[0] == 100
 
 
+@pytest.mark.parametrize("seconds", [2.4, 5.0])
+def test_a_walk_that_goes_on_rides_on_nothing(walker, seconds):
+    """Its frames are not those of the clip, in which a turntable moves it."""
+    table = bpy.data.objects.new("turntable", None)
+    bpy.context.scene.collection.objects.link(table)
+    for frame, angle in ((1, 0), (194, 2)):
+        table.rotation_euler.z = angle
+        table.keyframe_insert("rotation_euler", frame=frame)
+    walker.parent = table
+    shot = Shot(bpy.context.scene, ShotOptions(walk=WalkOptions(seconds)))
+    for _ in shot.read():
+        pass
+    shot.embody()
+    found = shot.check()
+    assert len(found.frames) == 194 != len(shot.motion)
+    assert "support" not in {finding.kind for finding in found.findings}
+
+
 def test_what_cannot_be_walked_is_refused(walker):
     scene = bpy.context.scene
 
