@@ -518,3 +518,30 @@ def test_a_copy_of_a_strip_of_a_slot_plays_the_next_bake_too(armature):
     bpy.ops.poise.bake()
     assert len(action.slots) == 1
     assert compat.of_strip(copy) == (action, action.slots[0]) == strips.shown(armature)
+
+
+def test_two_armatures_have_strips_of_their_own(armature):
+    """Also of the same action, and of takes of the same name."""
+    source, twin = compat.assigned(armature), armature.copy()
+    twin.name = "Twin"
+    bpy.context.scene.collection.objects.link(twin)
+    bake()
+    first, seen = strips.shown(armature), poses(armature)
+    still = poses(twin)
+    assert not tracks(twin)
+    bpy.context.view_layer.objects.active = twin
+    second = bake("HEAVY")
+    assert strips.shown(armature) == first and first != second
+    assert heard(armature) == {"stand": False, "Take 1": True}
+    assert heard(twin) == {"stand": False, "Take 1": True}
+    np.testing.assert_array_equal(poses(armature), seen)
+    np.testing.assert_array_equal(poses(twin), played(twin, *second))
+    assert bake_target.bakes_of(twin) == [second]
+    bpy.ops.poise.delete_bake()
+    assert not tracks(twin) and compat.assigned(twin)[0] == source[0]
+    np.testing.assert_array_equal(poses(twin), still)
+    np.testing.assert_array_equal(poses(armature), seen)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.poise.delete_bake()
+    assert not tracks(armature) and compat.assigned(armature) == source
+    assert set(bpy.data.actions.keys()) == {"stand"}

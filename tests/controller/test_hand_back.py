@@ -12,6 +12,7 @@ from poise.controller.geometry.rotations import matrix_from_quaternion, quaterni
 from poise.controller.geometry.rotations import rotation_vector as vector
 from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SIDES
 from poise.controller.geometry.stance import runs
+from poise.controller.reference.hand_back import stepped_back
 from poise.controller.reference.performed import performed_motion
 
 BACK, OVER = 110, 42
@@ -142,6 +143,16 @@ def test_legs_that_stretch_in_the_animation_step_home(make_motion, arms_swing):
     stays, steps = (after[BACK - 20 :, ANKLES] - positions[BACK - 20 :, ANKLES]).swapaxes(0, 1)
     assert np.abs(stays[:, 2]).max() < 0.003 and np.linalg.norm(stays, axis=1).max() < 0.015
     assert np.abs(steps[0]).max() > 0.05 and -0.001 < steps[:, 2].min() < 0.02 < steps[:, 2].max()
+
+
+def test_the_way_back_is_sought_once_for_all_that_is_baked(stood, monkeypatch):
+    calls, name = [], "poise.controller.simulation.recording.stepped_back"
+    monkeypatch.setattr(name, lambda *all: calls.append(all) or stepped_back(*all))
+    performed_motion(stood)
+    assert len(calls) == 1
+    deltas, moved = stood.differences()
+    assert np.array_equal(deltas, stood.rotation_deltas())
+    assert np.array_equal(moved, stood.root_displacement())
 
 
 def test_legs_bend_and_do_not_stretch(stood):
