@@ -277,10 +277,17 @@ def test_a_bake_is_shown_by_a_strip_and_its_source_is_read_again(shot):
     assert animation.action is None
     tracks = [(t.name, t.mute, t.strips[0].action.name) for t in animation.nla_tracks]
     assert tracks == [("wave", True, "wave"), ("wave Poise", False, told["baked_action"])]
-    for option in ((), ("--action", "wave")):
-        command = ("inspect", result, FRAMES, *option, "--report", report, "--overwrite")
-        assert poise(*command) == 0
-        assert json.loads(report.read_text())["source_action"] == "wave"
+    below, over = animation.nla_tracks
+    for mutes in ((True, False), (False, True), (True, True)):  # as somebody may have muted them
+        below.mute, over.mute = mutes
+        bpy.ops.wm.save_as_mainfile(filepath=str(result), copy=True)
+        for option in ((), ("--action", "wave")):
+            command = ("inspect", result, FRAMES, *option, "--report", report, "--overwrite")
+            assert poise(*command) == 0
+            assert json.loads(report.read_text())["source_action"] == "wave"
+        bpy.ops.wm.open_mainfile(filepath=str(result))
+        (animation,) = (o.animation_data for o in bpy.data.objects if o.type == "ARMATURE")
+        below, over = animation.nla_tracks
 
 
 def test_frames_and_rate_of_the_clip_are_obeyed(shot):
