@@ -142,7 +142,8 @@ def assign(thing, action, slot):
     are read and baked from, also one that is a bake and has a strip."""
     for track, _, _ in _own(thing):
         track.mute = True
-    compat.assign(thing, action, slot)
+    if compat.assigned(thing) != (action, slot):
+        compat.assign(thing, action, slot)
 
 
 def mutes(thing):

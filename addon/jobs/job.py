@@ -232,10 +232,9 @@ def reading_source(shot):
     scene, armature = shot.scene, shot.armature
     shown = strips.read_of(armature)
     mark, state = bake_target.mark_of(*shown), bake_target.State(armature)
-    source = bake_target.source_of(mark) if mark else shown
-    changes = source != compat.assigned(armature)
+    changes = mark is not None or shown != compat.assigned(armature)
     if changes:
-        state.show_source(*source)
+        state.show_source(*(bake_target.source_of(mark) if mark else shown))
     try:
         yield from shot.read()
     finally:

@@ -422,6 +422,23 @@ def test_reading_leaves_tracks_as_somebody_muted_them(armature):
         assert compat.assigned(armature)[0] is None
 
 
+def test_strips_of_somebodys_are_a_source_also_while_their_bake_is_shown(armature):
+    action, slot = compat.assigned(armature)
+    strip = armature.animation_data.nla_tracks.new().strips.new("stand", 1, action)
+    if compat.HAS_SLOTS:
+        strip.action_slot = slot
+    compat.assign(armature, None)
+    bake()
+    muted, seen = heard(armature), poses(armature)
+    before = session.result_of(bpy.context.scene, armature).shot.reading
+    assert before.action is None
+    simulate()
+    after = session.result_of(bpy.context.scene, armature).shot.reading
+    np.testing.assert_array_equal(after.bone_matrices, before.bone_matrices)
+    assert heard(armature) == muted
+    np.testing.assert_array_equal(poses(armature), seen)
+
+
 def test_a_bake_that_is_stopped_or_fails_leaves_all_as_it_was(armature, monkeypatch):
     bake()
     below, over = tracks(armature)
