@@ -18,12 +18,11 @@ from ...controller.geometry.rotations import matrix_from_quaternion
 from ...controller.geometry.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS, SIDES
 from ...controller.geometry.trajectory import low_passed_turns
 from ...controller.reference.performed import CHAIN_CUTOFF
-from ..actions import bake_target, strips
-from ..actions.bake_target import KINDS
 from ..blender import compat, keys
 from ..blender.evaluation import evaluating
 from ..blender.pose import inverse, nearest_rotation, slerp
-from ..rigs import loose_bones, reference, sampling, source_values
+from ..rigs import bake_target, loose_bones, reference, sampling, source_values, strips
+from ..rigs.bake_target import KINDS
 from ..scene import walks
 from . import bake_proportions, bake_solver, ik_legs
 
@@ -127,7 +126,7 @@ class BakeResult:
 
 def bake(*arguments, **options):
     """`baking` from beginning to end; returns the BakeResult."""
-    return reference.run(baking(*arguments, **options))
+    return sampling.run(baking(*arguments, **options))
 
 
 def baking(
@@ -332,7 +331,7 @@ def _extended(evaluation, reading, source, slot, count):
     reading those around them."""
     frames = reading.frames[:count]
     try:
-        first, last = reference.animated_range(evaluation.armature, source, slot)
+        first, last = sampling.animated_range(evaluation.armature, source, slot)
     except MotionError:
         # What others move, by constraints, has no range of its own.
         first, last = frames[0], frames[-1]

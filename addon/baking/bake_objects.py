@@ -15,11 +15,10 @@ import numpy as np
 from ...controller.exceptions import BakeError, MotionError
 from ...controller.geometry.rotations import matrix_from_quaternion
 from ...controller.simulation.scenario import Throw
-from ..actions import bake_target, identity
 from ..blender import compat, evaluation, keys
 from ..blender.keys import Track
 from ..blender.pose import nearest_rotation, rotation_matrices, rotation_property, rotation_values
-from ..rigs import sampling
+from ..rigs import bake_target, identity, sampling
 from ..scene import objects
 from . import bake
 

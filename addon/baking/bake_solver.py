@@ -17,7 +17,6 @@ from ...controller.geometry.rotations import (
     unit,
 )
 from ...controller.geometry.skeleton import SIDES
-from ..actions.bake_target import Switch, without_control
 from ..blender import compat
 from ..blender.keys import Track
 from ..blender.pose import (
@@ -31,6 +30,7 @@ from ..blender.pose import (
     slerp,
 )
 from ..rigs import reference
+from ..rigs.bake_target import Switch, without_control
 from . import ik_legs
 
 #: A location is keyed where without it a joint would be off by more than this [m].

@@ -14,10 +14,10 @@ import numpy as np
 from ...controller.exceptions import BakeError
 from ...controller.geometry.rotations import unit
 from ...controller.geometry.skeleton import SIDE_WORDS, SIDES
-from ..actions.bake_target import Switch
 from ..blender import compat
 from ..blender.pose import nearest_rotation, rotation_property
 from ..rigs import source_values
+from ..rigs.bake_target import Switch
 from ..rigs.reference import carrier
 
 #: A knee's pole stays at least so far from the line from hip to ankle, per length of the leg.

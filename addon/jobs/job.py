@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import bpy
 
 from ...controller.exceptions import RigError
-from ..actions import bake_target, strips
 from ..blender import compat, session
+from ..rigs import bake_target, strips
 from ..shots.shot import Shot
 from ..shots.tuning import LONG, clock
 

@@ -4,7 +4,6 @@
 import contextlib
 
 from ...controller.exceptions import GainsError, MotionError
-from ..actions import bake_target, strips
 from ..blender.translations import tr
 from ..jobs.modal import unreadable
 from ..operators import (
@@ -15,7 +14,7 @@ from ..operators import (
     POISE_OT_show,
     POISE_OT_show_flaw,
 )
-from ..rigs import reference
+from ..rigs import bake_target, sampling, strips
 from ..scene import contacts
 from ..settings.properties import shot_options
 from ..shots import outdated
@@ -44,7 +43,7 @@ def _range_words(context, armature):
     if armature is None or armature.animation_data is None:
         return "–"
     try:
-        first, last = reference.animated_range(armature, *strips.shown(armature))
+        first, last = sampling.animated_range(armature, *strips.shown(armature))
     except MotionError:
         return "–"
     return f"{first:g} to {last:g}"

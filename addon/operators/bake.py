@@ -6,7 +6,6 @@ from dataclasses import replace
 import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
-from ..actions import bake_target, strips
 from ..baking import bake, bake_objects, ik_legs
 from ..blender import session
 from ..blender.chosen import chosen_armature
@@ -14,6 +13,7 @@ from ..blender.redrawing import redraw
 from ..blender.translations import tr
 from ..jobs.job import BakeJob
 from ..jobs.modal import JobOperator, poll_idle
+from ..rigs import bake_target, strips
 from ..settings import takes
 from ..settings.properties import bake_options
 

@@ -14,8 +14,8 @@ from gpu_extras.batch import batch_for_shader
 
 from ...controller.geometry.rotations import matrix_from_quaternion
 from ...controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
-from ..actions import bake_target, strips
 from ..blender import preferences, session
+from ..rigs import bake_target, strips
 from ..settings import takes
 
 #: Colour (red, green, blue, opacity) of the outline, as on the screen.

@@ -15,10 +15,9 @@ from ...controller.geometry.motion import Motion
 from ...controller.geometry.rotations import quaternion_from_matrix
 from ...controller.geometry.skeleton import LANDMARKS, PARENTS, SEGMENTS, SIDES
 from ...controller.reference.faults import find_flips
-from ..actions import strips
 from ..blender import compat
 from ..blender.pose import nearest_rotation
-from . import rig, source_values
+from . import rig, source_values, strips
 from .sampling import (
     animated_range,
     is_constrained,

@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from ...controller.exceptions import MotionError, RigError
-from ..actions import strips
 from ..blender import compat
 from ..blender.evaluation import evaluating, is_enabled, view_layer
-from . import source_values
+from . import source_values, strips
 
 #: Frames that are so little beyond the last one are that: keys have single precision.
 _SAME_FRAME = 1e-3

@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from ...controller.contacts.contact_plan import ContactPlan, fail
 from ...controller.exceptions import PlanError
-from ..actions import bake_target, strips
 from ..blender import compat
+from ..rigs import bake_target, strips
 
 PROPERTY = "poise_contacts"
 

@@ -2,8 +2,8 @@
 """Contacts in the window: those of an armature, and what follows when they are changed."""
 
 from ...controller.exceptions import PlanError
-from ..actions import bake_target, strips
 from ..blender import session
+from ..rigs import bake_target, strips
 from . import contacts
 
 

@@ -14,8 +14,8 @@ from ...controller.geometry.rotations import quaternion_from_matrix, rotation_ve
 from ...controller.geometry.solids import stands_at
 from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import Collider, Thing, random_throws
-from ..actions import bake_target
 from ..blender import compat, evaluation
+from ..rigs import bake_target
 from .object_shapes import measure, split
 
 #: A collider that is faster than this has jumped [m/s].

@@ -21,11 +21,11 @@ from bpy.props import (
     StringProperty,
 )
 
-from ..actions import bake_target
 from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.redrawing import redraw, redraw_views
 from ..blender.translations import tr
+from ..rigs import bake_target
 from ..shots import outdated
 
 #: Colours (red, green, blue) of the ghosts of takes, as on the screen, in the order of their use.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What was set otherwise when a simulation was made than it is now."""
 
-from ..actions import bake_target, strips
 from ..blender import compat
+from ..rigs import bake_target, strips
 from ..scene import objects
 from ..scene.weights import PROPERTY
 

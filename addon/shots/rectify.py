@@ -18,8 +18,8 @@ from ...controller.search.trial import Problem
 from ...controller.simulation.measures import Measures
 from ...controller.simulation.recording import Recording
 from ...controller.simulation.scenario import Scenario
-from ..actions import bake_target, strips
 from ..blender import checkpoints
+from ..rigs import bake_target, strips
 
 #: What a second of motion costs, about [CPU s].
 COSTS = {"draft": 10, "normal": 20, "fine": 60}

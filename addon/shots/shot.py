@@ -42,11 +42,19 @@ from ...controller.reference.terrain import Terrain
 from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
 from ...controller.simulation.measures import MAXIMA, T_MAX
-from ..actions import bake_target, strips
 from ..baking import bake, bake_objects, bake_proportions, ik_legs
 from ..blender import compat, folders
 from ..blender.pose import inverse, nearest_rotation
-from ..rigs import leg_stretch, loose_bones, reference, rig, source_values
+from ..rigs import (
+    bake_target,
+    leg_stretch,
+    loose_bones,
+    reference,
+    rig,
+    sampling,
+    source_values,
+    strips,
+)
 from ..scene import contacts, objects, pushes, walks, weights
 from ..scene.pushes import PushOptions
 from ..scene.walks import WalkOptions
@@ -522,7 +530,7 @@ class Shot(ArmatureShot):
 
     def bake(self):
         """`baking` from beginning to end -> BakeResult."""
-        return reference.run(self.baking())
+        return sampling.run(self.baking())
 
     def baking(self):
         """Write what was simulated to a new action; yields progress from 0 to 1, returns a
@@ -545,7 +553,7 @@ class Shot(ArmatureShot):
 
     def bake_target(self):
         """`baking_target` from beginning to end -> BakeResult."""
-        return reference.run(self.baking_target())
+        return sampling.run(self.baking_target())
 
     def baking_target(self):
         """Write the rectified animation without any physics to an action of its own; yields

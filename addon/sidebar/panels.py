@@ -6,7 +6,6 @@ Whatever is shown here is looked up anew at each drawing, so undo and redo canno
 
 import bpy
 
-from ..actions import bake_target
 from ..baking import ik_legs
 from ..blender import compat, session
 from ..blender.chosen import chosen_armature
@@ -32,7 +31,7 @@ from ..operators import (
     POISE_OT_save_map,
     POISE_OT_simulate,
 )
-from ..rigs import rig
+from ..rigs import bake_target, rig
 from ..settings import takes
 from ..shots.shot import warnings_of
 from . import takes_panel

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import bpy
 
-from ..actions import bake_target, strips
 from ..baking import bake
 from ..blender import compat
 from ..blender.files import FileError, check_target, same_file
 from ..blender.locks import claimed
+from ..rigs import bake_target, strips
 from .command_import import FORMATS, import_shot
 from .command_libraries import libraries_blamed
 from .command_progress import follow, say, tell_unit

@@ -5,11 +5,17 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon.actions import bake_target
 from poise.addon.baking import bake
 from poise.addon.baking.bake import BakeOptions
 from poise.addon.blender import compat
-from poise.addon.rigs import leg_stretch, loose_bones, reference, source_values
+from poise.addon.rigs import (
+    bake_target,
+    leg_stretch,
+    loose_bones,
+    reference,
+    sampling,
+    source_values,
+)
 from poise.addon.rigs.rig import label
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.exceptions import BakeError, PoiseError, SettingsError
@@ -568,7 +574,7 @@ def test_constraints_are_switched_off_and_on_again(rig):
 def heads(rig):
     """(F, B, 3) where bones are, at frames on both sides of the clip too."""
     frames = np.arange(-5, 40, 5)
-    return reference.run(reference.sampling(rig.scene, rig.armature, frames))[1][..., :3, 3]
+    return sampling.run(sampling.sampling(rig.scene, rig.armature, frames))[1][..., :3, 3]
 
 
 def test_source_and_bake_are_right_by_whatever_means_they_are_assigned(rig, tmp_path):
@@ -967,7 +973,7 @@ def test_legs_of_an_armature_that_grows_do_not_stretch(rig):
 def test_what_is_judged_before_a_bake_has_such_legs_too(stretched):
     shot = Shot(stretched.scene, ShotOptions(armature=stretched.armature.name))
     for part in (shot.read(), shot.simulate()):
-        reference.run(part)
+        sampling.run(part)
     performed, reading = shot.performed(), shot.reading
     assert np.ptp(leg(reading.motion)[: len(performed)], axis=0).min() > 0.01
     shot.bake()

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon.actions import bake_target
 from poise.addon.blender import compat, session
 from poise.addon.command import command_line
-from poise.addon.rigs import reference, sampling
+from poise.addon.rigs import bake_target, reference, sampling
 from poise.addon.shots.clean_up import CleanShot, CleanShotOptions, toes_of
 from poise.addon.sidebar import clean_up_panel
 from poise.controller.checks.verdict import judge_motions

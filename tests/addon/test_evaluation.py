@@ -9,7 +9,7 @@ import pytest
 
 from poise.addon.baking import bake
 from poise.addon.blender import evaluation
-from poise.addon.rigs import reference
+from poise.addon.rigs import reference, sampling
 
 FRAMES = 1.0, 4.25, 30.0, 12.0, -3.5, 2.0, 2.0
 
@@ -29,7 +29,7 @@ def by_scene(armature, frames=FRAMES):
 def aside(armature):
     """An Evaluation that went aside if it may."""
     with evaluation.evaluating(bpy.context.scene, armature) as one:
-        reference.run(one.going_aside())
+        sampling.run(one.going_aside())
         yield one
 
 
@@ -108,7 +108,7 @@ def test_all_that_a_pose_depends_on_is_found_in_slices(biped):
     assert {one.name for one in needed} >= {"biped", "walk", "turntable", "target"}
     looks = evaluation._needed(biped)
     assert next(looks) is None
-    found = reference.run(looks)
+    found = sampling.run(looks)
     assert found == needed and bpy.context.scene not in found
 
 

@@ -4,10 +4,9 @@
 import bpy
 import pytest
 
-from poise.addon.actions import bake_target, identity
 from poise.addon.baking import bake, bake_objects
 from poise.addon.blender import compat
-from poise.addon.rigs import reference
+from poise.addon.rigs import bake_target, identity, reference
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from poise.addon.actions import bake_target
 from poise.addon.blender import compat, session
-from poise.addon.rigs import sampling
+from poise.addon.rigs import bake_target, sampling
 from poise.addon.scene import objects
 from poise.addon.settings.properties import bake_options
 from poise.addon.shots.shot import Shot, ShotOptions

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from mathutils import Matrix
 
-from poise.addon.actions import bake_target
 from poise.addon.baking import bake_objects
 from poise.addon.blender import compat
-from poise.addon.rigs import reference, sampling
+from poise.addon.rigs import bake_target, reference, sampling
 from poise.addon.scene import objects
 from poise.controller.exceptions import BakeError
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply

@@ -13,13 +13,13 @@ import pytest
 
 import poise
 from poise.addon import operators
-from poise.addon.actions import bake_target
 from poise.addon.blender import compat, session
 from poise.addon.blender.chosen import chosen_armature
 from poise.addon.jobs import job as job_module
 from poise.addon.jobs import modal
 from poise.addon.jobs.job import SimulateJob
 from poise.addon.overlays import overlay
+from poise.addon.rigs import bake_target
 from poise.addon.settings import gains, properties
 from poise.addon.sidebar import panels
 from poise.controller.exceptions import PoiseError

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon.actions import bake_target
 from poise.addon.blender import checkpoints, compat, session
 from poise.addon.jobs import modal
 from poise.addon.operators import rectify as operators
+from poise.addon.rigs import bake_target
 from poise.addon.settings import method, properties
 from poise.addon.shots import rectify as settings_of_rectify
 from poise.addon.shots.shot import Shot

@@ -5,11 +5,10 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon.actions import bake_target, strips
 from poise.addon.baking.bake import BakeOptions
 from poise.addon.blender import compat, session
 from poise.addon.overlays import overlay
-from poise.addon.rigs import reference
+from poise.addon.rigs import bake_target, sampling, strips
 from poise.addon.scene import contacts
 from poise.addon.settings import takes
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -381,7 +380,7 @@ def shot_of(armature, action=None, style="close"):
     keys = BakeOptions(nla=True, take=style)
     options = ShotOptions(armature.name, action, (1, LAST), style=style, keys=keys)
     shot = Shot(bpy.context.scene, options)
-    reference.run(shot.read())
+    sampling.run(shot.read())
     for _ in shot.simulate():
         pass
     return shot

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import poise
-from poise.addon.actions import bake_target
 from poise.addon.blender import compat, session
 from poise.addon.overlays import overlay
-from poise.addon.rigs import reference
+from poise.addon.rigs import bake_target, sampling
 from poise.addon.settings import takes
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import panels, takes_panel
@@ -209,7 +208,7 @@ def test_only_what_is_renamed_is_told_its_name(armature):
     other = armature.copy()
     bpy.context.scene.collection.objects.link(other)
     shot = Shot(bpy.context.scene, ShotOptions(other.name, frames=(1, 30)))
-    reference.run(shot.read())
+    sampling.run(shot.read())
     session.keep(bpy.context.scene.name, other.name, shot)
     reading = shot.reading
     armature.name = "Renamed"

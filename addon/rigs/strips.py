@@ -10,8 +10,7 @@ import json
 
 from ...controller.exceptions import BakeError
 from ..blender import compat
-from ..rigs import source_values
-from . import bake_marks
+from . import bake_marks, source_values
 
 #: What a mark notes: the looks of the bake's own track, and of that of its source ("" without).
 NOTES = ("strip", "stash")

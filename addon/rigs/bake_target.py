@@ -19,10 +19,10 @@ from ...controller.exceptions import BakeError
 from ...controller.geometry.skeleton import SEGMENTS, SIDES
 from ..blender import compat, keys
 from ..blender.pose import rotation_property
-from ..rigs.reference import bone_of, carriers
-from ..rigs.rig import label
 from . import identity, strips
 from .bake_marks import MARK, mark_of, marks_of, set_marks, slot_key, source_of, take_of
+from .reference import bone_of, carriers
+from .rig import label
 
 #: What can be baked beside each other, and what the name of its action ends with.
 KINDS = ("simulation", "target", "clean")
