@@ -6,6 +6,7 @@ An action's curves belong to a *slot* from 4.4 on. Here an animation is always a
 """
 
 import bpy
+import numpy as np
 
 #: Actions have slots, layers and strips (4.4 and later).
 HAS_SLOTS = hasattr(bpy.types, "ActionSlot")
@@ -144,10 +145,7 @@ def copy_curve(curve, holder):
             copy.group = holder.groups.get(group) or holder.groups.new(group)
         return copy
     copy = new_curve(holder, curve.data_path, curve.array_index, group)
-    points, copies = curve.keyframe_points, copy.keyframe_points
-    copies.add(len(points))
-    for point, twin in zip(points, copies, strict=True):
-        _copy_properties(point, twin)
+    _copy_keys(curve.keyframe_points, copy.keyframe_points)
     for modifier in curve.modifiers:
         _copy_properties(modifier, copy.modifiers.new(modifier.type))
     _copy_properties(curve, copy)
@@ -155,13 +153,31 @@ def copy_curve(curve, holder):
     return copy
 
 
+def _copy_keys(points, copies):
+    """Copy all keys, each property of all at once: one by one they take a hundred times as long."""
+    copies.add(len(points))
+    for prop in _plain_properties(bpy.types.Keyframe):
+        kind = np.float32 if prop.type == "FLOAT" else np.int32
+        values = np.empty(len(points) * (getattr(prop, "array_length", 0) or 1), kind)
+        points.foreach_get(prop.identifier, values)
+        copies.foreach_set(prop.identifier, values)
+
+
 def _copy_properties(source, target):
     """Copy all plain properties that can be written."""
-    for prop in source.bl_rna.properties:
-        if prop.is_readonly or prop.type in ("POINTER", "COLLECTION"):
-            continue
-        if prop.identifier not in ("data_path", "array_index", "co_ui"):
-            setattr(target, prop.identifier, getattr(source, prop.identifier))
+    for prop in _plain_properties(source):
+        setattr(target, prop.identifier, getattr(source, prop.identifier))
+
+
+def _plain_properties(owner):
+    """The properties of a type, or of what is of it, that a copy is to have, too."""
+    return [
+        prop
+        for prop in owner.bl_rna.properties
+        if not prop.is_readonly
+        and prop.type not in ("POINTER", "COLLECTION")
+        and prop.identifier not in ("data_path", "array_index", "co_ui")
+    ]
 
 
 def keep_only(action, slot):

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+import math
+
 import bpy
 import pytest
 
@@ -91,3 +93,31 @@ def test_a_copied_curve_is_the_same(thing):
     assert (copy.data_path, copy.array_index, copy.group.name) == ("location", 2, "here")
     assert (copy.mute, copy.extrapolation) == (True, "LINEAR")
     assert copy.modifiers[0].strength == curve.modifiers[0].strength
+
+
+def test_keys_are_copied_with_all_that_they_have(thing):
+    action, slot = compat.new_action("walk")
+    holder = compat.channels(action, slot, ensure=True)
+    curve, copy = (compat.new_curve(holder, "location", i) for i in range(2))
+    points = curve.keyframe_points
+    points.add(6)
+    for i, (point, kind) in enumerate(zip(points, _HANDLES * 2, strict=False)):
+        point.co = 2.5 * i, math.sin(i)
+        point.handle_left_type, point.handle_right_type = kind, _HANDLES[-i]
+        point.handle_left, point.handle_right = (2.5 * i - 0.7, -i), (2.5 * i + 0.3, i)
+        point.interpolation, point.easing = ("ELASTIC", "BACK")[i % 2], "EASE_IN_OUT"
+        point.amplitude, point.period, point.back = i, 0.1 * i, 0.2 * i
+        point.select_control_point, point.type = bool(i % 2), "EXTREME"
+    compat._copy_keys(points, copy.keyframe_points)
+    assert [_of_key(key) for key in copy.keyframe_points] == [_of_key(key) for key in points]
+
+
+#: All kinds of handles.
+_HANDLES = ("FREE", "ALIGNED", "VECTOR", "AUTO", "AUTO_CLAMPED")
+
+
+def _of_key(key):
+    """All plain values of a key."""
+    kinds = {prop.identifier: prop.type for prop in key.bl_rna.properties}
+    values = {name: getattr(key, name) for name, kind in kinds.items() if kind != "POINTER"}
+    return {name: tuple(one) if hasattr(one, "__len__") else one for name, one in values.items()}
