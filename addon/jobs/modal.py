@@ -16,7 +16,7 @@ from ..shots.shot import Shot
 
 #: Work this long in each turn [s], and ask for the next turn so often [s]: between two turns the
 #: window draws, and the user has a say.
-BUDGET = 0.016
+BUDGET = 0.010
 PERIOD = 0.005
 #: Look so often [s] at what other processes have done.
 LOOK = 0.02
@@ -89,7 +89,7 @@ class JobOperator:
     _job = None
     _whose = None
     _seen = None
-    _turned = _drawn = _next = 0.0
+    _fired = _turned = _drawn = _next = 0.0
     _draws = False
 
     def execute(self, context):
@@ -137,7 +137,9 @@ class JobOperator:
         if event.type != "TIMER":
             alone = job.owns_scene and not _harmless(context, event)
             return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
-        if not self._begin_turn():
+        if not self._is_own() or not self._begin_turn():
+            return {"PASS_THROUGH"}
+        if self.redraw(context):  # which takes longer than a turn's work: that is for the next one
             return {"PASS_THROUGH"}
         try:
             done = job.step(BUDGET)
@@ -147,23 +149,30 @@ class JobOperator:
         except BaseException:
             self._leave(context)
             raise
-        self.redraw(context)
         if not done:
             return {"PASS_THROUGH"}
         self._leave(context)
         return self._succeed(context)
 
+    def _is_own(self):
+        """Whether an event of a timer is of this operator's, which has fired since the last one:
+        Blender's buttons and reports have timers, too, whose events come in the same turn."""
+        fired, self._fired = self._fired, self._timer.time_duration
+        return self._fired != fired
+
     def redraw(self, _context):
-        """Show what the last turn has changed: the progress, and the ghost where there is one."""
+        """Show what the last turn has changed: the progress, and the ghost where there is one.
+        Returns whether that is drawn now."""
         job = self._job
         seen, still = (job.doing, job.progress), job.ghost() is None
         if seen == self._seen or not self.may_draw(PROGRESS_RATE if still else RATE):
-            return
+            return False
         self._seen = seen
         if still:
             redraw_sidebars()
         else:
             redraw()
+        return True
 
     def _begin_turn(self):
         """Whether it is time for a turn. What was drawn in the one before took until now."""

@@ -247,13 +247,13 @@ class PerformOperator(JobOperator):
         """While it rectifies, draw no more than has changed: the user's work needs the time."""
         job = self._job
         if not job.waits:
-            super().redraw(context)
-            return
+            return super().redraw(context)
         if job.shown != self._shown:
             redraw_sidebars()
         self._shown = job.shown
         if context.scene.poise.ghost != "HIDDEN" and self.may_draw():
             redraw_views()
+        return False  # there is hardly any work in such a turn
 
     @property
     def stopped(self):

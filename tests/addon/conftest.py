@@ -175,7 +175,7 @@ class Window:
         self.window_manager = self.workspace = self
 
     def event_timer_add(self, _period, window):
-        self.timers.append(object())
+        self.timers.append(SimpleNamespace(time_duration=0.0))
         return self.timers[-1]
 
     def event_timer_remove(self, timer):
@@ -200,8 +200,10 @@ class Window:
         assert stand_in.invoke(self, _event("LEFTMOUSE")) == {"RUNNING_MODAL"}
         return stand_in
 
-    def send(self, operator, kind="TIMER", **event):
-        """Let the operator have an event; what it returns."""
+    def send(self, operator, kind="TIMER", own=True, **event):
+        """Let the operator have an event; what it returns. own: of a timer, whether it is its."""
+        for timer in self.timers:
+            timer.time_duration += 0.005 * own
         return operator.modal(self, _event(kind, **event))
 
     def turn_until(self, operator, condition):
