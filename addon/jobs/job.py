@@ -214,7 +214,9 @@ class BakeJob(Job):
 
     def __init__(self, shot, writing):
         """writing: Shot.baking() or Shot.baking_target()."""
-        super().__init__(shot, (("baking", writing), ("comparing", shot.measure())))
+        compare = in_background(shot.compare)
+        stages = ("baking", writing), ("comparing", shot.read_back()), ("comparing", compare)
+        super().__init__(shot, stages)
 
     @property
     def baked(self):
@@ -261,6 +263,7 @@ def in_background(function):
 
 
 def simulating(shot):
-    """The stage that simulates a shot."""
+    """The stage that simulates a shot. PyBullet's first world takes as long as some turns."""
+    yield from in_background(shot.simulation.begin)
     for sample in shot.simulate():
         yield (sample + 1) / len(shot.simulation)

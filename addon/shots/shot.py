@@ -317,6 +317,7 @@ class Shot(ArmatureShot):
         self.baked = None
         self.baked_objects = []
         self.measures = {}
+        self._after = None
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
         #: Segments of legs that stretch in the animation, and no more where they are simulated.
         self.stretched = ()
@@ -587,10 +588,15 @@ class Shot(ArmatureShot):
 
     def measure(self):
         """Read the bake back through Blender and compare; yields progress from 0 to 1."""
+        yield from self.read_back()
+        self.compare()
+
+    def read_back(self):
+        """Read the bake back through Blender; yields progress from 0 to 1."""
         samples = len(self.recording)
         before = self.reading
         step = float(before.frames[1] - before.frames[0])
-        after = yield from reference.reading(
+        self._after = yield from reference.reading(
             self.scene,
             self.armature,
             frames=(float(before.frames[0]), float(before.frames[samples - 1]), step),
@@ -598,17 +604,19 @@ class Shot(ArmatureShot):
             rate=self.options.fps,
             metres_per_unit=before.metres_per_unit,
         )
-        yield 1.0
-        source = self.recording.motion
-        self.measures = controller.measures_of_bake(
+
+    def compare(self):
+        """Compare what `read_back` has read with the source. Touches nothing of Blender's data."""
+        source, after = self.recording.motion, self._after.motion
+        measures = controller.measures_of_bake(
             self.character,
-            _start_of(source, samples),
-            after.motion,
+            _start_of(source, len(self.recording)),
+            after,
             self.recording.contacts,
             self._terrain(source),
         )
-        yield 1.0
-        self._of_keys = judge_motions(source, after.motion, self.recording.success)
+        self._of_keys = judge_motions(source, after, self.recording.success)
+        self.measures, self._after = measures, None
 
     def _chains(self):
         """Where the bones of spine and neck begin in the animation, as `performed_motion` has

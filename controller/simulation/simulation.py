@@ -155,6 +155,7 @@ class Simulation:
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.recording.weights = self.weights
         self.world = self.controller = None
+        self._begun = False
         #: What is performed, while the recording compares with the reference itself.
         self.target = self.reference
         self.correction, self.balance = correction, balance
@@ -249,6 +250,7 @@ class Simulation:
         steps = reference.steps_per_sample
         self.efforts = np.zeros((steps, self.character.dofs))
         self._helps = np.zeros((steps, 6))
+        self._begun = True
 
     def advance(self, sample):
         """Go on from one sample of the motion to the next one, which is `sample`."""
@@ -282,7 +284,9 @@ class Simulation:
         self.world.forget(saved[0])
 
     def _run(self):
-        self.begin()
+        if not self._begun:
+            self.begin()
+        self._begun = False
         controller, steps = self.controller, len(self.efforts)
         for sample in range(len(self.reference)):
             if sample:

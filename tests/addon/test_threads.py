@@ -76,6 +76,19 @@ def test_a_shot_that_was_read_needs_blender_no_more(extension, import_clip, barr
     assert method.not_kept(shot) == "" or shot.choice.retry
 
 
+def test_a_bake_that_was_read_back_needs_blender_no_more(extension, import_clip, barred):
+    armature = import_clip("wave")
+    shot = _read(Shot(bpy.context.scene, ShotOptions(armature=armature.name, frames=(1, 60))))
+    for _ in shot.simulate():
+        pass
+    shot.bake()
+    for _ in shot.read_back():
+        pass
+    barred()
+    shot.compare()
+    assert shot.measures
+
+
 def test_a_clean_up_that_was_read_needs_blender_no_more(extension, import_clip, barred):
     armature = import_clip("wave")
     shot = _read(CleanShot(bpy.context.scene, CleanShotOptions(armature=armature.name)))
