@@ -192,6 +192,7 @@ def baking(
         loose = {} if proportions else loose_bones.lines(armature, reading)
         for leg in legs:
             loose = {bone: line for bone, line in loose.items() if bone not in leg.controls}
+        yield 0.0
         wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, stretched)
         yield 0.0
         keyed = bake_solver.solver(armature, rig_map, clip, wanted, legs)
@@ -204,6 +205,7 @@ def baking(
         chosen, take = options.action, options.take
         ceiling = strips.lowest(armature)
         with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
+            yield from target.filling()
             error = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             target.finish(state.values, proportions.flags if proportions else {})
@@ -524,7 +526,10 @@ def _write(evaluation, clip, wanted, keyed, tracks, target, options):
     armature = evaluation.armature
 
     def error_after(tracks, keep, interpolation):
-        target.write(tracks, [keep(track) for track in tracks], interpolation)
+        kept = [keep(track) for track in tracks]
+        yield 0.0
+        target.write(tracks, kept, interpolation)
+        yield 0.0
         sampled = yield from sampling.sampled(evaluation, clip.frames, keyed.watched)
         names, poses, _, objects, _ = sampled
         seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))

@@ -299,7 +299,8 @@ class State:
 
 
 class Target:
-    """A context in which the new (action, slot) is assigned; left by an error, it is removed."""
+    """A context in which there is a new (action, slot), which `filling` assigns; left by an error,
+    it is removed."""
 
     def __init__(self, armature, source, slot, chosen=None, kind=KINDS[0], prepare=None, take=""):
         """chosen: name of an existing action to add a slot to; None for an action of its own.
@@ -325,16 +326,21 @@ class Target:
             else:
                 self._make_slot()
             self._holder = compat.channels(self.action, self.slot, ensure=True)
-            if self._old is not None or self._chosen is not None:
-                self._fill_from_source()
-            if self._prepare is not None:
-                self._prepare(self._holder)
-            self._copied = {_key(c): _digest(c) for c in self._holder.fcurves}
-            compat.assign(self._armature, self.action, self.slot)
         except BaseException:
             self._remove()
             raise
         return self
+
+    def filling(self):
+        """Take over what the source has beside the tracks to be written, and let it be assigned;
+        yields the progress from 0 to 1."""
+        if self._old is not None or self._chosen is not None:
+            yield from self._fill_from_source()
+        if self._prepare is not None:
+            self._prepare(self._holder)
+        self._copied = {_key(c): _digest(c) for c in self._holder.fcurves}
+        yield 1.0
+        compat.assign(self._armature, self.action, self.slot)
 
     def __exit__(self, kind, *_):
         if kind is not None:
@@ -400,6 +406,7 @@ class Target:
 
     def _fill_from_source(self):
         """Take all curves from the source, but those that somebody changed in the last bake."""
+        yield 0.0
         if self._old_mark is not None:
             written = set(json.loads(self._old_mark["written"]))
             copied = json.loads(self._old_mark["copied"])
@@ -409,7 +416,9 @@ class Target:
                 if key in written or copied.get(key) == _digest(curve):
                     self._holder.fcurves.remove(curve)
         present = {_key(curve) for curve in self._holder.fcurves}
-        for curve in compat.curves(self._source, self._source_slot):
+        curves = compat.curves(self._source, self._source_slot)
+        for i, curve in enumerate(curves):
+            yield i / len(curves)
             if _key(curve) not in present:
                 compat.copy_curve(curve, self._holder)
 
