@@ -6,6 +6,8 @@ animation. On a control rig the mechanism between control and bone is unknown: i
 the controls are corrected by what is read back.
 """
 
+import functools
+
 import numpy as np
 from mathutils import Matrix
 
@@ -134,12 +136,16 @@ class _Solver:
 
     def _reach(self, bone, carried):
         """Largest distance of a bone's head from the joints of bones that it carries."""
-        matrices = {name: self._wanted.world(name) for name in self._wanted.bones}
-        joints = self._wanted.joints(self.armature, matrices)
         rows = [i for i, name in enumerate(self._wanted.bones) for _ in range(2) if name in carried]
         rows = [2 * i + tail for i in sorted(set(rows)) for tail in range(2)]
         head = self._wanted.world(bone)[:, None, :3, 3]
-        return float(np.linalg.norm(joints[:, rows] - head, axis=-1).max()) if rows else 0.0
+        return float(np.linalg.norm(self._joints[:, rows] - head, axis=-1).max()) if rows else 0.0
+
+    @functools.cached_property
+    def _joints(self):
+        """(T, 2 bones, 3) joints of the reference."""
+        matrices = {name: self._wanted.world(name) for name in self._wanted.bones}
+        return self._wanted.joints(self.armature, matrices)
 
     def _carried(self, bone):
         """A carrying bone and all that hang from it."""
@@ -225,6 +231,7 @@ class PlainSolver(_Solver):
                 location, rotation, scale = self._solved(bone, space, basis)
                 basis = compose(*self._complete(bone, location, rotation, scale))
                 carried = self._carried(bone) if is_carrier else self._wanted.bones
+                yield i / len(self.watched)
                 tracks += self._bone_tracks(
                     bone, location, rotation, scale, self._reach(bone, carried)
                 )
