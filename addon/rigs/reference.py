@@ -36,6 +36,8 @@ LEG_RANGE, USUAL_LEG = (0.14, 2.2), 0.85
 LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
 SHEAR_TOLERANCE = 1e-3
+#: So many frames are worked on at once where a window waits.
+_PIECE = 250
 #: Lowest and highest frame rate of an animation [Hz].
 _RATES = 0.1, 10_000
 
@@ -119,8 +121,11 @@ def reading(
     _check_keys(action, slot, rig_map)
     _check_bones(rig_map, names, matrices, frames)
     yield 1.0
-    rotations = segment_rotations(rig_map, names, matrices)
-    yield 1.0
+    rotations = []
+    for start in range(0, len(frames), _PIECE):
+        rotations.append(segment_rotations(rig_map, names, matrices[start : start + _PIECE]))
+        yield 1.0
+    rotations = np.concatenate(rotations)
     positions = landmark_positions(armature, rig_map, names, matrices)
     scale = metres_per_unit or _metres_per_unit(scene, positions)
     return Reading(
