@@ -89,7 +89,8 @@ class OptimizeJob(Job):
                 raise PoiseError(
                     "The budget was over before the first trial was: give the search more time."
                 )
-            self.outcome = self.search.outcome()  # which may want what the workers have told
+            # It may want what the workers have told.
+            self.outcome = yield from in_background(self.search.outcome)
 
     def _folder(self):
         """The folder for the checkpoint, None if there is none to be had."""
@@ -104,7 +105,7 @@ class OptimizeJob(Job):
     def _open(self, leave, folder, arguments):
         """Make the Search; it takes up an earlier one of the same problem and settings."""
         yield from in_background(_load_optimiser)
-        search = Search(*arguments)
+        search = yield from in_background(lambda: Search(*arguments))
         if folder is None:
             return search
         path = folder / f"{search.key}.json"
