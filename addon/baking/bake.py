@@ -208,6 +208,8 @@ def baking(
             yield from target.filling()
             error = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
+            stack.close()
+            yield 1.0
             target.finish(state.values, proportions.flags if proportions else {})
         baked = target.action, target.slot
         source_values.hold(armature, (source, slot), baked, state.values, ceiling)
@@ -346,16 +348,23 @@ def _extended(evaluation, reading, source, slot, count):
         sampled = yield from sampling.sampled(evaluation, part) if len(part) else ()
         outside.append(sampled)
     to_armature = inverse(reading.object_matrices[:count])[:, None]
+    local = np.empty_like(reading.bone_matrices[:count])
+    for start in range(0, count, reference.PIECE):
+        piece = slice(start, start + reference.PIECE)
+        local[piece] = to_armature[piece] @ reading.bone_matrices[:count][piece]
+        yield 1.0
     own = (
-        to_armature @ reading.bone_matrices[:count],
+        local,
         reading.basis_matrices[:count],
         reading.object_matrices[:count],
         reading.object_bases[:count],
     )
-    parts = [part for part in (outside[0] and outside[0][1:], own, outside[1] and outside[1][1:])]
-    poses, bases, objects, object_bases = (
-        np.concatenate([part[i] for part in parts if part is not None]) for i in range(4)
-    )
+    if outside != [None, None]:
+        around = [sampled and sampled[1:] for sampled in outside]
+        parts = [part for part in (around[0], own, around[1]) if part is not None]
+        own = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+        yield 1.0
+    poses, bases, objects, object_bases = own
     frames = np.concatenate([before, frames, after])
     render = evaluation.scene.render
     return Clip(

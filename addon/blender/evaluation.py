@@ -66,8 +66,8 @@ class Evaluation:
 
     def at(self, frame):
         """The evaluated armature object at a frame."""
-        if self._aside and not self._compared:
-            self._compare()
+        for _ in self.comparing():
+            pass
         aside, whole = self._aside, math.floor(frame)
         if aside and whole >= 0:  # a property takes none below, but by a preference
             if self.is_at(frame):
@@ -97,11 +97,15 @@ class Evaluation:
     def _now(self):
         return self.armature.evaluated_get(self._at_work.depsgraph)
 
-    def _compare(self):
-        """Stay aside only if the pose there is the one that the user's scene shows at its frame."""
+    def comparing(self):
+        """Stay aside only if the pose there is the one that the user's scene shows at its frame,
+        if that is not known yet; yields between the two."""
+        if self._aside is None or self._compared:
+            return
         self._compared = True
         frame = self.scene.frame_current + self.scene.frame_subframe
         aside = _pose(self.at(frame))
+        yield
         if not np.array_equal(aside, _pose(Evaluation(self.scene, self.armature).at(frame))):
             self.close()
 

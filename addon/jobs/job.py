@@ -59,6 +59,7 @@ class Job:
         for self.doing, generator in stages:
             self.progress, self._since = 0.0, time.perf_counter()
             with contextlib.closing(generator):
+                yield  # so that it is shown before it begins
                 for self.progress in generator:
                     yield
 

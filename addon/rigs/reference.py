@@ -37,7 +37,7 @@ LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
 SHEAR_TOLERANCE = 1e-3
 #: So many frames are worked on at once where a window waits.
-_PIECE = 250
+PIECE = 100
 #: Lowest and highest frame rate of an animation [Hz].
 _RATES = 0.1, 10_000
 
@@ -111,10 +111,13 @@ def reading(
         rate = _sample_rate(scene, frames, rate)
         samples = yield from sampling(scene, armature, frames)
         yield 1.0
+    yield 1.0
     names, matrices, basis, objects, object_bases = samples
     _check_range(armature, action, slot, frames, matrices)
     check_object(armature, frames, objects)
+    yield 1.0
     matrices = objects[:, None] @ matrices
+    yield 1.0
     if rig_map is None:
         rig_map = rig.find(armature, matrices)
     yield 1.0
@@ -122,8 +125,8 @@ def reading(
     _check_bones(rig_map, names, matrices, frames)
     yield 1.0
     rotations = []
-    for start in range(0, len(frames), _PIECE):
-        rotations.append(segment_rotations(rig_map, names, matrices[start : start + _PIECE]))
+    for start in range(0, len(frames), PIECE):
+        rotations.append(segment_rotations(rig_map, names, matrices[start : start + PIECE]))
         yield 1.0
     rotations = np.concatenate(rotations)
     positions = landmark_positions(armature, rig_map, names, matrices)

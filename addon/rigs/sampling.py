@@ -59,6 +59,8 @@ def sampled(evaluation, frames, bones=None):
     basis = np.empty((len(frames), chosen, 4, 4))
     objects = np.empty((len(frames), 4, 4))
     object_bases = np.empty((len(frames), 4, 4))
+    for _ in evaluation.comparing():
+        yield 0.0
     for i, frame in enumerate(frames):
         evaluated = evaluation.at(frame)
         if not evaluated.is_evaluated:
@@ -69,8 +71,8 @@ def sampled(evaluation, frames, bones=None):
             evaluated.pose.bones.foreach_get(attribute, buffer)
             target[i] = buffer.reshape(total, 4, 4)[rows].swapaxes(1, 2)
         yield (i + 1) / len(frames)
-    still = np.ptp(poses, axis=0).max() == 0 and np.ptp(objects, axis=0).max() == 0
-    if still and not is_enabled(armature, view_layer(evaluation.scene, armature)):
+    enabled = is_enabled(armature, view_layer(evaluation.scene, armature))
+    if not enabled and np.ptp(poses, axis=0).max() == 0 and np.ptp(objects, axis=0).max() == 0:
         raise _disabled(armature)
     return (names if bones is None else tuple(bones)), poses, basis, objects, object_bases
 
