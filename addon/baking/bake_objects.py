@@ -187,7 +187,7 @@ class _Writer:
         self.frames = self._all_frames(thing, source, slot)
         self._switches = [self._track(path, *self._release()) for path in mutes]
         self._target = stack.enter_context(bake_target.Target(thing, source, slot, take=take))
-        reference.run(self._target.filling())
+        sampling.run(self._target.filling())
         _write(self._target, self._switches)
         self._worlds, self._bases = [], []
         self._locations, self._rotations, self._scales = [], [], []
@@ -315,7 +315,7 @@ def _bake_sphere(scene, reading, throw, frames, positions, turns):
         *(Track(path, "Visibility", *switch, "CONSTANT") for path in hidden),
     ]
     with bake_target.Target(sphere, None, None) as target:
-        reference.run(target.filling())
+        sampling.run(target.filling())
         _write(target, tracks)
         target.finish(hidden)
     return sphere.name
