@@ -236,6 +236,9 @@ class ArmatureShot:
     """An armature of a scene, of which `options` say what is read: their armature, action, frames,
     fps, rig, unit and keys are as ShotOptions has them."""
 
+    #: The Choice of Automatic; None where it has chosen nothing.
+    choice = None
+
     def __init__(self, scene, options):
         """Raises RigError if the armature cannot be told, SettingsError for odd keys."""
         self.options = options
@@ -313,7 +316,7 @@ class Shot(ArmatureShot):
         self.reshaping = None
         self.gains = None
         self.simulation = None
-        self.choice = self.rectified = self.target = None
+        self.rectified = self.target = None
         self.baked = None
         self.baked_objects = []
         self.measures = {}

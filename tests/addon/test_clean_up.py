@@ -12,9 +12,10 @@ import pytest
 import poise
 from poise.addon.blender import compat, session
 from poise.addon.command import command_line
+from poise.addon.operators.clean_up import CleanUpJob
 from poise.addon.rigs import bake_target, reference, sampling
 from poise.addon.shots.clean_up import CleanShot, CleanShotOptions, toes_of
-from poise.addon.sidebar import clean_up_panel
+from poise.addon.sidebar import clean_up_panel, panels, quick_panel
 from poise.controller.checks.verdict import judge_motions
 from poise.controller.clean_up.clean_up import CleanUpOptions
 from poise.controller.contacts.contact_plan import ContactPlan
@@ -156,6 +157,18 @@ def test_panel_has_its_settings_and_the_button(extension, import_clip, draw_pane
     text = draw_panels(clean_up_panel.CLASSES, import_clip("stand"))
     for word in ("smoothness", "balance", "poise.clean_up"):
         assert word in text
+
+
+def test_the_panels_of_a_simulation_are_drawn_meanwhile(
+    extension, import_clip, draw_panels, monkeypatch
+):
+    armature = import_clip("stand")
+    job = CleanUpJob(bpy.context.scene, CleanShotOptions())
+    monkeypatch.setattr(session, "job", lambda: job)
+    classes = [quick_panel.POISE_PT_quick, panels.POISE_PT_simulate]
+    for cls, mode in zip(classes, ("QUICK", "FULL"), strict=True):
+        bpy.context.scene.poise.mode = mode
+        assert job.text in draw_panels([cls], armature)
 
 
 def test_panel_says_whether_it_is_a_keeper(extension, import_clip, draw_panels):
