@@ -161,6 +161,7 @@ def baking(
     scene = getattr(scene, "scene", scene)
     armature = scene.objects.get(reading.armature)
     reference.check_armature(armature)
+    _check_bones(armature, reading)
     _check_deltas(reading, rotation_deltas, root_displacement)
     bake_target.check_editable(armature)
     source = compat.find_action(reading.action, reading.library) if reading.action else None
@@ -285,6 +286,16 @@ def restore(scene, armature):
     show(scene, armature, "source")
 
 
+def _check_bones(armature, reading):
+    """Raise BakeError if a bone that was read is gone, or has another name now."""
+    gone = [name for name in reading.bone_names if name not in armature.data.bones]
+    if gone:
+        raise BakeError(
+            f"The bone '{gone[0]}' of '{armature.name}' was deleted or renamed after it was read: "
+            "undo that, or simulate again."
+        )
+
+
 def _check_deltas(reading, rotations, displacement):
     """Raise BakeError unless there are finite deltas for at most the samples of the reading."""
     count = len(rotations)
@@ -345,7 +356,8 @@ def _extended(evaluation, reading, source, slot, count):
         after = after[:0]  # it fell: back to the animation would be a jump
     outside = []
     for part in (before, after):
-        sampled = yield from sampling.sampled(evaluation, part) if len(part) else ()
+        names = reading.bone_names
+        sampled = yield from sampling.sampled(evaluation, part, names) if len(part) else ()
         outside.append(sampled)
     to_armature = inverse(reading.object_matrices[:count])[:, None]
     local = np.empty_like(reading.bone_matrices[:count])

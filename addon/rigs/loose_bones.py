@@ -30,7 +30,8 @@ def find(armature, reading):
     if rig_map.controls:
         return {}
     mapped = {bone for chain in rig_map.bones.values() for bone in chain}
-    loose = _loose(armature, mapped)
+    # Of a bone that was added since then nothing was read.
+    loose = [bone for bone in _loose(armature, mapped) if bone in reading.bone_names]
     if not loose:
         return {}
     chosen = np.unique(np.linspace(0, len(reading.frames) - 1, _SAMPLES).astype(int))

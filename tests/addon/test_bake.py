@@ -866,6 +866,26 @@ def test_a_source_that_is_gone(rig):
     assert_refused(rig, BakeError, "'walk' is gone", reading=reading)
 
 
+def test_a_bone_that_is_gone_or_renamed_is_told_by_its_name(rig):
+    reading = rig.read()
+    rig.armature.data.bones["hand.L"].name = "fist.L"
+    assert_refused(rig, BakeError, "'hand.L' of 'biped' was deleted or renamed", reading=reading)
+    rig.armature.data.bones["fist.L"].name = "hand.L"
+    rig.bake(reading)
+
+
+def test_bones_that_were_added_since_are_not_in_the_way(rig):
+    """Also where the animation goes on beside what was simulated."""
+    reading = rig.read(frames=(6, 10, 1))
+    bpy.context.view_layer.objects.active = rig.armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name, parent in (("added", None), ("tip.L", rig.armature.data.edit_bones["hand.L"])):
+        bone = rig.armature.data.edit_bones.new(name)
+        bone.parent, bone.head, bone.tail = parent, (0, 0, 1), (0, 0, 1.2)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    assert rig.bake(reading).error_mm < 0.01
+
+
 def test_a_failure_in_the_middle_leaves_no_trace(rig, monkeypatch):
     def fail(*_):
         raise BakeError("in the middle")
