@@ -43,7 +43,7 @@ def _range_words(context, armature):
     if armature is None or armature.animation_data is None:
         return "–"
     try:
-        first, last = sampling.animated_range(armature, *strips.shown(armature))
+        first, last = sampling.animated_range(armature, *bake_target.unbaked(armature))
     except MotionError:
         return "–"
     return f"{first:g} to {last:g}"

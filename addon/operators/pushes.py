@@ -9,7 +9,8 @@ from bpy.props import EnumProperty, FloatProperty, IntProperty
 from ...controller.exceptions import MotionError
 from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
-from ..blender import compat, session
+from ..actions import bake_target
+from ..blender import session
 from ..blender.chosen import chosen_armature, chosen_frames
 from ..blender.redrawing import redraw
 from ..blender.translations import tr
@@ -186,5 +187,5 @@ def _range(context):
     chosen, (armature, _) = chosen_frames(scene), chosen_armature(context)
     if chosen is None and armature is not None and armature.animation_data is not None:
         with contextlib.suppress(MotionError):  # nothing is keyed yet
-            chosen = sampling.animated_range(armature, *compat.assigned(armature))
+            chosen = sampling.animated_range(armature, *bake_target.unbaked(armature))
     return chosen or (scene.frame_start, scene.frame_end)

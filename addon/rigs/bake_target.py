@@ -78,12 +78,17 @@ def is_there(baked):
     return any(mark["number"] == baked.number for mark in marks_of(action).values())
 
 
+def unbaked(thing):
+    """The (action, slot) that animates an object, or that it is shown a bake of."""
+    shown = strips.shown(thing, muted=True)
+    mark = mark_of(*shown)
+    return source_of(mark) if mark else shown
+
+
 def bakes_of(armature):
     """(action, slot) of all bakes of what animates an armature, or is shown a bake of, the oldest
     first."""
-    action, slot = strips.shown(armature, muted=True)
-    mark = mark_of(action, slot)
-    found = _bakes(armature, *(source_of(mark) if mark else (action, slot)))
+    found = _bakes(armature, *unbaked(armature))
     return [(action, compat.find_slot(action, mark["slot"])) for action, mark in found]
 
 

@@ -212,9 +212,7 @@ def _apart(span, time):
 def source_of(armature):
     """The (action, slot) that an armature's contacts are kept with: what animates it, or what that
     is a bake of. Raises PlanError if there is none."""
-    animation = strips.shown(armature, muted=True)
-    mark = bake_target.mark_of(*animation)
-    action, slot = bake_target.source_of(mark) if mark else animation
+    action, slot = bake_target.unbaked(armature)
     if action is None:
         raise PlanError(
             f"'{armature.name}' has no action of its own that contacts could be kept with: give it "

@@ -2,7 +2,7 @@
 """What was set otherwise when a simulation was made than it is now."""
 
 from ..blender import compat
-from ..rigs import bake_target, strips
+from ..rigs import bake_target
 from ..scene import objects
 from ..scene.weights import PROPERTY
 
@@ -60,9 +60,7 @@ def _is_weight(curve):
 
 def _source(thing):
     """What animates an object, or its source where a bake does: by name."""
-    pair = strips.shown(thing, muted=True)
-    mark = bake_target.mark_of(*pair)
-    action, slot = bake_target.source_of(mark) if mark else pair
+    action, slot = bake_target.unbaked(thing)
     return action and action.name, compat.slot_name(slot)
 
 

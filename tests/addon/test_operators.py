@@ -795,6 +795,17 @@ def test_panels_from_first_look_to_bake(armature):
     assert "poise.show" in text
 
 
+def test_the_range_is_of_the_source_while_a_bake_is_shown(armature):
+    bpy.ops.poise.simulate()
+    bpy.ops.poise.bake()
+    baked, slot = compat.assigned(armature)
+    for curve in compat.curves(baked, slot):
+        curve.keyframe_points.insert(300, 0.0)
+    assert "1 to 126" in drawn()
+    bpy.ops.poise.generate_pushes(force=60.0)
+    assert max(push.frame for push in bpy.context.scene.poise.pushes.items) < 126
+
+
 @pytest.mark.skipif(not compat.HAS_SLOTS, reason="actions have slots from Blender 4.4 on")
 def test_bake_into_a_chosen_action(armature):
     chosen = bpy.data.actions.new("Shared")
