@@ -19,7 +19,21 @@ def chosen_armature(context):
         return armatures[0], ""
     if armatures:
         return None, "The scene has several armatures: choose or select one"
+    for thing in scene.objects:
+        if _shows_linked_armature(thing):
+            return None, (
+                f"'{thing.name}' shows a character of another file, which cannot be animated here: "
+                "select it and take Object > Library Override > Make"
+            )
     return None, "The scene has no armature: add or import an animated character"
+
+
+def _shows_linked_armature(thing):
+    """Whether an object is an instance of a linked collection with an armature in it."""
+    collection = thing.instance_collection if thing.instance_type == "COLLECTION" else None
+    if collection is None or collection.library is None:
+        return False
+    return any(one.type == "ARMATURE" for one in collection.all_objects)
 
 
 def chosen_frames(scene):

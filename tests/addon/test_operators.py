@@ -773,6 +773,24 @@ def test_panels_without_a_character():
     assert "Measures" not in text
 
 
+def test_panels_tell_what_to_do_with_a_linked_collection(armature, tmp_path):
+    """Its instance is all that there is in the scene, as *File > Link* makes it."""
+    cast, library = bpy.data.collections.new("Cast"), str(tmp_path / "library.blend")
+    cast.objects.link(armature)
+    bpy.data.libraries.write(library, {cast})
+    bpy.data.objects.remove(armature)
+    shown = bpy.data.objects.new("Hero", None)
+    shown.instance_type, shown.instance_collection = "COLLECTION", cast
+    bpy.context.collection.objects.link(shown)
+    assert "The scene has no armature" in drawn().replace("\n", " "), "an own collection"
+    with bpy.data.libraries.load(library, link=True) as (_, linked):
+        linked.collections = ["Cast"]
+    shown.instance_collection = linked.collections[0]
+    text = drawn().replace("\n", " ")
+    assert "'Hero' shows a character of another file" in text and "Library Override > Make" in text
+    assert not bpy.ops.poise.simulate.poll()
+
+
 def test_panels_from_first_look_to_bake(armature):
     text = drawn()
     assert "CMU" in text
