@@ -11,7 +11,7 @@ from ..blender.redrawing import redraw, redraw_sidebars
 from ..blender.translations import tr
 from ..rigs import source_values
 from ..rigs.sampling import is_constrained
-from ..shots.outdated import settings_of
+from ..shots.outdated import settings_of, with_keys
 from ..shots.shot import Shot
 
 #: Work this long in each turn [s], and ask for the next turn so often [s]: between two turns the
@@ -205,7 +205,8 @@ class JobOperator:
         self._whose = session.uids(context.scene, armature)
         job = self.make_job(context, armature)
         if job.shot.reading is None and isinstance(job.shot, Shot):
-            job.settings = settings_of(context.scene, armature, job.shot.options)
+            settings = settings_of(context.scene, armature, job.shot.options)
+            job.settings = with_keys(settings, armature)
         job.start()
         self._job = job
 

@@ -16,6 +16,7 @@ from ..jobs.modal import JobOperator, poll_idle
 from ..rigs import bake_target, strips
 from ..settings import takes
 from ..settings.properties import bake_options
+from ..shots import outdated
 
 _BAKE = bpy.props.IntProperty(
     name="Bake",
@@ -96,6 +97,16 @@ class _BakeOperator(JobOperator):
         for sentence in ik_legs.sentences((), baked.released_legs):
             self.report({"WARNING"}, tr(sentence))
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{legs}{left}"))
+        shot = self._job.shot
+        settings = session.result_of(shot.scene, shot.armature).settings
+        if outdated.keys_changed(settings, shot.armature):
+            self.report(
+                {"WARNING"},
+                tr(
+                    "Baked as it was simulated; keys of the source have changed since then: "
+                    "simulate again"
+                ),
+            )
         for track in baked.over:
             self.report({"WARNING"}, tr(f"The NLA track '{track}' over the bake changes it"))
         if baked.frames[1] > end:

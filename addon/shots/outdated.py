@@ -23,6 +23,7 @@ _OPTIONS = {
 }
 _RATE = ("fps", "fps_base", "frame_map_old", "frame_map_new")
 _SKIPPED = ("index", "name")
+_KEYS = "Keys"
 
 
 def settings_of(scene, armature, options):
@@ -47,6 +48,18 @@ def settings_of(scene, armature, options):
         ],
         "Physics Weights": [_values(weights), [_keys(curve) for curve in keyed]],
     }
+
+
+def with_keys(settings, armature):
+    """Such settings with a digest of the keys of the armature's source, which takes too long for
+    each drawing of the window."""
+    return settings | {_KEYS: bake_target.digest_of(*bake_target.unbaked(armature))}
+
+
+def keys_changed(settings, armature):
+    """Whether keys of the armature's source are others than in settings `with_keys`."""
+    before = (settings or {}).get(_KEYS)
+    return before is not None and before != with_keys({}, armature)[_KEYS]
 
 
 def changed(before, now):

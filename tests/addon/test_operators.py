@@ -586,6 +586,27 @@ def test_a_bake_that_goes_on_beyond_the_scene_says_so(window, armature, longer):
     assert len(told) == longer and (not told or f"frame {last:g}" in told[0])
 
 
+def test_a_bake_says_that_keys_were_changed_since_the_simulation(window, armature):
+    source, slot = compat.assigned(armature)
+
+    def told():
+        operator = window.begin(operators.POISE_OT_bake)
+        while window.send(operator) == {"PASS_THROUGH"}:
+            pass
+        return any("keys of the source have changed" in text for _, text in operator.reports)
+
+    bpy.ops.poise.simulate()
+    assert [told(), told()] == [False, False], "also while a bake is shown"
+    key = compat.curves(source, slot)[5].keyframe_points[7]
+    before, key.co.y = key.co.y, key.co.y + 0.01
+    assert told()
+    key.co.y = before
+    assert not told(), "it was undone"
+    key.co.y += 0.01
+    bpy.ops.poise.simulate()
+    assert not told()
+
+
 @pytest.mark.parametrize("leave", ["finish", "escape", "ended"])
 def test_an_operator_that_is_over_keeps_no_shot(started, leave):
     window, operator = started
