@@ -437,7 +437,7 @@ class ControlSolver(_Solver):
         for slot in dict.fromkeys(self._wanted.slots.values()):
             bones = [bone for bone in self._wanted.bones if self._wanted.slots[bone] == slot]
             controls = [one for one in self._pairs if self._pairs[one] in bones]
-            for bone in bones:
+            for bone in bones[:-1]:
                 follows = [self._responses.follow[control, bone] for control in controls]
                 shares[bone] = float(np.mean(follows))
             shares[bones[-1]] = 1.0

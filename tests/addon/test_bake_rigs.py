@@ -177,6 +177,7 @@ def test_differences_on_a_generated_rigify_rig(rigify, differences, ik):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("ik", [False, True])
 def test_legs_of_a_generated_rigify_rig_on_ik(rigify, ik):
     """Whatever moved them before: its feet stand where the body's do, knees turn as its do."""
