@@ -76,11 +76,14 @@ def take_better(shot):
     rectified = shot.rectified
     found = _rank(shot)
     shot.rectified = None
-    if _rank(shot) < found:
+    first = _rank(shot)
+    if first < found:
         shot.rectified = rectified
         return
-    why = f"{shot.choice.why} Rectified it came out no better, so that is what is kept."
-    shot.choice = replace(shot.choice, method="balance", why=why)
+    why = "Rectified it came out no better, so that is what is kept."
+    if found[0] < first[0]:  # it was kept early, or found no way on
+        why = "What was rectified does not go as far, so that is what is kept."
+    shot.choice = replace(shot.choice, method="balance", why=f"{shot.choice.why} {why}")
 
 
 def _rank(shot):
