@@ -354,6 +354,10 @@ def _extended(evaluation, reading, source, slot, count):
     after = np.arange(math.floor(frames[-1]) + 1, math.ceil(last) + 1)
     if count < len(reading.frames):
         after = after[:0]  # it fell: back to the animation would be a jump
+    if reading.looped is not None:
+        after = after[:0]  # so it would from a walk that has gone on elsewhere
+        if reading.motion.walk.points:
+            before = before[:0]  # and to the beginning of its curve
     outside = []
     for part in (before, after):
         names = reading.bone_names

@@ -88,6 +88,19 @@ def test_a_walk_that_goes_on_rides_on_nothing(walker, seconds):
     assert "support" not in {finding.kind for finding in found.findings}
 
 
+def test_a_baked_walk_does_not_jump_to_its_curve_and_back(walker):
+    """The cycle begins and ends within the clip, metres away from the curve."""
+    shot = performed(ShotOptions(walk=WalkOptions(1.0, (60, 127), "Path")))
+    first, last = map(int, shot.bake().frames)
+    places = []
+    for frame in (1, first - 1, first, last, last + 1, 194):
+        bpy.context.scene.frame_set(frame)
+        places.append(np.array(walker.matrix_world @ walker.pose.bones["Hips"].head))
+    assert first == 60 and last < 150
+    assert np.ptp(places[:3], axis=0).max() < 1e-4 and np.ptp(places[3:], axis=0).max() < 1e-4
+    assert np.linalg.norm(places[0][:2] - (1, 0)) < 0.2
+
+
 def test_what_cannot_be_walked_is_refused(walker):
     scene = bpy.context.scene
 
