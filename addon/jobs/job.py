@@ -232,14 +232,20 @@ def reading_stages(shot):
 
 def reading_source(shot):
     """The stage that reads the source, also while its bake is shown."""
-    scene, armature = shot.scene, shot.armature
+    with showing_source(shot.scene, shot.armature):
+        yield from shot.read()
+
+
+@contextlib.contextmanager
+def showing_source(scene, armature):
+    """Show the source of an armature, and then its bake again if that was shown."""
     shown = strips.read_of(armature)
     mark, state = bake_target.mark_of(*shown), bake_target.State(armature)
     changes = mark is not None or shown != compat.assigned(armature)
     if changes:
         state.show_source(*(bake_target.source_of(mark) if mark else shown))
     try:
-        yield from shot.read()
+        yield
     finally:
         if changes:
             state.put_back()

@@ -6,6 +6,7 @@ import bpy
 from ...controller.exceptions import PoiseError
 from ..blender.chosen import chosen_armature, chosen_frames
 from ..blender.translations import tr
+from ..jobs.job import showing_source
 from ..jobs.modal import poll_animated
 from ..rigs import reference, rig
 from ..scene import walks
@@ -33,12 +34,13 @@ class POISE_OT_find_cycle(bpy.types.Operator):
         armature, _ = chosen_armature(context)
         frames = chosen_frames(scene)
         try:
-            reading = reference.read(
-                scene,
-                armature,
-                frames=(*frames, 1.0)[:3] if frames else None,
-                rig_map=rig.find(armature, name=settings.rig) if settings.rig else None,
-            )
+            with showing_source(scene, armature):
+                reading = reference.read(
+                    scene,
+                    armature,
+                    frames=(*frames, 1.0)[:3] if frames else None,
+                    rig_map=rig.find(armature, name=settings.rig) if settings.rig else None,
+                )
             _, cycle = walks.cycle_of(reading, settings.mass if settings.use_mass else None)
         except PoiseError as error:
             self.report({"ERROR"}, tr(str(error)))

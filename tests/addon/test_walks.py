@@ -5,6 +5,7 @@ import bpy
 import numpy as np
 import pytest
 
+from poise.addon.blender import compat
 from poise.addon.scene.walks import WalkOptions
 from poise.addon.settings.properties import shot_options
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -133,3 +134,17 @@ def test_the_sidebar_finds_the_cycle(registered, walker, draw_panels):
     settings.heading = scene.objects["Path"]
     chosen = shot_options(bpy.context, walker).walk
     assert chosen == WalkOptions(4.0, (settings.first, settings.last), "Path")
+
+
+def test_the_cycle_is_one_of_the_source_while_a_bake_is_shown(registered, walker):
+    settings = bpy.context.scene.poise.walk
+    settings.enabled, settings.seconds = True, 4.0
+    settings.heading = bpy.context.scene.objects["Path"]
+    bpy.ops.poise.find_cycle()
+    cycle = settings.first, settings.last
+    bpy.ops.poise.simulate()
+    bpy.ops.poise.bake()
+    shown = compat.assigned(walker)
+    bpy.ops.poise.find_cycle()
+    assert (settings.first, settings.last) == cycle
+    assert compat.assigned(walker) == shown
