@@ -9,12 +9,11 @@ from bpy.props import EnumProperty, FloatProperty, IntProperty
 from ...controller.exceptions import MotionError
 from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import FIRST, PERIOD, PUSH_DURATION, random_pushes
-from ..actions import bake_target
 from ..blender import session
 from ..blender.chosen import chosen_armature, chosen_frames
 from ..blender.redrawing import redraw
 from ..blender.translations import tr
-from ..rigs import sampling
+from ..rigs import bake_target, sampling
 from ..scene import pushes
 
 _SAME = ("use", "kind", "frame", "duration", "strength", "azimuth", "elevation", "part", "bone")

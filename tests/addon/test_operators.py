@@ -453,7 +453,8 @@ def test_what_failed_is_told_of_the_armature_whatever_it_is_called(started, arma
     scene, name = bpy.context.scene, armature.name
     armature.name = "Somebody"
     assert result(armature).error == "", "as when a panel is drawn"
-    assert window.send(operator) == {"CANCELLED"}
+    outcomes = (window.send(operator) for _ in range(50))
+    assert next(outcome for outcome in outcomes if outcome != {"PASS_THROUGH"}) == {"CANCELLED"}
     assert f"'{name}' was deleted or renamed" in result(armature).error
     other = armature.copy()
     scene.collection.objects.link(other)
