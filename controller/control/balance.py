@@ -14,6 +14,7 @@ from ..body.sole import Ground
 from ..geometry.rotations import vector_of_matrix
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from .foot_hold import FootHold
+from .gains import size_of
 from .legs import AXES, Legs
 from .stepping import MOMENTUM_SHARE
 
@@ -42,8 +43,7 @@ class Balance:
         self.grounds = [Ground(0.0, 0.0, world.floor)] * 2
         self.stepping = None
         self.torques = np.zeros(2 * AXES)
-        size = character.mass * character.height / (71 * 1.80)
-        self.foot_hold = self.holder(character, reference, self.legs, size)
+        self.foot_hold = self.holder(character, reference, self.legs, size_of(character))
         self.keeps_place = reference.travels and not reference.endless
         #: How fast [1/s] to go back to where the reference is on the floor.
         self.drift_gain = _DRIFT_GAIN if self.keeps_place else 0.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import tracking
 from .foot_forces import FootForces
+from .gains import size_of
 from .virtual_forces import VirtualForces
 
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
@@ -30,7 +31,7 @@ class Controller:
         self.tracker = tracking.make(settings.tracking, stiffness, damping, 1 / reference.rate)
         self._hold = None
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
-        size = character.mass * character.height / (71 * 1.80)
+        size = size_of(character)
         self.limit = settings.torque_limit * size
         self.noise = settings.noise * sqrt(NOISE_STEP * reference.rate) * size
         self.random = np.random.default_rng(settings.seed)

@@ -29,7 +29,8 @@ _STIFFNESS = {
     "toe": 25.0,
 }
 _DAMPING_SHARE = 0.1
-_MASS, _HEIGHT = 71.0, 1.80
+#: Mass [kg] and height [m] of that adult.
+ADULT_MASS, ADULT_HEIGHT = 71.0, 1.80
 
 #: Balance weights of that adult in single and dual stance: [N/m], [N s/m], [N m/rad], [1/s].
 #: `virtual_forces` divide theirs between the legs that stand.
@@ -51,6 +52,11 @@ LIMIT = 10000.0
 _MAX_DEPTH, _MAX_ITEMS, _MAX_LETTERS = 8, 10_000, 10_000
 
 
+def size_of(character):
+    """How much more torque a body has than that adult, at equal dynamics (Froude)."""
+    return character.mass * character.height / (ADULT_MASS * ADULT_HEIGHT)
+
+
 def unmirrored(name):
     """Name of a degree of freedom without its side: hip_l_pitch and hip_r_pitch are hip_pitch."""
     return name.replace("_l_", "_").replace("_r_", "_")
@@ -59,10 +65,10 @@ def unmirrored(name):
 def _scales(mass, height):
     """How stiffness, damping and the weights change with body size at equal dynamics (Froude):
     torques as m h, times as the square root of h."""
-    torque = mass * height / (_MASS * _HEIGHT)
-    time = math.sqrt(height / _HEIGHT)
-    force = mass / _MASS
-    weights = np.array([force * _HEIGHT / height, force / time, torque, 1 / time])
+    torque = mass * height / (ADULT_MASS * ADULT_HEIGHT)
+    time = math.sqrt(height / ADULT_HEIGHT)
+    force = mass / ADULT_MASS
+    weights = np.array([force * ADULT_HEIGHT / height, force / time, torque, 1 / time])
     return torque, torque * time, weights
 
 
