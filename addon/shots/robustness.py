@@ -7,7 +7,7 @@ from bpy.props import EnumProperty, FloatProperty, IntProperty
 
 from ...controller.ranges import RANGES
 from ...controller.search.robustness import STEPS, LimitSettings
-from .tuning import FELL_WORDS
+from ...controller.simulation.measures import MEASURES
 
 _DEFAULTS = LimitSettings()
 
@@ -157,7 +157,7 @@ def _words_of_fall(outcome):
     words = f"The limit is 0: undisturbed, {rate.passed} of {rate.count} sequences stand"
     if outcome.fell_at is None:
         return f"{words}; tune it first"
-    why = FELL_WORDS[outcome.fell_measure]
+    why = MEASURES[outcome.fell_measure].ended
     return f"{words}, and it falls at {outcome.fell_at:.1f} s ({why}); tune it first"
 
 

@@ -42,6 +42,7 @@ from ...controller.reference.terrain import Terrain
 from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
 from ...controller.simulation.measures import MAXIMA, T_MAX
+from ...controller.simulation.measures import UNITS as MEASURE_UNITS
 from ..baking import bake, bake_objects, bake_proportions, ik_legs
 from ..blender import compat, folders
 from ..blender.pose import inverse, nearest_rotation
@@ -75,10 +76,7 @@ UNITS = {
     "fell_frame": "frame",
     "frames": "frame",
     "range": "frame",
-    "pose_error": "m",
-    "stance_error": "share",
-    "slide_error": "m/s",
-    "torque_error": "N m",
+    **MEASURE_UNITS,
     "reward": "1",
     "tracking_error": "mm",
     "tracking_error_local": "mm",

@@ -7,7 +7,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 from ...controller.processes.workers import processors
 from ...controller.ranges import RANGES
 from ...controller.search.optimization import SearchSettings
-from ...controller.simulation.measures import MAXIMA
+from ...controller.simulation.measures import MAXIMA, MEASURES
 
 _DEFAULTS = SearchSettings()
 
@@ -171,15 +171,6 @@ def maxima(tuning):
     return {name: round(getattr(tuning, name), 6) for name in MAXIMA}
 
 
-#: Why a trial ended, by the measure that exceeded its maximum.
-FELL_WORDS = {
-    "pose_error": "too far from its pose",
-    "stance_error": "on the wrong feet",
-    "slide_error": "the feet slide",
-    "torque_error": "too much torque",
-}
-
-
 def outcome_words(outcome):
     """What a search came to, in a sentence without an end."""
     unseen, target = outcome.unseen, outcome.settings.target
@@ -198,7 +189,7 @@ def outcome_words(outcome):
     best = max(generation.best for generation in outcome.history)
     words = f"Not confirmed {why}: {figures if unseen else f'score {best:.2f} at best'}"
     if outcome.fell_at is not None:
-        words += f"; it falls at {outcome.fell_at:.1f} s ({FELL_WORDS[outcome.fell_measure]})"
+        words += f"; it falls at {outcome.fell_at:.1f} s ({MEASURES[outcome.fell_measure].ended})"
     return words
 
 

@@ -6,6 +6,7 @@ Whatever is shown here is looked up anew at each drawing, so undo and redo canno
 
 import bpy
 
+from ...controller.simulation.measures import MEASURES
 from ..baking import ik_legs
 from ..blender import compat, session
 from ..blender.chosen import chosen_armature
@@ -36,14 +37,7 @@ from ..settings import takes
 from ..shots.shot import warnings_of
 from . import takes_panel
 
-#: Errors of a simulation as they are shown: key of the report, label, format with the unit.
-ERROR_ROWS = (
-    ("pose_error", "Pose", "{:.3f} m"),
-    ("stance_error", "Wrong feet", "{:.0%}"),
-    ("slide_error", "Foot slide", "{:.3f} m/s"),
-    ("torque_error", "Torque", "{:.0f} N m"),
-)
-#: Other figures of a simulation, likewise.
+#: Figures of a simulation as they are shown: key of the report, label, format with the unit.
 OTHER_ROWS = (
     ("tracking_error", "Off the animation", "{:.0f} mm"),
     ("tracking_error_local", "Off its pose", "{:.0f} mm"),
@@ -234,8 +228,9 @@ class POISE_PT_measures(Panel, bpy.types.Panel):
         maxima = result.recording.measures.maxima
         table = layout.box().column(align=True)
         table_row(table, "Error", "Mean", "Limit", head=True)
-        for name, label, form in ERROR_ROWS:
-            table_row(table, label, form.format(summary[name]), form.format(maxima[name]))
+        for name, measure in MEASURES.items():
+            values = (measure.form.format(found[name]) for found in (summary, maxima))
+            table_row(table, measure.label, *values)
         table = layout.box().column(align=True)
         for name, label, form in OTHER_ROWS:
             table_row(table, label, form.format(summary[name]), factor=0.55)

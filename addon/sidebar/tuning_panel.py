@@ -4,6 +4,7 @@
 import bpy
 
 from ...controller.exceptions import GainsError
+from ...controller.simulation.measures import MEASURES
 from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
@@ -80,7 +81,7 @@ class POISE_PT_tune_advanced(Panel, bpy.types.Panel):
             column.prop(settings, name)
         column = layout.column(align=True)
         column.label(text="A trial ends beyond")
-        for name in ("pose_error", "stance_error", "slide_error", "torque_error"):
+        for name in MEASURES:
             column.prop(settings, name)
 
 

@@ -17,6 +17,7 @@ from ...controller.control import regions
 from ...controller.geometry import skeleton
 from ...controller.reference.cleaning import CLEANING
 from ...controller.search import robustness
+from ...controller.simulation.measures import MEASURES
 from .. import _classes
 from ..blender.translations import PLACE
 from ..overlays import overlay_bar
@@ -253,7 +254,7 @@ def _tables():
     """Words that the source says by way of variables."""
     named = {
         "addon/sidebar/panels.py": [
-            *(row[1] for row in (*panels.ERROR_ROWS, *panels.OTHER_ROWS, *panels.BAKE_ROWS)),
+            *(row[1] for row in (*panels.OTHER_ROWS, *panels.BAKE_ROWS)),
             *("given", "guessed", "reshaped"),
         ],
         "addon/overlays/overlay_bar.py": overlay_bar.WORDS.values(),
@@ -266,6 +267,9 @@ def _tables():
             text for slot in rig.SLOTS for text in (rig.label(slot), rig.label(slot).capitalize())
         ],
         "controller/search/robustness.py": robustness.STEPS,
+        "controller/simulation/measures.py": [
+            text for one in MEASURES.values() for text in (one.label, one.ended)
+        ],
         "controller/control/regions.py": [name.title() for name in regions.REGIONS],
         "controller/contacts/contact_plan.py": POINTS,
         "controller/geometry/skeleton.py": [

@@ -5,18 +5,78 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..geometry.stance import DUAL, FLIGHT, LEFT, RIGHT, giant_size
+from ..geometry.stance import DUAL, LEFT, RIGHT, giant_size
 
-NAMES = ("pose_error", "stance_error", "slide_error", "torque_error")
-UNITS = {"pose_error": "m", "stance_error": "share", "slide_error": "m/s", "torque_error": "N m"}
-MAXIMA = {"pose_error": 0.1, "stance_error": 0.5, "slide_error": 0.25, "torque_error": 1000.0}
-#: Factors on the maxima. Of clips that travel: soles that roll over heel and toes count as sliding.
-TRAVELLING = {"slide_error": 4.0}
-#: Of endless walks: pushed walkers step elsewhere, too.
-WALKING = TRAVELLING | {"pose_error": 2.0}
 
-#: How maxima grow with the height of a giant, at equal dynamics (Froude).
-_GROWTH = {"pose_error": 1.0, "slide_error": 0.5, "torque_error": 4.0}
+@dataclass(frozen=True)
+class Measure:
+    """One error of a trial.
+
+    unit. maximum: the largest allowed one, of people (SCA12, section 3.3). averaged: it is a mean
+    over the last WINDOW seconds. travelling, walking: factors on the maximum for clips that travel
+    and for endless walks. growth: how the maximum grows with the height of a giant, at equal
+    dynamics (Froude). label, form: name and value of it in a table. ended, told: why a trial ended,
+    in a few words and in a sentence with {value} and {limit}.
+    """
+
+    unit: str
+    maximum: float
+    label: str
+    form: str
+    ended: str
+    told: str
+    averaged: bool = True
+    travelling: float = 1.0
+    walking: float = 1.0
+    growth: float = 0.0
+
+
+#: By name, in the order of `Measures.add`.
+MEASURES = {
+    "pose_error": Measure(
+        "m",
+        0.1,
+        "Pose",
+        "{:.3f} m",
+        "too far from its pose",
+        "its pose is {value:.2f} m away from the animation's (at most {limit:g})",
+        averaged=False,
+        walking=2.0,  # pushed walkers step elsewhere
+        growth=1.0,
+    ),
+    "stance_error": Measure(
+        "share",
+        0.5,
+        "Wrong feet",
+        "{:.0%}",
+        "on the wrong feet",
+        "its feet stand otherwise than in the animation for {value:.0%} of 2 s "
+        "(at most {limit:.0%})",
+    ),
+    "slide_error": Measure(
+        "m/s",
+        0.25,
+        "Foot slide",
+        "{:.3f} m/s",
+        "the feet slide",
+        "the feet slide at {value:.2f} m/s (at most {limit:g})",
+        travelling=4.0,  # soles that roll over heel and toes count as sliding
+        walking=4.0,
+        growth=0.5,
+    ),
+    "torque_error": Measure(
+        "N m",
+        1000.0,
+        "Torque",
+        "{:.0f} N m",
+        "too much torque",
+        "the joints need {value:.0f} N m together (at most {limit:g})",
+        growth=4.0,
+    ),
+}
+NAMES = tuple(MEASURES)
+UNITS = {name: measure.unit for name, measure in MEASURES.items()}
+MAXIMA = {name: measure.maximum for name, measure in MEASURES.items()}
 
 WINDOW = 2.0  # [s]
 _SHORTEST_WINDOW = 0.5  # [s]: else one contact-less first step ends the trial
@@ -42,11 +102,20 @@ def slide_speed(stance, foot_speeds):
     return foot_speeds[1] if stance == RIGHT else 0.0
 
 
+def for_motion(maxima, travels, endless):
+    """Largest allowed errors {name: value} of a clip that stays, of one that travels, or of an
+    endless walk, from those of the first."""
+    if not travels:
+        return maxima
+    kind = "walking" if endless else "travelling"
+    return {name: getattr(MEASURES[name], kind) * value for name, value in maxima.items()}
+
+
 def for_giants(maxima, height):
     """Largest allowed errors {name: value} of a body of that height [m]: those of people, larger
     for what is taller than any of them."""
     size = giant_size(height)
-    return {name: size ** _GROWTH.get(name, 0.0) * value for name, value in maxima.items()}
+    return {name: size ** MEASURES[name].growth * value for name, value in maxima.items()}
 
 
 @dataclass
@@ -64,21 +133,25 @@ class Measures:
     fell_measure: str | None = None
     values: list = field(default_factory=list)
     _raw: list = field(default_factory=list)
-    _sums: list = field(default_factory=lambda: [(0.0, 0.0, 0.0)])  # after each sample
+    _sums: list = field(default_factory=lambda: [(0.0,) * len(NAMES)])  # after each sample
 
-    def add(self, pose, stance_differs, slide, torque):
-        """Take the momentary errors of a sample and update the windowed ones. Returns False when
-        a maximum is exceeded."""
-        raw, sums = self._raw, list(self._sums[-1])
-        now = (float(stance_differs), float(slide), float(torque))
+    def add(self, *errors):
+        """Take the momentary errors of a sample, in the order of MEASURES, and update the windowed
+        ones. Returns False when a maximum is exceeded."""
+        raw, now = self._raw, tuple(map(float, errors))
         raw.append(now)
         length = max(1, round(WINDOW * self.rate))
-        leaving = raw[-1 - length] if len(raw) > length else (0.0, 0.0, 0.0)
-        for i in range(3):
-            sums[i] += now[i] - leaving[i]
-        self._sums.append(tuple(sums))
+        leaving = raw[-1 - length] if len(raw) > length else (0.0,) * len(now)
+        sums = tuple(
+            total + (new - old)
+            for total, new, old in zip(self._sums[-1], now, leaving, strict=True)
+        )
+        self._sums.append(sums)
         size = max(min(len(raw), length), _SHORTEST_WINDOW * self.rate)
-        values = (float(pose), *(max(0.0, total / size) for total in sums))
+        values = tuple(
+            max(0.0, total / size) if measure.averaged else error
+            for measure, error, total in zip(MEASURES.values(), now, sums, strict=True)
+        )
         self.values.append(values)
         for name, value in zip(NAMES, values, strict=True):
             if not value <= self.maxima[name] and name in self.ending:
@@ -117,6 +190,3 @@ class Measures:
         averages = self.averages()
         share = np.mean([1 - averages[n] / self.maxima[n] for n in NAMES])
         return float(reached + BONUS * reached * share)
-
-
-__all__ = ["FLIGHT", "MAXIMA", "NAMES", "T_MAX", "UNITS", "Measures", "pose_error", "slide_speed"]

@@ -12,17 +12,9 @@ from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, S
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
 from ..reference.hand_back import stepped_back
-from .measures import NAMES, pose_error, slide_speed
+from .measures import MEASURES, NAMES, pose_error, slide_speed
 
 _SWAY = 0.5  # [Hz]
-
-_WORDS = {
-    "pose_error": "its pose is {value:.2f} m away from the animation's (at most {limit:g})",
-    "stance_error": "its feet stand otherwise than in the animation for {value:.0%} of 2 s "
-    "(at most {limit:.0%})",
-    "slide_error": "the feet slide at {value:.2f} m/s (at most {limit:g})",
-    "torque_error": "the joints need {value:.0f} N m together (at most {limit:g})",
-}
 
 
 class Recording:
@@ -284,7 +276,7 @@ class Recording:
         name = self.fell_measure
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
         frame = self.motion.frame(self._count - 1)
-        words = _WORDS[name].format(value=value, limit=limit)
+        words = MEASURES[name].told.format(value=value, limit=limit)
         if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
             words = "the body comes down so hard that the engine cannot go on"
         return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."

@@ -20,7 +20,7 @@ from ..reference.cleaning import check_names
 from ..reference.gait import Endless
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
-from .measures import MAXIMA, TRAVELLING, WALKING, Measures, for_giants
+from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Recording
 from .scenario import Scenario
 from .world import World, load_engine
@@ -138,10 +138,7 @@ class Simulation:
         endless = isinstance(motion, Endless)
         self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
         self.rate = self.reference.rate
-        maxima = self.settings.maxima
-        if self.reference.walks:
-            factors = WALKING if endless else TRAVELLING
-            maxima = {name: factors.get(name, 1) * value for name, value in maxima.items()}
+        maxima = for_motion(self.settings.maxima, self.reference.walks, endless)
         maxima = for_giants(maxima, character.height)
         self.measures = Measures(motion.rate, maxima)
         self.weights = PhysicsWeights.build(

@@ -10,7 +10,7 @@ from poise.controller.simulation.measures import MAXIMA, Measures, pose_error, s
 
 def run(measures, samples, **errors):
     values = {"pose": 0.0, "stance_differs": False, "slide": 0.0, "torque": 0.0, **errors}
-    return [measures.add(**values) for _ in range(samples)]
+    return [measures.add(*values.values()) for _ in range(samples)]
 
 
 def test_a_perfect_trial_earns_two():
