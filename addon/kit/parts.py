@@ -18,7 +18,7 @@ from ..rigs import bake_target, sampling, strips
 from ..scene import contacts
 from ..settings.properties import shot_options
 from ..shots import outdated
-from .rows import draw_flaws, fact, sentence
+from .rows import draw_findings, fact, sentence
 
 
 def draw_range(layout, context, armature):
@@ -96,7 +96,9 @@ def draw_outcome(layout, context, result):
     else:
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
-        draw_flaws(box, result.shot.verdict.findings, POISE_OT_show_flaw)
+        draw_findings(
+            box, context, result.shot.verdict.findings, POISE_OT_show_flaw, lambda _: "ERROR"
+        )
 
 
 def draw_outdated(layout, context, armature, result):

@@ -38,24 +38,35 @@ def figure(form, value):
 
 def sentence(layout, context, text, icon):
     """A sentence, broken into lines as the sidebar's width has it."""
-    scale = context.preferences.system.ui_scale
-    letters = max(16, int((context.region.width / scale - 70) / 6.2))
     column = layout.column(align=True)
     column.scale_y = 0.8
-    for i, line in enumerate(textwrap.wrap(tr(text), letters)):
+    for i, line in enumerate(_lines(context, text)):
         column.label(text=line, icon="BLANK1" if i else icon, translate=False)
 
 
-def draw_flaws(layout, findings, shower):
-    """A button for each, an operator that goes to the frame where it is worst."""
+def draw_findings(layout, context, findings, shower, icon):
+    """Each as a sentence in lines that are buttons of an operator, which goes to its frames. icon:
+    of a finding."""
     column = layout.column(align=True)
     for i, finding in enumerate(findings):
-        row = column.row()
-        row.alignment = "LEFT"
-        sentence = finding.sentence
-        text = tr(f"{sentence[0].upper() + sentence[1:]}")
-        button = row.operator(shower.bl_idname, text=text, icon="ERROR", emboss=False)
-        button.index = i
+        text = finding.sentence
+        for number, line in enumerate(_lines(context, f"{text[0].upper() + text[1:]}")):
+            row = column.row()
+            row.alignment, row.scale_y = "LEFT", 0.8
+            button = row.operator(
+                shower.bl_idname,
+                text=line,
+                icon="BLANK1" if number else icon(finding),
+                emboss=False,
+                translate=False,
+            )
+            button.index = i
+
+
+def _lines(context, text):
+    """A text in the user's language, in lines as the sidebar's width has it."""
+    scale = context.preferences.system.ui_scale
+    return textwrap.wrap(tr(text), max(16, int((context.region.width / scale - 70) / 6.2)))
 
 
 def draw_workers(layout, context):

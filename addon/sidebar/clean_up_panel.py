@@ -6,7 +6,7 @@ import bpy
 from ...controller.exceptions import PlanError
 from ..blender import session
 from ..kit.panel import Panel
-from ..kit.rows import draw_flaws, fact, sentence
+from ..kit.rows import draw_findings, fact, sentence
 from ..operators import (
     POISE_OT_add_contact,
     POISE_OT_automatic_contacts,
@@ -56,7 +56,9 @@ def _draw_outcome(layout, context, armature):
         sentence(box, context, "Keeper", "CHECKMARK")
     else:
         sentence(box, context, "Cleaned, but:", "INFO")
-        draw_flaws(box, clean.verdict.findings, POISE_OT_show_clean_flaw)
+        draw_findings(
+            box, context, clean.verdict.findings, POISE_OT_show_clean_flaw, lambda _: "ERROR"
+        )
     if clean.doubt:
         sentence(box, context, clean.doubt, "ERROR")
     if live_contacts.clean_outdated(context.scene, armature):

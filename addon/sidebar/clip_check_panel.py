@@ -8,7 +8,7 @@ from ...controller.checks.clip_check import LIMITS, MEASURES
 from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
-from ..kit.rows import draw_heir, sentence, table_row
+from ..kit.rows import draw_findings, draw_heir, sentence, table_row
 from ..operators import (
     POISE_OT_cancel,
     POISE_OT_check_clip,
@@ -53,7 +53,7 @@ class POISE_PT_clip_check(Panel, bpy.types.Panel):
         found = session.result_of(context.scene, armature).check if armature else None
         if found is not None:
             _draw_verdict(layout, context, found, cleaning_of(settings))
-            _draw_findings(layout, found)
+            _draw_findings(layout, context, found)
             _draw_plot(layout, context, found)
 
 
@@ -71,23 +71,18 @@ def _draw_verdict(layout, context, found, cleaning):
         sentence(layout, context, text, "INFO")
 
 
-def _draw_findings(layout, found):
+def _draw_findings(layout, context, found):
     """A button for each, which goes to its frames."""
-    if not found.findings:
-        return
-    column = layout.column(align=True)
-    for i, finding in enumerate(found.findings[:_MOST]):
-        row = column.row()
-        row.alignment = "LEFT"
-        sentence = finding.sentence
-        text = tr(f"{sentence[0].upper() + sentence[1:]}")
-        button = row.operator(
-            POISE_OT_show_finding.bl_idname, text=text, icon=_ICONS[finding.severity], emboss=False
-        )
-        button.index = i
+    draw_findings(
+        layout,
+        context,
+        found.findings[:_MOST],
+        POISE_OT_show_finding,
+        lambda finding: _ICONS[finding.severity],
+    )
     rest = len(found.findings) - _MOST
     if rest > 0:
-        column.label(text=tr(f"and {rest} more"), icon="BLANK1", translate=False)
+        layout.label(text=tr(f"and {rest} more"), icon="BLANK1", translate=False)
 
 
 def _draw_plot(layout, context, found):

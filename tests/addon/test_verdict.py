@@ -86,11 +86,10 @@ def test_what_stood_and_is_no_keeper_says_why_and_leads_there(import_clip):
     verdict = session.result_of(scene, armature).shot.verdict
     text, icons, buttons = outcome(armature)
     assert text.startswith("Stood, but (5.18 s, to frame 312):") and icons == {"INFO"}
-    assert [button.text.lower() for button in buttons] == [
-        finding.sentence.lower() for finding in verdict.findings
-    ]
-    assert any("foot tips by" in button.text for button in buttons)
+    assert max(len(button.text) for button in buttons) < 32, "no line is cut"
     for i, finding in enumerate(verdict.findings):
+        told = " ".join(button.text for button in buttons if button.index == i)
+        assert told.lower() == finding.sentence.lower()
         scene.frame_set(1)
         assert bpy.ops.poise.show_flaw(index=i) == {"FINISHED"}
         assert scene.frame_current == finding.frame
