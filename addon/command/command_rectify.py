@@ -87,10 +87,9 @@ def perform(options, shot, checkpoint):
         shot.choice = method.choose(shot)
         say(shot.choice.why)
     _simulate(shot)
-    why = method.not_kept(shot)
+    why = method.look_back(shot)
     if why:
         say(why)
-        shot.choice = shot.choice.searching(why)
         _rectify(options, shot, checkpoint)
         method.take_better(shot)
 

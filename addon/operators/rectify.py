@@ -81,10 +81,8 @@ class RectifyJob(SimulateJob):
         if shot.choice is not None and shot.choice.method == "balance":
             self.doing = "simulating"
             yield from simulating(shot)
-            why = yield from in_background(lambda: method.not_kept(shot))
-            if not why:
+            if not (yield from in_background(lambda: method.look_back(shot))):
                 return
-            shot.choice = shot.choice.searching(why)
             self.doing = "rectifying"
             yield from self._rectify()
             yield from in_background(lambda: method.take_better(shot))

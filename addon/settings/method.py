@@ -13,6 +13,8 @@ from . import presets
 
 #: What the scene and the command line offer.
 METHODS = ("auto", "balance", "rectify")
+#: What is said where a clip asks to be rectified, before and after balance alone will do.
+_FIRST, _ENOUGH = " Balance alone is tried first.", " Balance alone was enough."
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def choose(shot):
     but = refused(simulation)
     retry = not but
     if found.recommend == "rectify":
-        return Choice("balance", verdict + (but or " Balance alone is tried first."), retry=retry)
+        return Choice("balance", verdict + (but or _FIRST), retry=retry)
     if shot.options.gains is not None:
         return Choice("balance", f"{verdict} The gains in use are kept.", retry=retry)
     try:
@@ -60,8 +62,18 @@ def choose(shot):
     return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
 
 
-def not_kept(shot):
-    """Why a search has to follow what balance alone did, in a sentence; empty if it need not."""
+def look_back(shot):
+    """Let the choice tell what balance alone has come to -> why a search has to follow, in a
+    sentence; empty if it need not."""
+    why = _not_kept(shot)
+    if why:
+        shot.choice = shot.choice.searching(why)
+    elif shot.choice is not None:
+        shot.choice = replace(shot.choice, why=shot.choice.why.replace(_FIRST, _ENOUGH))
+    return why
+
+
+def _not_kept(shot):
     if shot.choice is None or not shot.choice.retry:
         return ""
     if not shot.recording.success:

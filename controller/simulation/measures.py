@@ -39,7 +39,7 @@ MEASURES = {
         "Pose",
         "{:.3f} m",
         "too far from its pose",
-        "its pose is {value:.2f} m away from the animation's (at most {limit:g})",
+        "its pose is {value:.3f} m away from the animation's (at most {limit:g})",
         averaged=False,
         walking=2.0,  # pushed walkers step elsewhere
         growth=1.0,
@@ -59,7 +59,7 @@ MEASURES = {
         "Foot slide",
         "{:.3f} m/s",
         "the feet slide",
-        "the feet slide at {value:.2f} m/s (at most {limit:g})",
+        "the feet slide at {value:.3f} m/s (at most {limit:g})",
         travelling=4.0,  # soles that roll over heel and toes count as sliding
         walking=4.0,
         growth=0.5,

@@ -190,6 +190,7 @@ def test_auto_tries_balance_first_on_what_travels(shot, monkeypatch, capsys):
     assert "it leaves its place" in capsys.readouterr().err
     report = json.loads(path.read_text())
     assert report["method"]["method"] == "balance" and report["rectification"] is None
+    assert report["method"]["why"].endswith(" Balance alone was enough.")
     assert report["verdict"]["keeper"] and report["verdict"]["score"] == 1
 
 

@@ -116,8 +116,8 @@ def test_files_of_other_editors_are_read(tmp_path):
         ("Reading: 45%", "Lesen: 45%"),
         ("Simulating: 1.20 of 3.00 s", "Simulieren: 1.20 von 3.00 s"),
         (
-            "Fell at 1.20 s (frame 30): the feet slide at 0.52 m/s (at most 0.3).",
-            "Gefallen bei 1.20 s (Bild 30): die Füße rutschen mit 0.52 m/s (höchstens 0.3).",
+            "Fell at 1.20 s (frame 30): the feet slide at 0.524 m/s (at most 0.3).",
+            "Gefallen bei 1.20 s (Bild 30): die Füße rutschen mit 0.524 m/s (höchstens 0.3).",
         ),
         (
             "Mend first: frames 3-4: the left knee flips (12 rad/s), and 2 more.",

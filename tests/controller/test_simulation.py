@@ -352,4 +352,4 @@ def test_a_fall_that_the_engine_ends_is_called_that(standing):
     assert measures.end_fall()
     assert recording.why().endswith("comes down so hard that the engine cannot go on.")
     measures.values[-1] = (0.13, *measures.values[-1][1:])
-    assert recording.why().endswith("its pose is 0.13 m away from the animation's (at most 0.1).")
+    assert recording.why().endswith("its pose is 0.130 m away from the animation's (at most 0.1).")
