@@ -10,7 +10,7 @@ from math import cos, pi, sin
 
 import numpy as np
 
-from ..exceptions import demand
+from ..exceptions import SettingsError, demand
 from ..geometry.skeleton import SEGMENTS
 from ..ranges import RANGES
 
@@ -89,12 +89,13 @@ class Push:
     def check_strength(self, mass):
         """Raise SettingsError if it is beyond what a body of that mass [kg] takes."""
         speed, part = self.jolt / mass, self.segment.replace("_", " ")
-        demand(
-            speed <= MOST_SPEED,
-            f"The push of {self.peak:.10g} N on the {part} at {self.start:.2f} s is beyond what a "
-            f"body takes: it would hurl its {mass:.0f} kg away at {speed:.4g} m/s, and a car crash "
-            f"is {MOST_SPEED:g} m/s. Give it at most {int(self.peak * MOST_SPEED / speed)} N.",
-        )
+        if speed > MOST_SPEED:
+            raise SettingsError(
+                f"The push of {self.peak:.10g} N on the {part} at {self.start:.2f} s is beyond "
+                f"what a body takes: it would hurl its {mass:.0f} kg away at {speed:.4g} m/s, and "
+                f"a car crash is {MOST_SPEED:g} m/s. Give it at most "
+                f"{int(self.peak * MOST_SPEED / speed)} N."
+            )
 
     def check(self):
         """Raise SettingsError if no body can be pushed so."""
