@@ -34,7 +34,7 @@ from poise.controller import (
     Simulation,
     WorkerPool,
 )
-from poise.controller.control import controller, legs, tracking
+from poise.controller.control import foot_forces, legs, tracking
 from poise.controller.control.controller import Controller
 from poise.controller.processes.workers import Remote
 from poise.controller.search.trial import evaluate
@@ -62,7 +62,8 @@ def clip():
 def simulate(character, motion, **settings):
     """Wall seconds of the whole simulation, and of the same number of bare steps."""
     simulation = Simulation(character, motion, settings=Settings(duration=SECONDS, **settings))
-    torques, apply = [], World.apply
+    torques, motors = [], []
+    apply, drive = World.apply, World.drive
     simulation.run()
     whole = simulation.recording.wall_time
 
@@ -70,19 +71,23 @@ def simulate(character, motion, **settings):
         torques.append(values.copy())
         apply(world, values)
 
-    World.apply = keep
+    def keep_motor(world, *motor):
+        motors.append(motor)
+        drive(world, *motor)
+
+    World.apply, World.drive = keep, keep_motor
     try:
         again = Simulation(character, motion, settings=Settings(duration=SECONDS, **settings))
         again.run()
     finally:
-        World.apply = apply
-    return whole, bare(again, torques)
+        World.apply, World.drive = apply, drive
+    return whole, bare(again, torques, motors)
 
 
-def bare(simulation, torques):
-    """Wall seconds of the steps alone while recorded torques are applied."""
-    played = iter(torques)
-    computed, step = Controller.torques, World.step
+def bare(simulation, torques, motors):
+    """Wall seconds of the steps alone while recorded torques and motors of the toes are applied."""
+    torques, motors = iter(torques), iter(motors)
+    computed, step = (Controller.torques, Controller.toe_motor), World.step
     spent = 0.0
 
     def timed(world):
@@ -91,7 +96,8 @@ def bare(simulation, torques):
         step(world)
         spent += time.perf_counter() - started
 
-    Controller.torques = lambda controller, number: next(played)
+    Controller.torques = lambda controller, number: next(torques)
+    Controller.toe_motor = lambda controller, number: next(motors)
     World.step = timed
     try:
         simulation = Simulation(
@@ -102,7 +108,7 @@ def bare(simulation, torques):
         )
         simulation.run()
     finally:
-        Controller.torques, World.step = computed, step
+        (Controller.torques, Controller.toe_motor), World.step = computed, step
     return spent
 
 
@@ -187,7 +193,7 @@ def parts(character, motion):
         ("tracking", tracking.StablePD, "torques"),
         ("invert for tracking", tracking.StablePD, "refresh"),
         ("legs", legs.Legs, "update"),
-        ("pressure under the feet", controller, "press"),
+        ("pressure under the feet", foot_forces, "press"),
         ("transposed Jacobian", legs.Legs, "transposed_jacobian"),
         ("write the torques", World, "apply"),
         ("read bodies and contacts for the record", World, "body_transforms"),
