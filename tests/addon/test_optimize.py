@@ -341,6 +341,7 @@ import bpy, poise
 from poise.addon.blender import checkpoints
 from poise.addon.blender.chosen import chosen_armature
 from poise.addon.operators import optimize
+from poise.addon.settings.properties import shot_options
 from poise.controller.processes import workers
 
 shot, folder = sys.argv[-2:]
@@ -356,7 +357,7 @@ optimize.DURATION, optimize.WorkerPool = 1.0, Pool
 poise.register()
 bpy.ops.wm.open_mainfile(filepath=shot)
 armature, _ = chosen_armature(bpy.context)
-options = properties.shot_options(bpy.context, armature)
+options = shot_options(bpy.context, armature)
 job = optimize.OptimizeJob(bpy.context.scene, options, bpy.context.scene.poise.tuning)
 job.start()
 told = False
