@@ -65,7 +65,7 @@ def choose(shot):
 def look_back(shot):
     """Let the choice tell what balance alone has come to -> why a search has to follow, in a
     sentence; empty if it need not."""
-    why = _not_kept(shot)
+    why = not_kept(shot)
     if why:
         shot.choice = shot.choice.searching(why)
     elif shot.choice is not None:
@@ -73,7 +73,8 @@ def look_back(shot):
     return why
 
 
-def _not_kept(shot):
+def not_kept(shot):
+    """Why what balance alone did would not be kept, in a sentence; empty if it need not be."""
     if shot.choice is None or not shot.choice.retry:
         return ""
     if not shot.recording.success:
