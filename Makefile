@@ -48,7 +48,7 @@ help:
 	@echo "make sok    perform walks, runs, jumps and kicks, as they are and rectified; draws them"
 	@echo "make wang   clean feet and weight of walks; draws their curves before and after"
 	@echo "make stairs  walk up and down stairs and ramps"
-	@echo "make lint   ruff check and ruff format --check"
+	@echo "make lint   ruff, and the types of the rooms in mypy.ini"
 	@echo "make docs   the library's reference from its docstrings, in build/reference"
 	@echo "make clean  remove .venv and build"
 
@@ -128,6 +128,7 @@ stairs: $(ready)
 lint: $(lint_ready)
 	$(bin)/python -m ruff check .
 	$(bin)/python -m ruff format --check .
+	$(bin)/python -m mypy
 
 docs: $(ready)
 	$(bin)/python -m pip install --quiet 'pdoc>=15'
@@ -153,5 +154,5 @@ $(ready): pyproject.toml
 	@touch $@
 
 $(lint_ready): $(ready)
-	$(bin)/python -m pip install --quiet 'ruff>=0.9'
+	$(bin)/python -m pip install --quiet 'ruff>=0.9' 'mypy>=1.14'
 	@touch $@

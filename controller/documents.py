@@ -4,12 +4,19 @@
 import contextlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 _MAX_BYTES = 1_000_000
 
 
-def read(path, source, fail, limit=_MAX_BYTES):
+def read(
+    path: str | os.PathLike,
+    source: object,
+    fail: Callable[[object, str], NoReturn],
+    limit: int = _MAX_BYTES,
+) -> Any:
     """The content of a JSON file.
 
     source: what errors call it; fail(source, problem) raises them: for what is no regular file,
@@ -34,7 +41,7 @@ def read(path, source, fail, limit=_MAX_BYTES):
         fail(source, f"is not JSON: {error}")
 
 
-def write(path, text):
+def write(path: str | os.PathLike, text: str) -> None:
     """Write a file in UTF-8; one that is there is replaced as a whole, or not at all. Raises
     OSError."""
     path = Path(path).resolve()  # a link stays
@@ -48,7 +55,7 @@ def write(path, text):
         raise
 
 
-def _without_duplicates(pairs):
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object as a dict, in which no key may stand twice."""
     result = dict(pairs)
     if len(result) < len(pairs):

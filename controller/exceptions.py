@@ -46,7 +46,7 @@ class ExecutorError(PoiseError):
     """The processes that should run trials cannot be started, reached or kept alive."""
 
 
-def demand(condition, problem):
+def demand(condition: object, problem: str) -> None:
     """Raise SettingsError with this sentence unless the condition holds."""
     if not condition:
         raise SettingsError(problem)
