@@ -2,6 +2,7 @@
 """How large numbers may be: the one table that settings, panels and the command line follow."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from .exceptions import demand
 
@@ -15,20 +16,25 @@ class Range:
     high: float
     unit: str = ""
 
-    def __contains__(self, value):
+    def __contains__(self, value: float) -> bool:
         """Whether it may be; what is not a number may not."""
         return self.low <= value <= self.high
 
-    def __str__(self):
+    def __str__(self) -> str:
         """ "50 to 10000 Hz"."""
         return f"{self.low:.10g} to {self.high:.10g} {self.unit}".rstrip()
 
     @property
-    def limits(self):
+    def limits(self) -> dict[str, float]:
         """The same as Blender's properties have it."""
         return {"min": self.low, "max": self.high}
 
-    def check(self, value):
+    @property
+    def limits_from_zero(self) -> dict[str, float]:
+        """The same where 0 stands for none."""
+        return {"min": 0.0, "max": self.high}
+
+    def check(self, value: float) -> None:
         """Raise SettingsError for a number that may not be."""
         told = f"{value:.10g} {self.unit}".rstrip()
         demand(value in self, f"A {self.what} of {told} is out of range: give {self}.")
@@ -79,3 +85,12 @@ RANGES = {
     "velocity": Range("velocity", -1000, 1000, "m/s"),
     "walk": Range("walk", 0.5, 3600, "s"),
 }
+
+
+def check_all(owner: Any, *names: str, optional: tuple[str, ...] = ()) -> None:
+    """Raise SettingsError if one of an object's numbers of these names is out of its range;
+    optional ones may be None."""
+    for name in (*names, *optional):
+        value = getattr(owner, name)
+        if value is not None or name not in optional:
+            RANGES[name].check(value)

@@ -97,8 +97,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         name="Unit (m)",
         description="Length of one unit of the scene [m]; 0: that of the scene's settings, if it "
         "gives the body legs of 14 cm to 2.2 m, else as the length of the legs suggests",
-        min=0.0,
-        max=RANGES["unit"].high,
+        **RANGES["unit"].limits_from_zero,
         precision=4,
     )
     use_mass: BoolProperty(

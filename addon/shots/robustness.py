@@ -95,8 +95,7 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         name="Budget (s)",
         description="The measurement ends after this time, with what is known then [s]; 0 for no "
         "limit",
-        min=0.0,
-        max=RANGES["budget"].high,
+        **RANGES["budget"].limits_from_zero,
         soft_max=3600.0,
         step=1000,
         precision=0,

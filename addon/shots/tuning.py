@@ -29,8 +29,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         name="Pushes (N)",
         description="Push the trunk with this force in every trial, for 0.2 s once a second, in "
         "random directions that each generation draws anew [N]; 0 for no pushes",
-        min=0.0,
-        max=RANGES["force"].high,
+        **RANGES["force"].limits_from_zero,
         soft_max=300.0,
         step=1000,
         precision=0,
@@ -39,8 +38,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
         name="Spheres (kg)",
         description="Throw a sphere of this mass at the neck in every trial, once a second, from "
         "random directions that each generation draws anew [kg]; 0 for no spheres",
-        min=0.0,
-        max=RANGES["sphere"].high,
+        **RANGES["sphere"].limits_from_zero,
         soft_max=10.0,
         step=25,
         precision=2,
@@ -55,8 +53,7 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
     budget: FloatProperty(
         name="Budget (s)",
         description="The search is over after this time [s]; 0 for no limit",
-        min=0.0,
-        max=RANGES["budget"].high,
+        **RANGES["budget"].limits_from_zero,
         soft_max=3600.0,
         step=1000,
         precision=0,

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..control.gains import LIMIT, WEIGHTS, Gains
 from ..exceptions import GainsError, demand
-from ..ranges import RANGES
+from ..ranges import check_all
 from .polling import Checkpoint, Polled, engine
 from .trial import describe, digest, evaluate
 
@@ -57,7 +57,8 @@ class SearchSettings:
     restarts: int = 1
 
     def __post_init__(self):
-        for name in (
+        check_all(
+            self,
             "generations",
             "population",
             "seed",
@@ -65,10 +66,8 @@ class SearchSettings:
             "spread",
             "confirmations",
             "restarts",
-        ):
-            RANGES[name].check(getattr(self, name))
-        if self.budget is not None:
-            RANGES["budget"].check(self.budget)
+            optional=("budget",),
+        )
         demand(
             self.parametrisation in PARAMETRISATIONS,
             f"There is no parametrisation '{self.parametrisation}': use "

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from ..exceptions import demand
-from ..ranges import RANGES
+from ..ranges import check_all
 from .correction import SIZE, UNIT, UNITS, Correction
 from .optimization import strategy
 from .polling import Checkpoint, Polled, engine
@@ -81,9 +81,7 @@ class RectifySettings:
                 value in known,
                 f"There is no rectification {what} '{value}': use {', '.join(known)}.",
             )
-        RANGES["seed"].check(self.seed)
-        if self.budget is not None:
-            RANGES["budget"].check(self.budget)
+        check_all(self, "seed", optional=("budget",))
 
 
 @dataclass(frozen=True)

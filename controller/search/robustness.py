@@ -24,7 +24,7 @@ from ..body.momentum import GRAVITY
 from ..control.gains import Gains
 from ..exceptions import PoiseError, SimulationError, demand
 from ..geometry.stance import LEFT, RIGHT
-from ..ranges import RANGES
+from ..ranges import RANGES, check_all
 from ..simulation import world
 from ..simulation.scenario import FIRST, PUSH_DURATION, SPHERE_DISTANCE, SPHERE_SPEED, Push, Throw
 from .polling import Polled
@@ -84,10 +84,8 @@ class LimitSettings:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, self.step if name == "start" else default)
             RANGES["force" if self.kind == "pushes" else "sphere"].check(getattr(self, name))
-        for name in ("sequences", "share", "directions", "phases", "seed", "target"):
-            RANGES[name].check(getattr(self, name))
-        if self.budget is not None:
-            RANGES["budget"].check(self.budget)
+        numbers = ("sequences", "share", "directions", "phases", "seed", "target")
+        check_all(self, *numbers, optional=("budget",))
 
     @property
     def angles(self):

@@ -15,7 +15,7 @@ from ..control.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..control.styles import STYLES
 from ..exceptions import SettingsError, SimulationError, demand
 from ..geometry.skeleton import SEGMENTS
-from ..ranges import RANGES
+from ..ranges import check_all
 from ..reference.cleaning import check_names
 from ..reference.gait import Endless
 from ..reference.reference import Reference
@@ -62,8 +62,7 @@ class Settings:
     def __post_init__(self):
         check_names(self.cleaning)
         object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
-        RANGES["rate"].check(self.rate)
-        RANGES["noise"].check(self.noise)
+        check_all(self, "rate", "noise")
         demand(
             self.balance in BALANCE_MODES,
             f"There is no balance mode '{self.balance}': use {', '.join(BALANCE_MODES)}.",
