@@ -49,7 +49,7 @@ class Component:
 class _PressesNothing:
     """The legs track joint angles, and that is all."""
 
-    def press(self, _step, _state):
+    def press(self, _step, _state, _standing):
         """No torques."""
         return np.zeros(2 * AXES)
 

@@ -6,6 +6,7 @@ The ways themselves, `foot_forces.FootForces` and `virtual_forces.VirtualForces`
 bring that wrench about, what of it is known beforehand, and how often it is taken anew.
 """
 
+from abc import ABC, abstractmethod
 from math import hypot
 
 import numpy as np
@@ -23,7 +24,7 @@ _MOST_DRIFT = 0.3  # [m/s] at which a body that has drifted off goes back
 _DRIFT_GAIN = 2.0
 
 
-class Balance:
+class Balance(ABC):
     """One character's balance over a reference.
 
     com (3,) [m]: its centre of mass, after `update`. legs: legs.Legs. grounds: sole.Ground under
@@ -64,14 +65,15 @@ class Balance:
         """Stiffness and damping (dofs,) of the joints' tracking, as this balance wants them."""
         return stiffness, damping
 
+    @abstractmethod
     def feed_forward(self, step, state, inertia, bias):
         """(what the tracking knows of the joints' torques (6 + dofs,), what to add to its own
         (dofs,)) of a step, from the mass matrix and the bias forces (6 + dofs,)."""
-        raise NotImplementedError
 
-    def press(self, step, state):
-        """(14,) torques of both legs [N m] that bring the wrench about."""
-        raise NotImplementedError
+    @abstractmethod
+    def press(self, step, state, standing):
+        """(14,) torques of both legs [N m] that bring the wrench about, while at least one foot is
+        `standing`."""
 
     def memory(self):
         """What it knows besides what the world holds, for `recall`."""
@@ -101,7 +103,8 @@ class Balance:
         if self.stepping is not None:
             self._step_aside(step, state)
         self.foot_hold.release()
-        self.torques = self.press(step, state)
+        standing = self.standing()
+        self.torques = self.press(step, state, standing) if any(standing) else np.zeros(2 * AXES)
 
     def targets(self, step):
         """Angles and speeds (dofs,) that the joints should have at a step."""
@@ -145,18 +148,9 @@ class Balance:
             return right[:2]
         return (left[0] + right[0]) / 2, (left[1] + right[1]) / 2
 
-    def astray(self, step):
-        """How far the centre of mass (x, y) [m] is ahead of the reference's own, from the feet, and
-        how much faster (x, y) [m/s] it is."""
-        x, y = (self._current[0] - self.goals[step, 0]).tolist()[:2]
-        vx, vy = (self._current[1] - self.goals[step, 1]).tolist()[:2]
-        (base_x, base_y), (goal_x, goal_y) = self.base(step), self.reference.base[step].tolist()
-        return (x + goal_x - base_x, y + goal_y - base_y), (vx, vy)
-
-    def wrench(self, step, state, count):
+    def wrench(self, step, state, standing):
         """Force [N] and torque [N m] on the body, [x, y, z] each: SCA12, equations 12, 13 (with
-        the vector in the world frame, where equation 7 wants it) and 15. count: of feet that
-        stand."""
+        the vector in the world frame, where equation 7 wants it) and 15."""
         reference = self.reference
         (x, y, z), (vx, vy, vz), (lx, ly, lz) = (self.goals[step] - self._current).tolist()
         base_x, base_y = self.base(step)
@@ -165,7 +159,7 @@ class Balance:
         if self.drift_gain:
             back_x, back_y = self._way_back(x, y)
             vx, vy = vx + back_x, vy + back_y
-        position, velocity, trunk, momentum = self.weights[count]
+        position, velocity, trunk, momentum = self.weights[sum(standing)]
         if self.swing is not None:
             momentum *= MOMENTUM_SHARE
         if self.shares is not None:

@@ -9,7 +9,6 @@ import numpy as np
 from ..body.momentum import GRAVITY
 from ..body.sole import carrying
 from .balance import Balance
-from .legs import AXES
 from .pressure import (
     DUAL_EDGE_SHARE,
     EDGE_SHARE,
@@ -86,12 +85,8 @@ class FootForces(Balance):
             known[6:] = ahead * known[6:] - (1 - support) * bias[6:]
         return known, bias[6:] + known[6:]
 
-    def press(self, step, state):
+    def press(self, step, state, standing):
         """With the feet that stand, as the reference loads them."""
-        standing = self.standing()
-        count = standing[0] + standing[1]
-        if not count:
-            return np.zeros(2 * AXES)
         left_load, right_load = self.reference.load[step].tolist()
         share = DUAL_EDGE_SHARE if left_load and right_load else EDGE_SHARE
         if self.swing is not None:
@@ -104,7 +99,7 @@ class FootForces(Balance):
         if left_load + right_load < _LEAST_LOAD:
             left_load, right_load = float(standing[0]), float(standing[1])
         most = max(left_load, right_load)
-        force, torque = self.wrench(step, state, count)
+        force, torque = self.wrench(step, state, standing)
         fx, fy, fz, tx, ty, tz = self.reference.wrench[step].tolist()
         points, forces, moments = press(
             (force[0] + fx, force[1] + fy, force[2] + fz),
@@ -132,7 +127,9 @@ class FootForces(Balance):
 
     def _capture_point(self, step):
         """How far the capture point (x, y) [m] is ahead of the reference's own, from the feet."""
-        (x, y), (vx, vy) = self.astray(step)
+        x, y = (self._current[0] - self.goals[step, 0]).tolist()[:2]
+        vx, vy = (self._current[1] - self.goals[step, 1]).tolist()[:2]
+        (base_x, base_y), (goal_x, goal_y) = self.base(step), self.reference.base[step].tolist()
         floor = min(sole.floor for sole in self.legs.soles)
         seconds = sqrt(max(float(self.com[2]) - floor, _LEAST_HEIGHT) / GRAVITY)
-        return x + seconds * vx, y + seconds * vy
+        return x + goal_x - base_x + seconds * vx, y + goal_y - base_y + seconds * vy

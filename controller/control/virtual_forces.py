@@ -5,7 +5,6 @@ at the pelvis, through the transposed Jacobian of the legs that stand."""
 import numpy as np
 
 from .balance import Balance
-from .legs import AXES
 
 
 class VirtualForces(Balance):
@@ -21,15 +20,11 @@ class VirtualForces(Balance):
         """Weight and velocity, which the tracking is to know; nothing is added."""
         return -bias, 0.0
 
-    def press(self, step, state):
+    def press(self, step, state, standing):
         """Half of the wrench each if both legs stand."""
-        standing = self.standing()
-        count = standing[0] + standing[1]
-        if not count:
-            return np.zeros(2 * AXES)
-        force, torque = self.wrench(step, state, count)
+        force, torque = self.wrench(step, state, standing)
         self.foot_hold.stand(standing)
-        share = np.array(standing, float)[:, None] / count
+        share = np.array(standing, float)[:, None] / sum(standing)
         points = np.broadcast_to(self.com, (2, 3))
         return -self.legs.transposed_jacobian(
             points, share * np.array(force), share * np.array(torque)
