@@ -253,7 +253,7 @@ def show(scene, armature, which, chosen=None):
     shown = strips.shown(armature, muted=True)
     if which == "source" or baked != strips.shown(armature):
         mark = bake_target.mark_of(*shown)
-        strips.assign(armature, *(bake_target.source_of(mark) if mark else shown))
+        strips.assign(armature, *bake_target.unbaked(armature))
         if mark is not None:
             bake_target.restore_values(armature, mark)
         if which == "baked":
@@ -359,8 +359,8 @@ def _extended(evaluation, reading, source, slot, count):
         if reading.motion.walk.points:
             before = before[:0]  # and to the beginning of its curve
     outside = []
+    names = reading.bone_names
     for part in (before, after):
-        names = reading.bone_names
         sampled = yield from sampling.sampled(evaluation, part, names) if len(part) else ()
         outside.append(sampled)
     to_armature = inverse(reading.object_matrices[:count])[:, None]

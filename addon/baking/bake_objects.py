@@ -125,9 +125,7 @@ def _checked(scene, name):
 
 def _source(thing):
     """The (action, slot) that an object has without its bake."""
-    assigned = compat.assigned(thing)
-    mark = bake_target.mark_of(*assigned)
-    return assigned if mark is None else bake_target.source_of(mark)
+    return bake_target.without_bake(*compat.assigned(thing))
 
 
 def bake_things(scene, reading, planned, take=""):

@@ -243,7 +243,7 @@ def showing_source(scene, armature):
     mark, state = bake_target.mark_of(*shown), bake_target.State(armature)
     changes = mark is not None or shown != compat.assigned(armature)
     if changes:
-        state.show_source(*(bake_target.source_of(mark) if mark else shown))
+        state.show_source(*bake_target.without_bake(*shown))
     try:
         yield
     finally:

@@ -50,3 +50,9 @@ def source_of(mark):
     """The (action, slot) that was baked; (None, None) if that was NLA strips."""
     source = mark.get("source")
     return source, compat.find_slot(source, mark["source_slot"])
+
+
+def without_bake(action, slot):
+    """The (action, slot) that this one is a bake of; itself if it is none."""
+    mark = mark_of(action, slot)
+    return source_of(mark) if mark else (action, slot)

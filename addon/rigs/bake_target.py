@@ -20,7 +20,15 @@ from ...controller.geometry.skeleton import SEGMENTS, SIDES
 from ..blender import compat, keys
 from ..blender.pose import rotation_property
 from . import identity, strips
-from .bake_marks import MARK, mark_of, marks_of, set_marks, slot_key, source_of, take_of
+from .bake_marks import (
+    MARK,
+    mark_of,
+    marks_of,
+    set_marks,
+    slot_key,
+    take_of,
+    without_bake,
+)
 from .reference import bone_of, carriers
 from .rig import label
 
@@ -80,9 +88,7 @@ def is_there(baked):
 
 def unbaked(thing):
     """The (action, slot) that animates an object, or that it is shown a bake of."""
-    shown = strips.shown(thing, muted=True)
-    mark = mark_of(*shown)
-    return source_of(mark) if mark else shown
+    return without_bake(*strips.shown(thing, muted=True))
 
 
 def bakes_of(armature):

@@ -15,7 +15,7 @@ from functools import lru_cache
 from ...controller.contacts.contact_plan import ContactPlan, fail
 from ...controller.exceptions import PlanError
 from ..blender import compat
-from ..rigs import bake_target, strips
+from ..rigs import bake_marks, bake_target, strips
 
 PROPERTY = "poise_contacts"
 
@@ -261,7 +261,7 @@ def hand_on(armature):
     if mark is None or not mark["whole"]:
         return
     with contextlib.suppress(PlanError):  # one that cannot be read stays where it is
-        keep(*baked, kept(*bake_target.source_of(mark)))
+        keep(*baked, kept(*bake_marks.source_of(mark)))
 
 
 def discard(action):

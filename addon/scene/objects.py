@@ -298,7 +298,7 @@ def unchanged(scene, objects):
     try:
         for thing, pair in baked:
             mark = bake_target.mark_of(*pair)
-            compat.assign(thing, *bake_target.source_of(mark))
+            compat.assign(thing, *bake_target.without_bake(*pair))
             bake_target.restore_values(thing, mark)
         yield
     finally:

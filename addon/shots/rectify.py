@@ -19,7 +19,7 @@ from ...controller.simulation.measures import Measures
 from ...controller.simulation.recording import Recording
 from ...controller.simulation.scenario import Scenario
 from ..blender import checkpoints
-from ..rigs import bake_target, strips
+from ..rigs import bake_target
 
 #: What a second of motion costs, about [CPU s].
 COSTS = {"draft": 10, "normal": 20, "fine": 60}
@@ -221,9 +221,7 @@ def outcome_words(outcome, duration):
 
 def clip_name(scene, armature):
     """A short name of an armature's animation in this file, for its checkpoints."""
-    action, slot = strips.shown(armature, muted=True)
-    mark = bake_target.mark_of(action, slot)
-    source = bake_target.source_of(mark)[0] if mark else action
+    source, _ = bake_target.unbaked(armature)
     facts = (bpy.data.filepath, scene.name, armature.name, source.name if source else "")
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:12]
 

@@ -10,7 +10,7 @@ from ..baking import bake
 from ..blender import compat
 from ..blender.files import FileError, check_target, same_file
 from ..blender.locks import claimed
-from ..rigs import bake_target, strips
+from ..rigs import bake_marks, strips
 from .command_import import FORMATS, import_shot
 from .command_libraries import libraries_blamed
 from .command_progress import follow, say, tell_unit
@@ -81,8 +81,8 @@ def _show_source(shot):
     named = shot.options.action is not None
     while True:  # what was cleaned and then simulated is a result twice
         action, slot = strips.read_of(shot.armature)
-        mark = bake_target.mark_of(action, slot)
-        if mark is None or bake_target.source_of(mark)[0] is None:
+        mark = bake_marks.mark_of(action, slot)
+        if mark is None or bake_marks.source_of(mark)[0] is None:
             if (action, slot) != compat.assigned(shot.armature):
                 strips.assign(shot.armature, action, slot)
             return

@@ -8,7 +8,7 @@ import pytest
 from poise.addon.baking.bake import BakeOptions
 from poise.addon.blender import compat, session
 from poise.addon.overlays import overlay
-from poise.addon.rigs import bake_target, sampling, strips
+from poise.addon.rigs import bake_marks, bake_target, sampling, strips
 from poise.addon.scene import contacts
 from poise.addon.settings import takes
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -398,7 +398,7 @@ def test_a_clean_up_on_a_strip_is_a_source(armature):
     assert shot.reading.action == clean[0].name
     shot.bake()
     action, slot = strips.shown(armature)
-    assert bake_target.source_of(bake_target.mark_of(action, slot)) == clean
+    assert bake_marks.source_of(bake_target.mark_of(action, slot)) == clean
     assert action.name == f"{clean[0].name} Poise close"
     np.testing.assert_array_equal(poses(armature), played(armature, action, slot))
     simulate()  # now of the clean-up, which is the source of what is shown
@@ -485,7 +485,7 @@ def test_strips_that_are_all_muted_are_no_animation(armature):
 def test_the_track_of_the_source_has_what_that_has_by_now(armature, style):
     """Of a source that has become longer: in another bake of the same take, and in a new one."""
     bake()
-    action, slot = bake_target.source_of(bake_target.mark_of(*strips.shown(armature)))
+    action, slot = bake_marks.source_of(bake_target.mark_of(*strips.shown(armature)))
     frames = (*FRAMES, 500)
     for curve in compat.curves(action, slot):
         curve.keyframe_points.insert(500, curve.evaluate(1) + 0.01)
