@@ -49,6 +49,11 @@ def on_change(_settings, _context):
     redraw()
 
 
+def on_change_in_views(_settings, _context):
+    """`update` of a property that 3D views show, and no panel."""
+    redraw_views()
+
+
 def on_change_in_sidebar(_settings, _context):
     """`update` of a property that panels alone show."""
     redraw_sidebars()

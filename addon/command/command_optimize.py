@@ -28,7 +28,7 @@ from ..terminal.command_files import (
     report_target,
     target,
 )
-from ..terminal.command_progress import DONE, FAILED, MISSED, LiveLine, say
+from ..terminal.command_progress import DONE, FAILED, MISSED, LiveLine, say, tell_left_out
 from ..terminal.command_workers import executor_of, interrupts, worker_arguments
 
 #: Look for finished trials this often [s].
@@ -195,8 +195,7 @@ def _take_suggestion(shot):
 
 def _outcome(options, shot, settings, checkpoint):
     """The Outcome of the search; None if it was interrupted."""
-    if shot.left_out:
-        say(shot.left_out)
+    tell_left_out(shot)
     problem = shot.problem(
         {name: getattr(options, option) for option, name in _LIMITS.items()},
         disturbance={name: getattr(options, name) or 0.0 for name in ("pushes", "spheres")},

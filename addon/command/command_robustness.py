@@ -23,7 +23,7 @@ from ..terminal.command_files import (
     report_target,
     target,
 )
-from ..terminal.command_progress import DONE, MISSED, LiveLine, say
+from ..terminal.command_progress import DONE, MISSED, LiveLine, say, tell_left_out
 from ..terminal.command_workers import executor_of, interrupts, worker_arguments
 
 #: Look for finished trials this often [s].
@@ -111,8 +111,7 @@ def _settings(options):
 def _measure(options, shot, settings):
     """The Outcome, also of what is measured when it is interrupted."""
     problem = shot.problem()
-    if shot.left_out:
-        say(shot.left_out)
+    tell_left_out(shot)
     with executor_of(options) as executor, interrupts() as caught:
         search = LimitSearch(problem, shot.gains, settings, executor)
         try:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ...controller.search.optimization import SearchSettings
 from ..terminal.command_arguments import seconds
-from ..terminal.command_progress import say
+from ..terminal.command_progress import say, tell_left_out
 from .command_optimize import NoTrialError, search_gains
 
 
@@ -30,8 +30,7 @@ def tune(options, shot, checkpoint):
     start = shot.gains
     settings = SearchSettings(budget=options.optimize, seed=max(0, options.seed))
     problem = shot.problem(disturbance={"pushes": options.pushes})
-    if shot.left_out:
-        say(shot.left_out)
+    tell_left_out(shot)
     nameless = replace(start, name="", description="")
     try:
         outcome = search_gains(options, problem, nameless, settings, checkpoint)

@@ -96,9 +96,7 @@ def draw_outcome(layout, context, result):
     else:
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
-        draw_findings(
-            box, context, result.shot.verdict.findings, POISE_OT_show_flaw, lambda _: "ERROR"
-        )
+        draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
 
 
 def draw_outdated(layout, context, armature, result):

@@ -44,7 +44,7 @@ def sentence(layout, context, text, icon):
         column.label(text=line, icon="BLANK1" if i else icon, translate=False)
 
 
-def draw_findings(layout, context, findings, shower, icon):
+def draw_findings(layout, context, findings, shower, icon=lambda _: "ERROR"):
     """Each as a sentence in lines that are buttons of an operator, which goes to its frames. icon:
     of a finding."""
     column = layout.column(align=True)

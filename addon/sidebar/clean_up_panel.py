@@ -56,9 +56,7 @@ def _draw_outcome(layout, context, armature):
         sentence(box, context, "Keeper", "CHECKMARK")
     else:
         sentence(box, context, "Cleaned, but:", "INFO")
-        draw_findings(
-            box, context, clean.verdict.findings, POISE_OT_show_clean_flaw, lambda _: "ERROR"
-        )
+        draw_findings(box, context, clean.verdict.findings, POISE_OT_show_clean_flaw)
     if clean.doubt:
         sentence(box, context, clean.doubt, "ERROR")
     if live_contacts.clean_outdated(context.scene, armature):

@@ -35,6 +35,12 @@ def tell_unit(reading):
         )
 
 
+def tell_left_out(shot):
+    """What of the scene the trials of a search leave out, where they do."""
+    if shot.left_out:
+        say(shot.left_out)
+
+
 def tell_verdict(verdict):
     """Whether a result is a keeper, else a line for each reason against it."""
     if verdict["keeper"]:

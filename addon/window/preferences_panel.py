@@ -9,12 +9,8 @@ from ...controller.ranges import RANGES
 from ..blender import checkpoints
 from ..blender.folders import PACKAGE
 from ..blender.preferences import DEFAULTS
-from ..blender.redrawing import redraw_views
+from ..blender.redrawing import on_change_in_views
 from ..blender.translations import tr
-
-
-def _redraw(_preferences, _context):
-    redraw_views()
 
 
 def _colour(key, name, description):
@@ -26,7 +22,7 @@ def _colour(key, name, description):
         min=0.0,
         max=1.0,
         default=getattr(DEFAULTS, key),
-        update=_redraw,
+        update=on_change_in_views,
     )
 
 
