@@ -15,7 +15,7 @@ import numpy as np
 
 from ...controller.exceptions import BakeError, MotionError, SettingsError
 from ...controller.geometry.rotations import matrix_from_quaternion
-from ...controller.geometry.skeleton import PARENTS, SEGMENT_INDEX, SEGMENTS, SIDES
+from ...controller.geometry.skeleton import ENTRIES, PARENTS, SEGMENT_INDEX, SEGMENTS, SIDES
 from ...controller.geometry.trajectory import low_passed_turns
 from ...controller.reference.performed import CHAIN_CUTOFF
 from ..blender import compat, keys
@@ -443,8 +443,8 @@ class _Wanted:
         chains, controls = self._rig_map.bones, self._rig_map.controls
         for segment in SEGMENTS:
             # A rig need not have toes, and a map of a control rig no controls for them.
-            toe = segment.startswith("toe")
-            if not toe or (segment in chains and (segment in controls or not controls)):
+            minor = ENTRIES[segment].minor
+            if not minor or (segment in chains and (segment in controls or not controls)):
                 self._add(segment, shares)
         for side in SIDES:
             # Hands go with their forearms, but must be keyed where controls replace their bones.

@@ -13,7 +13,7 @@ import numpy as np
 from ...controller.exceptions import MotionError, RigError
 from ...controller.geometry.motion import Motion
 from ...controller.geometry.rotations import quaternion_from_matrix
-from ...controller.geometry.skeleton import LANDMARKS, PARENTS, SEGMENTS, SIDES
+from ...controller.geometry.skeleton import JOINT_OF, LANDMARKS, PARENTS, SEGMENTS, SIDES
 from ...controller.reference.faults import find_flips
 from ..blender import compat
 from ..blender.pose import nearest_rotation
@@ -386,24 +386,17 @@ def landmark_positions(armature, rig_map, names, matrices):
         offset = own[:, :3, 1] * armature.data.bones[bone].length if tail else 0.0
         points[:, LANDMARKS.index(landmark)] = own[:, :3, 3] + offset
 
-    put("pelvis", bones["pelvis"][-1])
-    put("lumbar", bones["trunk"][0])
-    put("neck", bones["head"][0])
+    for segment, joint in JOINT_OF.items():
+        if segment in bones:
+            put(joint, bones[segment][-1 if segment == "pelvis" else 0])
     put("head_top", bones["head"][-1], tail=True)
     for side in SIDES:
         forearm = bones[f"forearm_{side}"]
         hand, toe = bones.get(f"hand_{side}"), bones.get(f"toe_{side}")
-        put(f"shoulder_{side}", bones[f"upper_arm_{side}"][0])
-        put(f"elbow_{side}", forearm[0])
         put(f"wrist_{side}", hand[0] if hand else forearm[-1], tail=not hand)
         tip = _fingertip(armature, forearm[0], hand[0]) if hand else None
         if tip:
             put(f"fingertip_{side}", tip, tail=True)
-        put(f"hip_{side}", bones[f"thigh_{side}"][0])
-        put(f"knee_{side}", bones[f"shin_{side}"][0])
-        put(f"ankle_{side}", bones[f"foot_{side}"][0])
-        if toe:
-            put(f"ball_{side}", toe[0])
         put(f"toe_{side}", toe[-1] if toe else bones[f"foot_{side}"][0], tail=True)
     return points
 

@@ -12,33 +12,30 @@ from pathlib import Path
 
 from ...controller import documents
 from ...controller.exceptions import RigError
-from ...controller.geometry.skeleton import SIDES
+from ...controller.geometry.skeleton import ENTRIES, PARTS, SIDES
 from ..blender import folders
 from . import rig_detection
 
 FOLDER = folders.ROOT / "presets" / "rigs"
 
 _LEG = ("thigh", "shin", "foot", "toe")
-_LIMBS = ("clavicle", "upper_arm", "forearm", "hand", *_LEG)
-
+#: Segments that are there once, and those of both sides, with what is no segment of its own: a
+#: clavicle is part of the trunk, a hand of the forearm.
+_ONCE = tuple(name for name in PARTS if name in ENTRIES)
+_PAIRED = tuple(
+    slot
+    for name in PARTS
+    if name not in ENTRIES
+    for slot in {"upper_arm": ("clavicle", name), "forearm": (name, "hand")}.get(name, (name,))
+)
 #: The parts of the biped that a rig map can name bones for.
-SLOTS = (
-    "pelvis",
-    "trunk",
-    "head",
-    *(f"{limb}_{side}" for side in SIDES for limb in _LIMBS),
-)
+SLOTS = (*_ONCE, *(f"{part}_{side}" for side in SIDES for part in _PAIRED))
 #: The parts that must have a bone.
-REQUIRED_SLOTS = tuple(
-    slot for slot in SLOTS if slot.rsplit("_", 1)[0] not in ("clavicle", "hand", "toe")
-)
+REQUIRED_SLOTS = tuple(slot for slot in SLOTS if slot in ENTRIES and not ENTRIES[slot].minor)
 _SPINE = ("pelvis", "trunk", "head")
 #: What hangs from what within a limb: (child, parent) slots, without the side.
 _HANGS_FROM = (
-    ("shin", "thigh"),
-    ("foot", "shin"),
-    ("toe", "foot"),
-    ("forearm", "upper_arm"),
+    *((name, part.parent) for name, part in PARTS.items() if part.parent in _PAIRED),
     ("hand", "forearm"),
 )
 #: An armature with this share of a preset's required slots belongs to that family of rigs.
@@ -94,10 +91,7 @@ class RigMap:
         """Whether a bake can move a slot: where others drive the bones, by its control. Toes need
         none."""
         return (
-            not self.controls
-            or slot in self.controls
-            or slot.startswith("toe")
-            or self.is_bent(slot)
+            not self.controls or slot in self.controls or ENTRIES[slot].minor or self.is_bent(slot)
         )
 
 

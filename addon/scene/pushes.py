@@ -24,7 +24,7 @@ from bpy.props import (
 )
 
 from ...controller.exceptions import SettingsError, demand
-from ...controller.geometry.skeleton import SEGMENT_INDEX, SEGMENTS, SIDES
+from ...controller.geometry.skeleton import ENTRIES, SEGMENT_INDEX, SEGMENTS, SIDES, segment_name
 from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import Push, random_pushes
 from ..blender import evaluation
@@ -34,23 +34,15 @@ from ..blender.redrawing import on_change
 STRENGTH = "poise_strength"
 #: Parts of a rig map that are no body of their own, and the body that they belong to.
 _PART_OF = {f"hand_{side}": f"forearm_{side}" for side in SIDES}
-_PART_OF |= {f"toe_{side}": f"foot_{side}" for side in SIDES}
+_PART_OF |= {name: entry.parent for name, entry in ENTRIES.items() if entry.minor}
 _PART_OF |= {f"clavicle_{side}": "trunk" for side in SIDES}
 #: An empty may be so far from the middle of the part that it pushes [statures].
 _NEAR = 0.25
-#: Parts of the body by what the panel calls them.
-_LABELS = {"l": "Left", "r": "Right"}
-
-
-def _label(segment):
-    name, _, side = segment.rpartition("_")
-    if side not in _LABELS:
-        return segment.capitalize()
-    return f"{_LABELS[side]} {name.replace('_', ' ').title()}"
-
-
 PARTS = (
-    *((name.upper(), _label(name), f"Push the {_label(name).lower()}") for name in SEGMENTS),
+    *(
+        (name.upper(), segment_name(name).title(), f"Push the {segment_name(name)}")
+        for name in SEGMENTS
+    ),
     ("BONE", "By Bone", "Push the part of the body that a bone carries"),
 )
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..geometry.skeleton import PARTS
+
 #: Thigh plus shin as a share of stature (Winter): 0.530 hip height - 0.039 ankle height.
 LEG_SHARE = 0.491
 #: Ankle height, foot length, foot width and heel behind the ankle as shares of stature.
@@ -21,11 +23,7 @@ FOOT_WIDTH_SHARE = 0.055
 HEEL_SHARE = 0.042
 #: Wrist to fingertip as a share of stature (Winter).
 HAND_SHARE = 0.108
-#: Lengths of lower trunk, upper and middle trunk, and cervicale to vertex as shares of stature
-#: (de Leva), and the lower trunk's centre of mass above the hip joints.
-PELVIS_SHARE = 0.084
-TRUNK_SHARE = 0.222
-HEAD_SHARE = 0.140
+#: The lower trunk's centre of mass above the hip joints as a share of stature (de Leva).
 PELVIS_CENTRE_SHARE = 0.033
 
 #: Body mass index [kg/m^2] against stature [m].
@@ -41,22 +39,20 @@ class SegmentTable:
 
     mass: float
     centre: float
-    gyration: tuple
+    gyration: tuple[float, float, float]
 
 
-#: The pelvis is de Leva's lower trunk, `trunk` his upper and middle trunk as one (his whole
-#: trunk's radii, the longitudinal one rescaled to the shorter length). With pairs counted twice
-#: the masses sum to 1.
+#: What the entries of the segments give, and the hand, which is part of the simulated forearm. The
+#: pelvis is de Leva's lower trunk, `trunk` his upper and middle trunk as one (his whole trunk's
+#: radii, the longitudinal one rescaled to the shorter length); their lengths and the head's
+#: (cervicale to vertex) are his as well. With pairs counted twice the masses sum to 1.
 TABLE = {
-    "pelvis": SegmentTable(0.1117, 0.0, (0.615, 0.551, 0.587)),
-    "trunk": SegmentTable(0.3229, 0.46, (0.372, 0.347, 0.263)),
-    "head": SegmentTable(0.0694, 0.50, (0.303, 0.315, 0.261)),
-    "upper_arm": SegmentTable(0.0271, 0.5772, (0.285, 0.269, 0.158)),
-    "forearm": SegmentTable(0.0162, 0.4574, (0.276, 0.265, 0.121)),
+    **{
+        name: SegmentTable(entry.mass, entry.centre, entry.gyration)
+        for name, entry in PARTS.items()
+        if entry.mass
+    },
     "hand": SegmentTable(0.0061, 0.3624, (0.288, 0.235, 0.184)),
-    "thigh": SegmentTable(0.1416, 0.4095, (0.329, 0.329, 0.149)),
-    "shin": SegmentTable(0.0433, 0.4459, (0.255, 0.249, 0.103)),
-    "foot": SegmentTable(0.0137, 0.4415, (0.257, 0.245, 0.124)),
 }
 
 

@@ -21,15 +21,18 @@ from ..geometry.rotations import (
     unit,
 )
 from ..geometry.skeleton import (
+    ENTRIES,
     FEET,
     JOINT_OF,
     LANDMARK_INDEX,
     PARENTS,
+    PARTS,
     SEGMENT_INDEX,
     SEGMENTS,
     SIDES,
     TOES,
     joint_name,
+    joint_of_dof,
 )
 from ..geometry.stance import NAMES as STANCE_NAMES
 from ..geometry.stance import find_contacts, is_in_place, stance_of
@@ -41,42 +44,9 @@ from .foot_check import check_feet
 from .footing import level
 
 PITCH, ROLL, TWIST = 1, 0, 2  # coordinate axes y, x, z
-_AXIS_NAMES = {PITCH: "pitch", ROLL: "roll", TWIST: "twist"}
-_BALL = (PITCH, ROLL, TWIST)
+_AXES = {"pitch": PITCH, "roll": ROLL, "twist": TWIST}
+_AXIS_NAMES = {axis: name for name, axis in _AXES.items()}
 
-#: Joint of each segment and the axes it turns about.
-_JOINTS = {
-    "trunk": ("spine", _BALL),
-    "head": ("neck", _BALL),
-    **{f"upper_arm_{s}": (f"shoulder_{s}", _BALL) for s in SIDES},
-    **{f"forearm_{s}": (f"elbow_{s}", (PITCH,)) for s in SIDES},
-    **{f"thigh_{s}": (f"hip_{s}", _BALL) for s in SIDES},
-    **{f"shin_{s}": (f"knee_{s}", (PITCH,)) for s in SIDES},
-    **{f"foot_{s}": (f"ankle_{s}", _BALL) for s in SIDES},
-    **{f"toe_{s}": (f"toe_{s}", (PITCH,)) for s in SIDES},
-}
-
-#: Anatomical range of each degree of freedom [rad], widened to what the clip itself does.
-#: Shoulders have none: their axes are chosen per clip.
-_RANGES = {
-    "spine_pitch": (-0.9, 1.6),
-    "spine_roll": (-0.9, 0.9),
-    "spine_twist": (-1.2, 1.2),
-    "neck_pitch": (-1.2, 1.2),
-    "neck_roll": (-0.9, 0.9),
-    "neck_twist": (-1.5, 1.5),
-    "elbow_pitch": (-2.7, 0.0),
-    "hip_pitch": (-2.4, 0.8),
-    "hip_roll": (-1.4, 1.4),
-    "hip_twist": (-1.2, 1.2),
-    "knee_pitch": (0.0, 2.7),
-    "ankle_pitch": (-0.9, 1.0),
-    "ankle_roll": (-0.6, 0.6),
-    "ankle_twist": (-0.8, 0.8),
-}
-#: Toes bend up by 60 degrees and hardly down, whatever the clip does: a foot that presses stands on
-#: them. Their own animation often is a capture's noise.
-TOE_RANGE = (-1.05, 0.05)
 #: How far ahead of the ankle the toes may begin: they are so long [m, adult of 1.75 m].
 _TOE_LENGTHS = (0.05, 0.08)
 _TOE_THICKNESS = 0.025  # [m, adult]: so high is their hinge, wherever the rig has it
@@ -320,7 +290,7 @@ def _calibrate(motion, terrain):
     axes = matrix_from_quaternion(motion.rotations)
     heading = _heading(motion)[at]
     forward, left, up = heading.T
-    frames = {"pelvis": heading, "head": heading}
+    frames = dict.fromkeys(SEGMENTS, heading)
     lumbar, neck = (p[at] for p in _points(motion, "lumbar", "neck"))
     frames["trunk"] = frame_from_up(neck - lumbar, left)
     samples = {}
@@ -455,7 +425,7 @@ def _segment_frames(motion, calibration):
     return frames
 
 
-def _offsets(motion, frames):
+def _offsets(motion, frames, height):
     """Joint centres in the parent's frame, (3,) [m] by segment: medians over the motion."""
     offsets = {}
     for segment, parent in PARENTS.items():
@@ -465,7 +435,9 @@ def _offsets(motion, frames):
         origin, point = _points(motion, JOINT_OF[parent], JOINT_OF[segment])
         local = np.einsum("fji,fj->fi", frames[:, SEGMENT_INDEX[parent]], point - origin)
         offsets[segment] = np.median(local, axis=0)
-        if not segment.startswith(("trunk", "head", "thigh", "upper_arm")):
+        if not np.isfinite(offsets[segment]).all():
+            offsets[segment] = np.multiply(ENTRIES[segment].place, height)
+        if ENTRIES[parent].end:
             # Limbs are straight along their own z by construction.
             offsets[segment] = np.array([0, 0, -np.median(np.linalg.norm(point - origin, axis=1))])
     return offsets
@@ -533,10 +505,11 @@ def _bases(motion, frames):
 def _joints(offsets, bases):
     joints, first = [], 0
     for segment in SEGMENTS[1:]:
-        name, axes = _JOINTS[segment]
+        entry = ENTRIES[segment]
+        axes = tuple(_AXES[axis] for axis in entry.ranges)
         joints.append(
             Joint(
-                name,
+                segment.replace(entry.name, entry.joint),
                 SEGMENT_INDEX[segment],
                 SEGMENT_INDEX[PARENTS[segment]],
                 offsets[segment],
@@ -621,7 +594,7 @@ def _measure(cls, motion, mass, floor, terrain):
     mass = body.mass_from_stature(height) if mass is None else float(mass)
     calibration = _calibrate(motion, terrain)
     frames = _segment_frames(motion, calibration)
-    joints = _joints(_offsets(motion, frames), _bases(motion, frames))
+    joints = _joints(_offsets(motion, frames, height), _bases(motion, frames))
     foot = _foot(motion, height, terrain)
     joints = _hinged(joints, foot)
     solids = _solids(motion, height, mass, foot, {j.segment: j for j in joints})
@@ -664,13 +637,14 @@ def _stand_on_ground(character, motion, floor, terrain):
         character = _with_depth(character, depth)
     limits = []
     for name, values in zip(character.dof_names, trajectory.angles.T, strict=True):
-        if name.startswith("toe"):
-            limits.append(TOE_RANGE)
-            continue
-        low, high = _RANGES.get(name.replace("_l_", "_").replace("_r_", "_"), (-np.inf, np.inf))
-        limits.append(
-            (min(low, values.min() - _RANGE_MARGIN), max(high, values.max() + _RANGE_MARGIN))
-        )
+        entry = joint_of_dof(name)
+        low, high = entry.ranges[name.rpartition("_")[2]]
+        if not entry.rigid:
+            low, high = (
+                min(low, values.min() - _RANGE_MARGIN),
+                max(high, values.max() + _RANGE_MARGIN),
+            )
+        limits.append((low, high))
     return replace(character, limits=np.array(limits))
 
 
@@ -756,23 +730,22 @@ def _joined(parts):
 
 def _solids(motion, height, mass, foot, joints):
     """Masses, centres, inertias and shapes of all segments."""
-    arms = np.mean([_length(motion, f"elbow_{s}", f"wrist_{s}") for s in SIDES])
+    entries = ENTRIES.values()
+    lengths = {
+        name: np.mean([_length(motion, e.landmark, e.end) for e in entries if e.name == name])
+        for name, one in PARTS.items()
+        if one.end
+    }
+    arms = lengths["forearm"]
     hand = _limb("hand", body.HAND_SHARE * height, mass)
     hand = (hand[0], hand[1] - [0, 0, arms], hand[2])
     forearm = _joined([_limb("forearm", arms, mass), hand])
     pelvis_joint = np.mean([joints[SEGMENT_INDEX[f"thigh_{s}"]].offset for s in SIDES], axis=0)
-    own = {"pelvis": _central("pelvis", body.PELVIS_SHARE * height, mass)}
+    # What is short stands on its joint; pelvis and trunk are where the landmarks are.
+    own = {name: _central(entry, height, mass) for name, entry in ENTRIES.items() if entry.length}
     own["pelvis"][1][:] = pelvis_joint + [0, 0, body.PELVIS_CENTRE_SHARE * height]
     reach = _length(motion, "lumbar", "neck")
-    own["trunk"] = _central("trunk", body.TRUNK_SHARE * height, mass)
     own["trunk"][1][2] = body.TABLE["trunk"].centre * reach
-    own["head"] = _central("head", body.HEAD_SHARE * height, mass)
-    own["head"][1][2] = body.TABLE["head"].centre * body.HEAD_SHARE * height
-    limbs = {
-        "upper_arm": np.mean([_length(motion, f"shoulder_{s}", f"elbow_{s}") for s in SIDES]),
-        "thigh": np.mean([_length(motion, f"hip_{s}", f"knee_{s}") for s in SIDES]),
-        "shin": np.mean([_length(motion, f"knee_{s}", f"ankle_{s}") for s in SIDES]),
-    }
     table = body.TABLE["foot"]
     length = foot.heel + foot.toe
     # A foot lies along x: its longitudinal radius belongs there.
@@ -786,27 +759,26 @@ def _solids(motion, height, mass, foot, joints):
     hind_mass = (1 - _TOE_MASS) * mass_of_foot
     hind = hind_mass, hind, _HIND_INERTIA * hind_mass * gyration**2
     for side in SIDES:
-        for name, long in limbs.items():
+        for name, long in lengths.items():
             own[f"{name}_{side}"] = _limb(name, long, mass)
         own[f"forearm_{side}"] = forearm
         own[f"foot_{side}"], own[f"toe_{side}"] = hind, toes
     masses = np.array([own[s][0] for s in SEGMENTS])
     centres = np.stack([own[s][1] for s in SEGMENTS])
     inertias = np.stack([own[s][2] for s in SEGMENTS])
-    lengths = {**limbs, "forearm": arms}
     shapes = _shapes(height, lengths, reach, foot, centres, pelvis_joint)
     return {"masses": masses, "centres": centres, "inertias": inertias, "shapes": shapes}
 
 
-def _central(name, length, mass):
-    table = body.TABLE[name]
-    own = table.mass * mass
-    return own, np.zeros(3), own * (np.array(table.gyration) * length) ** 2
+def _central(entry, height, mass):
+    """Mass, centre (3,), inertia (3,) of what rises along z from its joint."""
+    own = entry.mass * mass
+    centre = np.array([0.0, 0.0, entry.centre * entry.length * height])
+    return own, centre, own * (np.array(entry.gyration) * (entry.length * height)) ** 2
 
 
 def _shapes(height, lengths, reach, foot, centres, hips):
     """One solid per segment, about as thick as a person."""
-    thickness = {"upper_arm": 0.026, "forearm": 0.022, "thigh": 0.042, "shin": 0.030}
     shapes = []
 
     def add(segment, kind, size, middle):
@@ -819,10 +791,15 @@ def _shapes(height, lengths, reach, foot, centres, hips):
     add("pelvis", "box", pelvis, hips + [0, 0, body.PELVIS_CENTRE_SHARE * height])
     trunk = np.array([0.055 * height, 0.09 * height, 0.42 * reach])
     add("trunk", "box", trunk, [0, 0, 0.5 * reach])
-    add("head", "sphere", [0.06 * height], [0, 0, 0.085 * height])
+    for name, entry in ENTRIES.items():
+        if entry.length and entry.thickness:
+            own = [0, 0, 0.085 * height] if name == "head" else centres[SEGMENT_INDEX[name]]
+            add(name, "sphere", [entry.thickness * height], own)
     for side in SIDES:
-        for name, share in thickness.items():
-            radius = share * height
+        for name, entry in PARTS.items():
+            if not entry.end:
+                continue
+            radius = entry.thickness * height
             long = max(lengths[name] - 2 * radius, 0.01)
             add(f"{name}_{side}", "capsule", (radius, long), [0, 0, -lengths[name] / 2])
         for segment in (f"foot_{side}", f"toe_{side}"):

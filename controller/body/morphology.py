@@ -15,22 +15,26 @@ import numpy as np
 from .. import documents
 from ..exceptions import SettingsError
 from ..geometry.rotations import matrix_from_quaternion
-from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
-from . import anthropometry
+from ..geometry.skeleton import (
+    ENTRIES,
+    FEET,
+    JOINT_OF,
+    LANDMARK_INDEX,
+    PARTS,
+    POINTS,
+    SEGMENT_INDEX,
+    SEGMENTS,
+    TOES,
+)
 from .bake_measures import soles
 from .character import Shape
 from .foot import Foot
 
 #: What can be scaled, left and right the same, and the segments that it means.
 GROUPS = {
-    "head": ("head",),
-    "trunk": ("trunk",),
-    "pelvis": ("pelvis",),
-    **{
-        name: tuple(f"{name}_{side}" for side in SIDES)
-        for name in ("upper_arm", "forearm", "thigh", "shin")
-    },
-    "foot": tuple(f"{name}_{side}" for name in ("foot", "toe") for side in SIDES),
+    name: tuple(segment for segment, one in ENTRIES.items() if name in (one.group, one.name))
+    for name in dict.fromkeys(("head", "trunk", "pelvis", *PARTS))  # as a panel has them
+    if not PARTS[name].group
 }
 #: What is scaled of each, and by how much it may be [factor].
 KINDS = {"length": (0.3, 3.0), "girth": (0.3, 3.0), "mass": (0.1, 10.0)}
@@ -159,30 +163,6 @@ def _capital(text):
     return text[:1].upper() + text[1:]
 
 
-#: How landmarks hang together: landmark, the one before it, the segment between them, and whether
-#: that segment's length alone counts, its length and girth, or its size as a whole.
-_ARMS = (
-    ("lumbar", "pelvis", "pelvis", "length"),
-    ("neck", "lumbar", "trunk", "length"),
-    ("head_top", "neck", "head", "both"),
-    *(
-        (f"{landmark}_{s}", before, segment if segment in SEGMENTS else f"{segment}_{s}", kind)
-        for s in SIDES
-        for landmark, before, segment, kind in (
-            ("shoulder", "neck", "trunk", "both"),
-            ("elbow", f"shoulder_{s}", "upper_arm", "length"),
-            ("wrist", f"elbow_{s}", "forearm", "length"),
-            ("fingertip", f"wrist_{s}", "forearm", "size"),
-            ("hip", "pelvis", "pelvis", "both"),
-            ("knee", f"hip_{s}", "thigh", "length"),
-            ("ankle", f"knee_{s}", "shin", "length"),
-            ("ball", f"ankle_{s}", "foot", "both"),
-            ("toe", f"ankle_{s}", "foot", "both"),
-        )
-    ),
-)
-
-
 class Reshaping:
     """A body and its motion with other proportions.
 
@@ -231,18 +211,17 @@ class Reshaping:
         index = LANDMARK_INDEX["pelvis"]
         positions[:, index] = motion.positions[:, index]
         turns = matrix_from_quaternion(motion.rotations)
-        for landmark, before, segment, kind in _ARMS:
-            end, start, row = (
-                LANDMARK_INDEX[landmark],
-                LANDMARK_INDEX[before],
-                SEGMENT_INDEX[segment],
-            )
+        for landmark, point in POINTS.items():
+            if not point.before:
+                continue
+            end, start = LANDMARK_INDEX[landmark], LANDMARK_INDEX[point.before]
+            row = SEGMENT_INDEX[point.segment]
             arm = motion.positions[:, end] - motion.positions[:, start]
-            if kind == "both":
+            if point.part == "both":
                 local = np.einsum("fji,fj->fi", turns[:, row], arm) * self.factors[row]
                 arm = np.einsum("fij,fj->fi", turns[:, row], local)
             else:
-                arm = arm * (self.lengths if kind == "length" else self.sizes)[row]
+                arm = arm * (self.lengths if point.part == "length" else self.sizes)[row]
             positions[:, end] = positions[:, start] + arm
         moved = replace(motion, positions=positions)
         return replace(moved, positions=positions + self._root_shift(motion, moved)[:, None])
@@ -299,12 +278,13 @@ class Reshaping:
         result = []
         for joint in joints:
             length, stretch = self.lengths[joint.parent], self._stretch[joint.parent]
-            if joint.name.startswith(("hip", "toe")):
-                offset = stretch @ joint.offset
-            elif joint.name.startswith("shoulder"):
+            point = POINTS[JOINT_OF[SEGMENTS[joint.segment]]]
+            if point.part == "length":
+                offset = length * joint.offset
+            elif point.before == "neck":
                 offset = length * neck + stretch @ (joint.offset - neck)
             else:
-                offset = length * joint.offset
+                offset = stretch @ joint.offset
             result.append(replace(joint, offset=offset))
         return tuple(result)
 
@@ -318,7 +298,7 @@ class Reshaping:
             "thigh_l": -offsets["knee_l"][2],
             "pelvis": offsets["spine"][2] - offsets["hip_l"][2],
             "trunk": offsets["neck"][2],
-            "head": anthropometry.HEAD_SHARE * character.height,
+            "head": ENTRIES["head"].length * character.height,
         }
         own = np.array(list(parts.values()))
         factors = [self._stretch[SEGMENT_INDEX[segment]][2, 2] for segment in parts]

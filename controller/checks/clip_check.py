@@ -17,7 +17,7 @@ from ..body.foot_check import odd_feet
 from ..body.footing import floors_under, level
 from ..body.momentum import GRAVITY, com_dynamics, zero_moment_point
 from ..geometry.motion import FEW_UPSIDE_DOWN
-from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDE_WORDS, SIDES, joint_name
+from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDES, joint_name, segment_name
 from ..geometry.stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
 from ..reference import faults
 from ..reference.cleaning import clean, despike
@@ -294,7 +294,7 @@ class _Words:
         for sample, segment, angle in faults.find_flips(self.motion):
             if any(pop.first - 1 <= sample <= pop.last for pop in self.found_pops):
                 continue
-            subject = _segment_name(SEGMENTS[segment])
+            subject = segment_name(SEGMENTS[segment])
             does = f"the bone of the {subject} turns over by {np.degrees(angle):.0f}°"
             value, limit = angle * self.rate, faults.FLIP_SPEED
             span = sample, sample + 1
@@ -507,14 +507,6 @@ def frames_words(frames):
     """(first, last) frame in words."""
     first, last = frames
     return f"frame {first:g}" if first == last else f"frames {first:g}-{last:g}"
-
-
-def _segment_name(segment):
-    """A segment in words: "left upper arm" of upper_arm_l."""
-    base, _, side = segment.rpartition("_")
-    if side not in SIDES:
-        return segment
-    return f"{SIDE_WORDS[side]} {base.replace('_', ' ')}"
 
 
 # --- Choice --------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..geometry.rotations import (
     rotation_vector,
     vector_of_matrix,
 )
-from ..geometry.skeleton import FEET, PARENTS, SEGMENT_INDEX, SEGMENTS
+from ..geometry.skeleton import ENTRIES, FEET, PARENTS, SEGMENT_INDEX, SEGMENTS, joint_of_dof
 from ..geometry.stance import FLIGHT, runs
 from ..reference.reference import hermite
 from .gains import unmirrored
@@ -103,7 +103,7 @@ class PhysicsWeights:
             name: np.interp(at, np.arange(len(reference)), values)
             for name, values in regions.items()
         }
-        columns = [steps[_region_of_joint(name)] for name in character.dof_names]
+        columns = [steps[joint_of_dof(name).region] for name in character.dof_names]
         animated = ~np.any(list(regions.values()), axis=0)
         return cls(regions, animated, np.stack(columns, 1), steps["root"])
 
@@ -112,7 +112,7 @@ class PhysicsWeights:
         let them: each segment's, beyond what its parent has."""
         result = turns.copy()
         for index, segment in enumerate(SEGMENTS):
-            share = self.shown(_region_of_segment(segment), rate)[: len(turns)]
+            share = self.shown(ENTRIES[segment].region, rate)[: len(turns)]
             base = before = np.broadcast_to(np.eye(3), turns[:, 0].shape)
             if index:
                 parent = SEGMENT_INDEX[PARENTS[segment]]
@@ -144,25 +144,6 @@ class PhysicsWeights:
         before = np.minimum.accumulate((after + slope)[::-1])[::-1] - slope
         share = np.clip(before, 0.0, 1.0)
         return share * share * (3 - 2 * share)
-
-
-def _region_of_joint(name):
-    return next(region for region, joints in REGIONS.items() if name.split("_")[0] in joints)
-
-
-def _region_of_segment(segment):
-    part = segment.removesuffix("_l").removesuffix("_r")
-    return {
-        "pelvis": "root",
-        "trunk": "trunk",
-        "head": "neck",
-        "upper_arm": "arms",
-        "forearm": "arms",
-        "thigh": "legs",
-        "shin": "legs",
-        "foot": "feet",
-        "toe": "feet",
-    }[part]
 
 
 class Hold:

@@ -13,16 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from ..geometry.rotations import rotation_about
-from ..geometry.skeleton import FEET, SEGMENTS, TOES
+from ..geometry.skeleton import FEET, JOINTS, SEGMENTS, TOES, joint_of_dof
 from .gains import LIMIT, unmirrored
 
 #: Joints of each region. Toes change with the ankles, but a foot's figures are those of its ankle.
 REGIONS = {
-    "trunk": ("spine",),
-    "neck": ("neck",),
-    "arms": ("shoulder", "elbow"),
-    "legs": ("hip", "knee"),
-    "feet": ("ankle", "toe"),
+    region: tuple(joint for joint, entry in JOINTS.items() if entry.region == region)
+    for region in dict.fromkeys(entry.region for entry in JOINTS.values())
 }
 
 
@@ -85,13 +82,12 @@ def with_damping_ratio(gains, moved, region, value):
 
 def _members(gains, region):
     """Indices of a region's degrees of freedom."""
-    joints = REGIONS[region]
-    return [i for i, name in enumerate(gains.names) if name.split("_")[0] in joints]
+    return [i for i, name in enumerate(gains.names) if joint_of_dof(name).region == region]
 
 
 def _counts(gains, region):
     """(n,) which members of a region its figures are told of."""
-    return [not gains.names[i].startswith("toe") for i in _members(gains, region)]
+    return [not joint_of_dof(gains.names[i]).minor for i in _members(gains, region)]
 
 
 def _of(gains, moved, region):

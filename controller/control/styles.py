@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .regions import REGIONS
+from ..geometry.skeleton import joint_of_dof
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def of_joints(style, names):
     degrees of freedom of these names."""
     factors = np.ones((4, len(names)))
     for region, firmness in STYLES[style].items():
-        members = [i for i, name in enumerate(names) if name.split("_")[0] in REGIONS[region]]
+        members = [i for i, name in enumerate(names) if joint_of_dof(name).region == region]
         factors[:, members] = np.array(
             [
                 [firmness.frequency**2],

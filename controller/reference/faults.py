@@ -11,7 +11,7 @@ import numpy as np
 
 from ..body.momentum import GRAVITY, com_dynamics
 from ..geometry.rotations import multiply, quaternion_from_matrix, rotation_vector
-from ..geometry.skeleton import FEET, SEGMENTS, TOES
+from ..geometry.skeleton import FEET, MINOR, SEGMENTS
 from ..geometry.stance import FLIGHT, adult_size, is_in_place, reference_contacts, runs, stance_of
 
 #: A joint that is so much faster [rad/s], or a root so much faster [m/s], than in the 0.15 s
@@ -83,7 +83,7 @@ def find_pops(character, trajectory):
     speeds = _departure(joint_velocities(turns, trajectory.rate), trajectory.rate)
     found = []
     for channel in range(len(SEGMENTS)):
-        if channel in TOES:
+        if channel in MINOR:
             continue
         path = turns[:, channel]
         found += _pops(channel, speeds[:, channel], POP_SPEED, _angles(path), trajectory.rate)
@@ -99,7 +99,7 @@ def find_flips(motion):
     turns = rotation_vector(multiply(motion.rotations[1:], motion.rotations[:-1] * [1, -1, -1, -1]))
     angles = np.linalg.norm(turns, axis=-1)
     flips = (angles > FLIP_ANGLE) & (angles * motion.rate > FLIP_SPEED)
-    flips[:, TOES] = False
+    flips[:, MINOR] = False
     return [(int(i), int(s), float(angles[i, s])) for i, s in np.argwhere(flips)]
 
 

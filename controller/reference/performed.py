@@ -7,7 +7,7 @@ import numpy as np
 
 from ..geometry.leg_bending import unstretched
 from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
-from ..geometry.skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, SEGMENT_INDEX, SIDES
+from ..geometry.skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, POINTS, SEGMENT_INDEX
 from ..geometry.trajectory import low_passed_turns
 
 #: Bones between two segments turn with what is slower than this [Hz]: a capture's own tremor
@@ -15,11 +15,7 @@ from ..geometry.trajectory import low_passed_turns
 CHAIN_CUTOFF = 6.0
 
 #: The segment that carries each landmark about its own joint, from the pelvis outwards.
-_CARRIERS = {JOINT_OF[segment]: parent for segment, parent in PARENTS.items()} | {
-    "head_top": "head",
-    **{f"{tip}_{s}": f"forearm_{s}" for s in SIDES for tip in ("wrist", "fingertip")},
-    **{f"toe_{s}": f"toe_{s}" for s in SIDES},
-}
+_CARRIERS = {name: point.carrier for name, point in POINTS.items() if point.carrier}
 _CONJUGATE = np.array([1.0, -1.0, -1.0, -1.0])
 
 

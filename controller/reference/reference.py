@@ -11,7 +11,7 @@ from ..body.sole import CLEARANCE
 from ..contacts.planned_contacts import planned_contacts
 from ..exceptions import MotionError
 from ..geometry.rotations import continuous, matrix_from_quaternion, quaternion_from_matrix, unit
-from ..geometry.skeleton import FEET
+from ..geometry.skeleton import FEET, joint_of_dof
 from ..geometry.stance import (
     base_of_support,
     find_contacts,
@@ -219,7 +219,7 @@ def joint_speeds(character, trajectory):
     """(F, dofs) sizes of the joint velocities [rad/s] that must not exceed MAX_JOINT_SPEED; 0 for
     toes, which the reference bends by itself."""
     _, _, _, speeds = trajectory.smoothed(12.0)
-    return np.abs(speeds) * [not name.startswith("toe") for name in character.dof_names]
+    return np.abs(speeds) * [not joint_of_dof(name).minor for name in character.dof_names]
 
 
 def _travel(ankles, contacts, root):

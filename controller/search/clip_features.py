@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..geometry.skeleton import SEGMENT_INDEX
+from ..geometry.skeleton import SEGMENT_INDEX, joint_of_dof
 from ..geometry.stance import DUAL, FLIGHT, find_contacts, stance_of
 from .provenance import tuning_words
 
@@ -45,7 +45,7 @@ def clip_features(character, motion):
     com /= character.mass * character.height
     low, high = np.percentile(com[:, 2], (5, 95))
     # Toes often are a capture's noise, or stiff.
-    own = [i for i, name in enumerate(character.dof_names) if not name.startswith("toe")]
+    own = [i for i, name in enumerate(character.dof_names) if not joint_of_dof(name).minor]
     speeds = np.diff(trajectory.angles[:, own], axis=0) * motion.rate
     duration = max(motion.duration, 1 / motion.rate)
     features = {
