@@ -11,23 +11,15 @@ import numpy as np
 
 from .. import documents
 from ..exceptions import GainsError
+from ..geometry.skeleton import UNMIRRORED_DOFS, joint_of_dof
 
 SCHEMA = 3
-_READABLE = (1, 2, SCHEMA)  # 1 had no name, description and tuned, 2 no toes
+_READABLE = (1, 2, SCHEMA)  # 1 had no name, description and tuned, both had no toes
 BALANCE_MODES = ("foot_forces", "virtual_forces")
 WEIGHTS = ("com_position", "com_velocity", "trunk", "momentum")
 
-#: Stiffness [N m/rad] of an adult of 71 kg and 1.80 m; damping is a tenth of it [N m s/rad].
-_STIFFNESS = {
-    "spine": 1000.0,
-    "neck": 100.0,
-    "shoulder": 300.0,
-    "elbow": 150.0,
-    "hip": 500.0,
-    "knee": 500.0,
-    "ankle": 400.0,
-    "toe": 25.0,
-}
+#: A joint's entry has its stiffness [N m/rad] for an adult of 71 kg and 1.80 m; damping is a tenth
+#: of it [N m s/rad].
 _DAMPING_SHARE = 0.1
 #: Mass [kg] and height [m] of that adult.
 ADULT_MASS, ADULT_HEIGHT = 71.0, 1.80
@@ -40,8 +32,8 @@ _WEIGHTS = {
 }
 
 #: Of that adult in endless walks, tuned on some of 0.9 and 1.25 m/s under pushes of 50 N: softer
-#: legs and back, an upright trunk, little say for angular momentum.
-_WALKING_STIFFNESS = _STIFFNESS | {"spine": 550.0, "hip": 330.0, "knee": 310.0, "ankle": 220.0}
+#: legs and back (by their joints' `walking_stiffness`), an upright trunk, little say for angular
+#: momentum.
 _WALKING_DAMPING_SHARE = 0.088
 _WALKING_WEIGHTS = ((1170.0, 490.0, 900.0, 24.0), (880.0, 350.0, 575.0, 15.0))
 
@@ -81,7 +73,7 @@ class Gains:
     momentum [1/s]. balance: the mode that they are for. body: (mass [kg], height [m]) they fit.
     tuned: what they were tuned on, as plain JSON data (clip, body, rate, engine, optimiser,
     figures, features); None if they were not. name, description: for people. completed: a sentence
-    if they were made before bodies had toes, whose gains are then the defaults.
+    if they were made before bodies had some joint, whose gains are then the defaults.
     """
 
     names: tuple
@@ -101,15 +93,17 @@ class Gains:
         """Gains for any clip, scaled to the body. walking: for an endless walk by `foot_forces`."""
         if balance not in BALANCE_MODES:
             raise GainsError(f"There is no balance mode '{balance}': use {_listed(BALANCE_MODES)}.")
-        names = tuple(dict.fromkeys(unmirrored(n) for n in character.dof_names))
         torque, damping, weights = _scales(character.mass, character.height)
-        table, share, stances = _STIFFNESS, _DAMPING_SHARE, _WEIGHTS[balance]
+        entries = [joint_of_dof(dof) for dof in UNMIRRORED_DOFS]
         if walking and balance == "foot_forces":
-            table, share, stances = _WALKING_STIFFNESS, _WALKING_DAMPING_SHARE, _WALKING_WEIGHTS
-        stiffness = np.array([table[n.split("_")[0]] for n in names])
+            stiffness = np.array([entry.walking_stiffness for entry in entries])
+            share, stances = _WALKING_DAMPING_SHARE, _WALKING_WEIGHTS
+        else:
+            stiffness = np.array([entry.stiffness for entry in entries])
+            share, stances = _DAMPING_SHARE, _WEIGHTS[balance]
         single, dual = (weights * values for values in stances)
         return cls(
-            names,
+            UNMIRRORED_DOFS,
             stiffness * torque,
             stiffness * share * damping,
             single,
@@ -181,19 +175,34 @@ def _listed(names):
     return ", ".join(names)
 
 
-def _with_toes(data, scales, source):
-    """The data of an earlier schema, whose bodies had no toes, with a default for those, and a
-    sentence on it; scales: of the body that they are for."""
+def _completed(data, scales, source):
+    """The data with the default for every degree of freedom that they say nothing of, as those of
+    earlier bodies do, and a sentence on it; scales: of the body that they are for."""
     torque, damping, _ = scales
-    toe = _STIFFNESS["toe"] * torque
-    added = {"stiffness": toe, "damping": toe / torque * _DAMPING_SHARE * damping}
-    groups = {group: data.get(group) for group in added}
-    if data["schema"] >= SCHEMA or not all(isinstance(g, dict) for g in groups.values()):
+    groups = {group: data.get(group) for group in ("stiffness", "damping")}
+    if not all(isinstance(given, dict) and given for given in groups.values()):
         return data, ""
-    completed = {group: {**groups[group], "toe_pitch": added[group]} for group in added}
-    return data | completed, (
-        f"{source[:1].upper()}{source[1:]} is from before bodies had toes: theirs have the default "
-        "gains."
+    missing = [dof for dof in UNMIRRORED_DOFS if not any(dof in g for g in groups.values())]
+    if not missing:
+        return data, ""
+    for dof in missing:
+        stiffness = joint_of_dof(dof).stiffness
+        added = {"stiffness": stiffness * torque, "damping": stiffness * _DAMPING_SHARE * damping}
+        groups = {group: given | {dof: added[group]} for group, given in groups.items()}
+    return data | groups, (
+        f"{source[:1].upper()}{source[1:]} has no gains for {_listed(_joints_in_words(missing))}: "
+        "these have the defaults."
+    )
+
+
+def _joints_in_words(missing):
+    """What is missing: joints, or degrees of freedom of those of which others are there."""
+    whole = {
+        dof: all(f"{entry.joint}_{axis}" in missing for axis in entry.ranges)
+        for dof, entry in ((dof, joint_of_dof(dof)) for dof in missing)
+    }
+    return dict.fromkeys(
+        joint_of_dof(dof).words if whole[dof] else dof.replace("_", " ") for dof in missing
     )
 
 
@@ -215,8 +224,7 @@ def _from_dict(cls, data, character, source):
     )
     new_body = old_body if character is None else (character.mass, character.height)
     old, new = _scales(*old_body), _scales(*new_body)
-    data, completed = _with_toes(data, old, source)
-    names = _names(data, character, fail)
+    data, completed = _completed(data, old, source)
 
     def values(group, keys, i, least):
         top, new_top = (np.broadcast_to(LIMIT * np.maximum(1, s[i]), len(keys)) for s in (old, new))
@@ -224,9 +232,9 @@ def _from_dict(cls, data, character, source):
         return np.clip(given * (new[i] / old[i]), -new_top, new_top)
 
     return cls(
-        names,
-        values("stiffness", names, 0, 0),
-        values("damping", names, 1, 0),
+        UNMIRRORED_DOFS,
+        values("stiffness", UNMIRRORED_DOFS, 0, 0),
+        values("damping", UNMIRRORED_DOFS, 1, 0),
         values("single", WEIGHTS, 2, -1),
         values("dual", WEIGHTS, 2, -1),
         data["balance"],
@@ -238,20 +246,10 @@ def _from_dict(cls, data, character, source):
     )
 
 
-def _names(data, character, fail):
-    """Names of the degrees of freedom: a character's, or those of the data themselves."""
-    if character is not None:
-        return tuple(dict.fromkeys(unmirrored(n) for n in character.dof_names))
-    given = data.get("stiffness")
-    if not isinstance(given, dict) or not given:
-        fail("has no 'stiffness'")
-    return tuple(given)
-
-
 def _values(data, group, keys, low, high, fail):
     """(n,) numbers of a group, each between its entries of low and high (n,)."""
     given = data.get(group)
-    if not isinstance(given, dict):
+    if not isinstance(given, dict) or not given:
         fail(f"has no '{group}'")
     if set(given) != set(keys):
         odd = sorted(set(given) ^ set(keys))

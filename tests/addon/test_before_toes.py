@@ -21,7 +21,7 @@ from poise.controller.reference.reference import Reference
 from poise.controller.search.correction import Correction
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "before_toes"
-COMPLETED = "is from before bodies had toes: theirs have the default gains."
+COMPLETED = "has no gains for toes: these have the defaults."
 FRAMES = "--frames=1:12"
 
 
