@@ -61,6 +61,12 @@ def find_slot(action, identifier):
     return next((slot for slot in action.slots if slot.identifier == identifier), None)
 
 
+def first_slot(action):
+    """The first slot of an action, which is all that one from before there were slots has; None if
+    it has none, or on versions without slots."""
+    return action.slots[0] if HAS_SLOTS and action is not None and action.slots else None
+
+
 def object_slot(action, datablock):
     """The slot with which an action would animate an object: the one it had, its own, or the first.
 

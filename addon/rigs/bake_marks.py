@@ -7,9 +7,14 @@ MARK = "poise"
 
 
 def marks_of(action):
-    """{slot key: mark} of an action."""
+    """{number: mark} of an action. Those of a Blender without slots are of the slots that later ones
+    make of such actions."""
     marks = action.get(MARK) if action is not None else None
-    return marks.to_dict() if hasattr(marks, "to_dict") else {}
+    marks = marks.to_dict() if hasattr(marks, "to_dict") else {}
+    for mark in marks.values():
+        mark["slot"] = mark["slot"] or slot_key(compat.first_slot(action))
+        mark["source_slot"] = mark["source_slot"] or slot_key(compat.first_slot(mark.get("source")))
+    return marks
 
 
 def set_marks(action, marks):
