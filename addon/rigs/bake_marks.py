@@ -7,8 +7,8 @@ MARK = "poise"
 
 
 def marks_of(action):
-    """{number: mark} of an action. Those of a Blender without slots are of the slots that later ones
-    make of such actions."""
+    """{number: mark} of an action. Those of a Blender without slots are of the slot that later
+    ones make of such an action."""
     marks = action.get(MARK) if action is not None else None
     marks = marks.to_dict() if hasattr(marks, "to_dict") else {}
     for mark in marks.values():

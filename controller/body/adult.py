@@ -32,7 +32,7 @@ def adult():
     """The Character of an adult of 1.73 m and 65 kg."""
     pose = [
         np.multiply(
-            _JOINTS[name] if name in _JOINTS else _JOINTS[name[:-2]],
+            _JOINTS.get(name) or _JOINTS.get(name[:-2], (np.nan,) * 3),
             (1, -1 if name.endswith("_r") else 1, 1),
         )
         for name in LANDMARKS
