@@ -24,6 +24,7 @@ from .exceptions import (
 )
 from .geometry.motion import Motion
 from .geometry.skeleton import LANDMARKS, SEGMENTS
+from .geometry.solids import Collider, Solid
 from .processes.workers import SerialExecutor, WorkerPool
 from .reference.reference import Reference
 from .search.optimization import Search, SearchSettings
@@ -31,10 +32,8 @@ from .search.robustness import LimitSearch, LimitSettings
 from .search.trial import Problem
 from .simulation.recording import Recording
 from .simulation.scenario import (
-    Collider,
     Push,
     Scenario,
-    Solid,
     Thing,
     Throw,
     random_pushes,

@@ -20,11 +20,10 @@ from ..controller.geometry.rotations import (
     unit,
 )
 from ..controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
-from ..controller.geometry.solids import stands_at
+from ..controller.geometry.solids import Collider, Solid, stands_at
 from ..controller.geometry.stance import around, find_contacts, runs
 from ..controller.reference.rolling import bell, bell_smooth, bridged, phases
 from ..controller.reference.terrain import Terrain
-from ..controller.simulation.scenario import Collider, Solid
 from .clips import read
 
 #: Height of a step, depth of its tread [m], and slope of a ramp [rad].

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...controller.exceptions import SettingsError
-from ...controller.geometry.solids import fewer_points, mass_properties, principal_axes
-from ...controller.simulation.scenario import Solid
+from ...controller.geometry.solids import (
+    Solid,
+    fewer_points,
+    mass_properties,
+    principal_axes,
+)
 from ..blender.pose import nearest_rotation
 
 #: More faces than this cost too much time at every contact.

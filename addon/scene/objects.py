@@ -11,9 +11,9 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProp
 
 from ...controller.exceptions import SettingsError
 from ...controller.geometry.rotations import quaternion_from_matrix, rotation_vector
-from ...controller.geometry.solids import stands_at
+from ...controller.geometry.solids import Collider, stands_at
 from ...controller.ranges import RANGES
-from ...controller.simulation.scenario import Collider, Thing, random_throws
+from ...controller.simulation.scenario import Thing, random_throws
 from ..blender import compat, evaluation
 from ..rigs import bake_target
 from .object_shapes import measure, split

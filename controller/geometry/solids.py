@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mass properties of convex hulls, exactly; hulls of fewer points; what a body stands on."""
+"""Solids and colliders; mass properties of convex hulls, exactly; what a body stands on."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
+from ..exceptions import demand
 from .rotations import matrix_from_quaternion
 from .skeleton import LANDMARKS
+
+KINDS = ("sphere", "box", "hull", "mesh")
 
 #: A hull has at most so many points: more cost time at every step, and change nothing that shows.
 MOST_POINTS = 128
@@ -30,6 +35,74 @@ _BOX_FACES = np.array(
 )
 
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A shape, in its own frame.
+
+    kind and size: "sphere" with (radius,) [m], "box" with half extents (x, y, z) [m], "hull": the
+    convex hull of vertices (n, 3) [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for
+    colliders only. A thing's hull has triangles as well, for its inertia, and its axes are its
+    principal axes.
+    """
+
+    kind: str
+    size: tuple = ()
+    vertices: np.ndarray | None = None
+    faces: np.ndarray | None = None
+
+    def check(self, name):
+        """Raise SettingsError if it has no extent. name: whose shape it is."""
+        demand(self.kind in KINDS, f"'{name}' has a shape of no known kind '{self.kind}'.")
+        if self.kind in ("sphere", "box"):
+            count = 1 if self.kind == "sphere" else 3
+            good = len(self.size) == count and finite(self.size) and min(self.size) > 0
+            demand(good, f"'{name}' has no size: scale it up, or apply its scale.")
+            return
+        vertices = np.asarray(self.vertices if self.vertices is not None else [], float)
+        enough = 4 if self.kind == "hull" else 3
+        demand(
+            len(vertices) >= enough and finite(vertices),
+            f"'{name}' has too few points to touch anything: give it faces.",
+        )
+        demand(
+            self.kind == "hull" or (self.faces is not None and len(self.faces) > 0),
+            f"'{name}' has no faces: nothing can touch it.",
+        )
+
+
+@dataclass(frozen=True)
+class Collider:
+    """Something that stands in the way, or moves on a path of its own.
+
+    positions (3,) or (F, 3) [m] and rotations (4,) or (F, 4), w first, at the samples of the
+    motion.
+    """
+
+    name: str
+    solid: Solid
+    positions: np.ndarray = (0.0, 0.0, 0.0)
+    rotations: np.ndarray = (1.0, 0.0, 0.0, 0.0)
+    friction: float = 1.0
+
+    @property
+    def moves(self):
+        """Whether it has a path."""
+        return np.ndim(self.positions) == 2
+
+    def check(self):
+        """Raise SettingsError if it cannot be."""
+        demand(
+            finite(self.positions, self.rotations, self.friction),
+            f"The collider '{self.name}' has a value that is not a number: mend it.",
+        )
+        self.solid.check(self.name)
+
+
+def finite(*values):
+    """Whether all numbers of all values, numbers or arrays, are finite."""
+    return all(np.isfinite(np.asarray(value, float)).all() for value in values)
 
 
 def mass_properties(vertices, faces):

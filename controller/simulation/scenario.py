@@ -12,9 +12,8 @@ import numpy as np
 
 from ..exceptions import SettingsError, demand
 from ..geometry.skeleton import SEGMENTS
+from ..geometry.solids import Collider, Solid, finite
 from ..ranges import RANGES
-
-KINDS = ("sphere", "box", "hull", "mesh")
 
 PUSH_DURATION = 0.2  # [s]
 #: Change of speed [m/s] in a frontal crash at 56 km/h, the fastest that belted dummies are tested
@@ -29,10 +28,6 @@ SPHERE_HEIGHT = 1.5  # [m] above the neck
 
 #: Set apart from the streams of the motor noise, which take the same seeds.
 _STREAM = 0x50757368
-
-
-def _finite(*values):
-    return all(np.isfinite(np.asarray(value, float)).all() for value in values)
 
 
 @dataclass(frozen=True)
@@ -105,48 +100,13 @@ class Push:
             f"{', '.join(SEGMENTS)}.",
         )
         demand(
-            _finite(self.start, self.duration, self.force, self.point or 0.0),
+            finite(self.start, self.duration, self.force, self.point or 0.0),
             f"A push on the {self.segment} has a value that is not a number: mend it.",
         )
         demand(
             self.duration > 0,
             f"The push on the {self.segment} at {self.start:g} s lasts {self.duration:g} s: give "
             "it a duration above 0 s.",
-        )
-
-
-@dataclass(frozen=True)
-class Solid:
-    """A shape, in its own frame.
-
-    kind and size: "sphere" with (radius,) [m], "box" with half extents (x, y, z) [m], "hull": the
-    convex hull of vertices (n, 3) [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for
-    colliders only. A thing's hull has triangles as well, for its inertia, and its axes are its
-    principal axes.
-    """
-
-    kind: str
-    size: tuple = ()
-    vertices: np.ndarray | None = None
-    faces: np.ndarray | None = None
-
-    def check(self, name):
-        """Raise SettingsError if it has no extent. name: whose shape it is."""
-        demand(self.kind in KINDS, f"'{name}' has a shape of no known kind '{self.kind}'.")
-        if self.kind in ("sphere", "box"):
-            count = 1 if self.kind == "sphere" else 3
-            good = len(self.size) == count and _finite(self.size) and min(self.size) > 0
-            demand(good, f"'{name}' has no size: scale it up, or apply its scale.")
-            return
-        vertices = np.asarray(self.vertices if self.vertices is not None else [], float)
-        enough = 4 if self.kind == "hull" else 3
-        demand(
-            len(vertices) >= enough and _finite(vertices),
-            f"'{name}' has too few points to touch anything: give it faces.",
-        )
-        demand(
-            self.kind == "hull" or (self.faces is not None and len(self.faces) > 0),
-            f"'{name}' has no faces: nothing can touch it.",
         )
 
 
@@ -178,7 +138,7 @@ class Thing:
         _check_mass(self.name, self.mass)
         numbers = (self.start, self.position, self.rotation, self.velocity, self.spin)
         demand(
-            _finite(*numbers, self.friction, self.restitution),
+            finite(*numbers, self.friction, self.restitution),
             f"'{self.name}' has a value that is not a number: mend it.",
         )
         demand(
@@ -231,40 +191,12 @@ class Throw:
         """Raise SettingsError if it cannot be."""
         _check_mass(self.name, self.mass)
         numbers = (self.start, self.direction, self.speed, self.distance, self.height)
-        demand(_finite(*numbers), f"'{self.name}' has a value that is not a number: mend it.")
+        demand(finite(*numbers), f"'{self.name}' has a value that is not a number: mend it.")
         allowed = RANGES["density"]
         demand(
             self.density in allowed,
             f"'{self.name}' has a density of {self.density:g} kg/m³: give it {allowed}.",
         )
-
-
-@dataclass(frozen=True)
-class Collider:
-    """Something that stands in the way, or moves on a path of its own.
-
-    positions (3,) or (F, 3) [m] and rotations (4,) or (F, 4), w first, at the samples of the
-    motion.
-    """
-
-    name: str
-    solid: Solid
-    positions: np.ndarray = (0.0, 0.0, 0.0)
-    rotations: np.ndarray = (1.0, 0.0, 0.0, 0.0)
-    friction: float = 1.0
-
-    @property
-    def moves(self):
-        """Whether it has a path."""
-        return np.ndim(self.positions) == 2
-
-    def check(self):
-        """Raise SettingsError if it cannot be."""
-        demand(
-            _finite(self.positions, self.rotations, self.friction),
-            f"The collider '{self.name}' has a value that is not a number: mend it.",
-        )
-        self.solid.check(self.name)
 
 
 @dataclass(frozen=True)
