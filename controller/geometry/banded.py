@@ -8,7 +8,7 @@ down a chain of dense blocks, in a time that grows with the length of a clip and
 import numpy as np
 
 
-def solve(bands, right):
+def solve(bands: np.ndarray, right: np.ndarray) -> np.ndarray:
     """(F, n) solution x of the symmetric, positive definite system A x = right.
 
     bands: (K + 1, F, n, n); bands[k, t] is A's block of samples t and t + k, bands[0] is symmetric;
@@ -30,14 +30,16 @@ def solve(bands, right):
     return np.concatenate(solution[::-1]).reshape(-1, right.shape[1])[: len(right)]
 
 
-def _product(first, second):
+def _product(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """first @ second in two halves: a BLAS gives larger products to several threads, which wait for
     each other longer than one takes."""
     half = second.shape[1] // 2
     return np.hstack([first @ second[:, :half], first @ second[:, half:]])
 
 
-def _grouped(bands, right, group):
+def _grouped(
+    bands: np.ndarray, right: np.ndarray, group: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Blocks (G, m, m) on the diagonal and above it, and columns (G, m), of groups of samples."""
     count, size = right.shape
     groups = -(-count // group)

@@ -7,17 +7,18 @@ import numpy as np
 from .rotations import matrix_from_quaternion, unit
 from .skeleton import SEGMENT_INDEX
 
-#: Of its length, what a leg is bent to at least.
-LONGEST = 0.999
+#: Of a leg's length, how far its ankle may be from the hip: at 1 the plane of the knee is lost. And
+#: how near: that is a knee bent by 157 degrees. Both by trial on the captured clips.
+LONGEST, _NEAREST = 0.999, 0.2
 
 
-def leg_length(joints, side):
+def leg_length(joints: np.ndarray, side: str) -> np.ndarray:
     """(F,) length [m] of thigh and shin of joints (F, S, 3)."""
     hip, knee, ankle = (joints[:, SEGMENT_INDEX[f"{n}_{side}"]] for n in ("thigh", "shin", "foot"))
     return np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)
 
 
-def bend_leg(joints, frames, side, ankle):
+def bend_leg(joints: np.ndarray, frames: np.ndarray, side: str, ankle: np.ndarray) -> None:
     """Turn thigh and shin so that the ankle is at (F, 3), the knee in the plane it was in."""
     thigh, shin, foot = (SEGMENT_INDEX[f"{n}_{side}"] for n in ("thigh", "shin", "foot"))
     hip, knee = joints[:, thigh], joints[:, shin]
@@ -25,7 +26,7 @@ def bend_leg(joints, frames, side, ankle):
     lower = np.linalg.norm(joints[:, foot] - knee, axis=1)
     reach = ankle - hip
     distance = np.linalg.norm(reach, axis=1)
-    distance = np.clip(distance, 0.2 * (upper + lower), LONGEST * (upper + lower))
+    distance = np.clip(distance, _NEAREST * (upper + lower), LONGEST * (upper + lower))
     down = unit(reach)
     left = frames[:, thigh, :, 1]
     left = unit(left - (left * down).sum(1, keepdims=True) * down)
@@ -40,7 +41,7 @@ def bend_leg(joints, frames, side, ankle):
         frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
 
 
-def unstretched(rotations, vectors, share):
+def unstretched(rotations: np.ndarray, vectors: np.ndarray, share: np.ndarray) -> np.ndarray:
     """(F, 3) vectors that turn with (F, 4) rotations, as long as they mostly are as far as a share
     (F,) says."""
     axes = matrix_from_quaternion(rotations)
@@ -49,13 +50,13 @@ def unstretched(rotations, vectors, share):
     return (axes @ ((1 - share) * own + share * np.median(own, axis=0))[..., None])[..., 0]
 
 
-def in_plane(ahead, up):
+def in_plane(ahead: np.ndarray, up: np.ndarray) -> np.ndarray:
     """Unit vectors (..., 3) ahead, turned into the planes that unit vectors (..., 3) are up of."""
     tilted = unit(ahead - (ahead * up).sum(-1, keepdims=True) * up)
     return np.where(up[..., 2:] < 1, tilted, ahead)
 
 
-def blend(frames, others, share):
+def blend(frames: np.ndarray, others: np.ndarray, share: np.ndarray) -> np.ndarray:
     """Frames (F, 3, 3) turned by their shares (F, 1) towards others."""
     up = unit((1 - share) * frames[:, :, 2] + share * others[:, :, 2])
     left = unit(np.cross(up, (1 - share) * frames[:, :, 0] + share * others[:, :, 0]))

@@ -8,7 +8,8 @@ import numpy as np
 from ..exceptions import MotionError
 from .skeleton import LANDMARK_INDEX, LANDMARKS, OPTIONAL_LANDMARKS, SEGMENTS
 
-#: Share of the samples in which a body may be upside down and still count as upright.
+#: Share of the samples in which a body may be upside down and still count as upright: the majority
+#: decides, so that a somersault is.
 FEW_UPSIDE_DOWN = 0.5
 
 
@@ -33,7 +34,7 @@ class Motion:
     first_frame: float = 1.0
     frame_step: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         samples = len(self.rotations)
         if self.rotations.shape != (samples, len(SEGMENTS), 4):
             raise ValueError(f"rotations have shape {self.rotations.shape}")
@@ -51,19 +52,19 @@ class Motion:
         finite &= np.isfinite(self.positions[:, required]).all((1, 2))
         if not finite.all():
             raise MotionError(
-                f"'{self.name}' is not a number at frame {self.frame(np.argmin(finite)):g}: "
+                f"'{self.name}' is not a number at frame {self.frame(int(np.argmin(finite))):g}: "
                 "mend or delete the keys there."
             )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rotations)
 
     @property
-    def duration(self):
+    def duration(self) -> float:
         """Time from the first to the last sample [s]."""
         return (len(self) - 1) / self.rate
 
-    def upside_down(self):
+    def upside_down(self) -> float:
         """Share of the samples in which both feet are above the pelvis, 0 if those are few: a
         somersault is upright."""
         pelvis, *ankles = (LANDMARK_INDEX[n] for n in ("pelvis", "ankle_l", "ankle_r"))
@@ -71,7 +72,7 @@ class Motion:
         share = float((heights[:, ankles].min(1) > heights[:, pelvis]).mean())
         return share if share > FEW_UPSIDE_DOWN else 0.0
 
-    def demand_upright(self):
+    def demand_upright(self) -> None:
         """Raise MotionError if the body is upside down."""
         share = self.upside_down()
         if share:
@@ -81,6 +82,6 @@ class Motion:
                 "stands."
             )
 
-    def frame(self, sample):
+    def frame(self, sample: float) -> float:
         """Frame number of a sample."""
         return self.first_frame + self.frame_step * sample

@@ -9,14 +9,14 @@ from math import atan2, sqrt
 import numpy as np
 
 
-def arctan2(y, x):
+def arctan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
     """np.arctan2 of contiguous copies. On strided arrays NumPy chooses between two kernels by
     where they happen to lie in memory; the last bit then differs from run to run, and a
     simulation is chaotic enough to show it. tests/conftest.py watches over all such functions."""
     return np.arctan2(np.ascontiguousarray(y), np.ascontiguousarray(x))
 
 
-def matrix_from_quaternion(quaternion):
+def matrix_from_quaternion(quaternion: np.ndarray) -> np.ndarray:
     """(..., 4) unit quaternions to (..., 3, 3) rotation matrices."""
     w, x, y, z = np.moveaxis(np.asarray(quaternion, float), -1, 0)
     matrix = np.empty((*np.shape(w), 3, 3))
@@ -32,7 +32,7 @@ def matrix_from_quaternion(quaternion):
     return matrix
 
 
-def quaternion_from_matrix(matrix):
+def quaternion_from_matrix(matrix: np.ndarray) -> np.ndarray:
     """(..., 3, 3) rotation matrices to (..., 4) unit quaternions with w >= 0.
 
     Each of the four components is found where it is the largest, which avoids cancellation.
@@ -61,7 +61,7 @@ def quaternion_from_matrix(matrix):
     return np.where(row[..., :1] < 0, -row, row)
 
 
-def rotation_about(axis, angle):
+def rotation_about(axis: int, angle: float | np.ndarray) -> np.ndarray:
     """(...,) angles [rad] about the coordinate axis 0, 1 or 2 to (..., 3, 3) matrices."""
     angle = np.ascontiguousarray(angle, float).reshape(np.shape(angle))
     cos, sin = np.cos(angle), np.sin(angle)
@@ -75,7 +75,7 @@ def rotation_about(axis, angle):
     return matrix
 
 
-def rotation_vector(quaternion):
+def rotation_vector(quaternion: np.ndarray) -> np.ndarray:
     """(..., 4) unit quaternions to (..., 3) exponential maps [rad], the shorter way round."""
     quaternion = np.asarray(quaternion, float)
     quaternion = np.where(quaternion[..., :1] < 0, -quaternion, quaternion)
@@ -84,13 +84,13 @@ def rotation_vector(quaternion):
     return quaternion[..., 1:] * np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
 
 
-def exponential(vectors):
+def exponential(vectors: np.ndarray) -> np.ndarray:
     """(..., 3) exponential maps [rad] to unit quaternions."""
     angle = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.concatenate([np.cos(angle / 2), 0.5 * np.sinc(angle / 2 / np.pi) * vectors], -1)
 
 
-def multiply(a, b):
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Hamilton product of (..., 4) quaternions: first b, then a."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     w = a[..., 0] * b[..., 0] - (a[..., 1:] * b[..., 1:]).sum(-1)
@@ -98,7 +98,7 @@ def multiply(a, b):
     return np.concatenate([w[..., None], v], -1)
 
 
-def continuous(quaternions):
+def continuous(quaternions: np.ndarray) -> np.ndarray:
     """(samples, ..., 4) quaternions with signs such that neighbours in time are close."""
     quaternions = np.array(quaternions, float)
     flips = np.sign((quaternions[1:] * quaternions[:-1]).sum(-1))
@@ -107,20 +107,20 @@ def continuous(quaternions):
     return quaternions
 
 
-def unit(vectors):
+def unit(vectors: np.ndarray) -> np.ndarray:
     """Vectors (..., n) divided by their lengths; a zero vector stays zero."""
     vectors = np.asarray(vectors, float)
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def frame_from_up(up, left):
+def frame_from_up(up: np.ndarray, left: np.ndarray) -> np.ndarray:
     """(..., 3, 3) right-handed frames (x forward, y left, z up): z exact, y as near as can be."""
     z = unit(up)
     y = unit(left - (left * z).sum(-1, keepdims=True) * z)
     return np.stack([np.cross(y, z), y, z], -1)
 
 
-def angles_yxz(matrix):
+def angles_yxz(matrix: np.ndarray) -> np.ndarray:
     """(..., 3, 3) matrices to (..., 3) angles a, b, c [rad] with R = Ry(a) Rx(b) Rz(c)."""
     b = np.arcsin(np.clip(-matrix[..., 1, 2], -1, 1))
     a = arctan2(matrix[..., 0, 2], matrix[..., 2, 2])
@@ -128,7 +128,7 @@ def angles_yxz(matrix):
     return np.stack([a, b, c], -1)
 
 
-def _column_table():
+def _column_table() -> np.ndarray:
     """(16, 9): the outer product of an x-y-z-w quaternion with itself, flattened, times this is
     its rotation matrix, column after column."""
     table = np.zeros((4, 4, 3, 3))
@@ -148,14 +148,14 @@ def _column_table():
 _COLUMN_TABLE = _column_table()
 
 
-def columns_from_bullet(quaternions):
+def columns_from_bullet(quaternions: np.ndarray) -> np.ndarray:
     """(n, 4) x-y-z-w quaternions to (n, 3, 3): the columns of their matrices as rows. Made for
     the inner loop: two array operations."""
     outer = quaternions[:, :, None] * quaternions[:, None, :]
     return (outer.reshape(-1, 16) @ _COLUMN_TABLE).reshape(-1, 3, 3)
 
 
-def vector_of_matrix(matrix):
+def vector_of_matrix(matrix: np.ndarray) -> tuple[float, float, float]:
     """Exponential map (x, y, z) of one rotation matrix (3, 3), in plain numbers: for one they are
     quicker than arrays."""
     (a, b, c), (d, e, f), (g, h, i) = matrix.tolist()

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Solids and colliders; mass properties of convex hulls, exactly; what a body stands on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..exceptions import demand
+from .motion import Motion
 from .rotations import matrix_from_quaternion
 from .skeleton import LANDMARKS
 
 KINDS = ("sphere", "box", "hull", "mesh")
 
-#: A hull has at most so many points: more cost time at every step, and change nothing that shows.
+#: A hull has at most so many points: more cost time at every step, and change nothing that shows
+#: (by trial).
 MOST_POINTS = 128
 
-#: A sole may be this far below the top of what it stands on [m].
+#: A sole may be this far below the top of what it stands on [m]: captured ones are by 3 to 5 cm
+#: where they push off.
 _SUNK = 0.05
-#: Feet whose heights differ by less than this [m] are on a slope, else on a step.
+#: Feet whose heights differ by less than this [m] are on a slope, else on a step: steps of stairs
+#: are higher, as a rule.
 _STEP = 0.15
 #: The 12 triangles of a box, whose corners are numbered by the bits z, y, x.
 _BOX_FACES = np.array(
@@ -34,6 +39,7 @@ _BOX_FACES = np.array(
     ]
 )
 
+#: Turning by it from point to point spreads them evenly over a sphere (Fibonacci's lattice).
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 
 
@@ -48,11 +54,11 @@ class Solid:
     """
 
     kind: str
-    size: tuple = ()
+    size: tuple[float, ...] = ()
     vertices: np.ndarray | None = None
     faces: np.ndarray | None = None
 
-    def check(self, name):
+    def check(self, name: str) -> None:
         """Raise SettingsError if it has no extent. name: whose shape it is."""
         demand(self.kind in KINDS, f"'{name}' has a shape of no known kind '{self.kind}'.")
         if self.kind in ("sphere", "box"):
@@ -82,16 +88,16 @@ class Collider:
 
     name: str
     solid: Solid
-    positions: np.ndarray = (0.0, 0.0, 0.0)
-    rotations: np.ndarray = (1.0, 0.0, 0.0, 0.0)
+    positions: np.ndarray | Sequence[float] = (0.0, 0.0, 0.0)
+    rotations: np.ndarray | Sequence[float] = (1.0, 0.0, 0.0, 0.0)
     friction: float = 1.0
 
     @property
-    def moves(self):
+    def moves(self) -> bool:
         """Whether it has a path."""
         return np.ndim(self.positions) == 2
 
-    def check(self):
+    def check(self) -> None:
         """Raise SettingsError if it cannot be."""
         demand(
             finite(self.positions, self.rotations, self.friction),
@@ -100,12 +106,14 @@ class Collider:
         self.solid.check(self.name)
 
 
-def finite(*values):
+def finite(*values: object) -> bool:
     """Whether all numbers of all values, numbers or arrays, are finite."""
     return all(np.isfinite(np.asarray(value, float)).all() for value in values)
 
 
-def mass_properties(vertices, faces):
+def mass_properties(
+    vertices: np.ndarray, faces: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Of a convex solid of even density.
 
     vertices: (n, 3) [m]; faces: (m, 3) triangles that close it, in either direction.
@@ -126,22 +134,22 @@ def mass_properties(vertices, faces):
     return float(volume), middle + centre, np.trace(spread) * np.eye(3) - spread
 
 
-def principal_axes(inertia):
+def principal_axes(inertia: np.ndarray) -> np.ndarray:
     """(3, 3) rotation whose columns are the principal axes, each nearest to the axis it stands
     for: the identity for an inertia that is diagonal already."""
     scale = np.abs(inertia).max()
     if np.abs(inertia - np.diag(np.diag(inertia))).max() < 1e-6 * scale:
         return np.eye(3)
     _, axes = np.linalg.eigh(inertia)
-    order = []
+    order: list[int] = []
     for row in np.abs(axes):
-        order.append(max(set(range(3)) - set(order), key=lambda i, row=row: row[i]))
+        order.append(max(set(range(3)) - set(order), key=row.__getitem__))
     axes = axes[:, order] * np.sign(np.diag(axes[:, order]) + 1e-300)
     axes[:, 2] *= np.sign(np.linalg.det(axes))
     return axes
 
 
-def fewer_points(vertices, most=MOST_POINTS):
+def fewer_points(vertices: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
     """At most `most` of (n, 3) points: those that reach farthest, in directions all round."""
     vertices = np.asarray(vertices, float)
     if len(vertices) <= most:
@@ -153,7 +161,7 @@ def fewer_points(vertices, most=MOST_POINTS):
     return vertices[np.unique([np.argmax(vertices @ d) for d in directions.T])]
 
 
-def stands_at(colliders, motion):
+def stands_at(colliders: Sequence[Collider], motion: Motion) -> float | None:
     """Height [m] of the collider under both feet at the first sample of a motion: the mean on a
     slope, the lower one on a step; None if a foot has none below it. Round ones do not count."""
     heights = []
@@ -166,7 +174,7 @@ def stands_at(colliders, motion):
     return float(np.mean(heights) if np.ptp(heights) < _STEP else min(heights))
 
 
-def _top_under(collider, point):
+def _top_under(collider: Collider, point: np.ndarray) -> float:
     """Height [m] of a collider's highest surface below a point (3,); -inf if there is none."""
     corners = _triangles(collider)
     if corners is None:
@@ -183,7 +191,7 @@ def _top_under(collider, point):
     return height[inside].max(initial=-np.inf)
 
 
-def _triangles(collider):
+def _triangles(collider: Collider) -> np.ndarray | None:
     """(m, 3, 3) corners of a collider's triangles at the first sample [m]; None if it has none."""
     corners = corners_of(collider.solid)
     if corners is None:
@@ -193,7 +201,7 @@ def _triangles(collider):
     return corners @ turn.T + position
 
 
-def corners_of(solid):
+def corners_of(solid: Solid) -> np.ndarray | None:
     """(m, 3, 3) corners of a solid's triangles in its own frame [m]; None if it has none."""
     if solid.kind == "box":
         bits = np.arange(8)[:, None] >> [2, 1, 0] & 1

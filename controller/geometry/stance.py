@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stance: which feet carry the body, in the reference and in the simulation (SCA12, equation 8)."""
 
+from collections.abc import Callable
+from typing import Protocol
+
 import numpy as np
 
 #: Stance states: a bit for the left foot, a bit for the right.
@@ -10,36 +13,64 @@ NAMES = ("flight", "left", "right", "dual")
 #: Phases of one foot: in the air, on its heel, on its whole sole, on ball and toes.
 AIR, HEEL, SOLE, BALL = 0, 1, 2, 3
 PHASES = ("air", "heel", "sole", "ball")
-#: A part of the sole counts as down from this share of it on, see `foot.parts_down`.
+#: A part of the sole counts as down from this share of it on, see `foot.parts_down`: for what is
+#: shown and told, no control depends on it.
 DOWN = 0.5
 
-#: A foot of the simulation stands when its lowest sole corner is below this [m] ...
+#: A foot of the simulation stands when its lowest sole corner is below this [m], by trial: contacts
+#: alone come and go ...
 SIMULATED_CLEARANCE = 0.0135
-#: ... and it touches, or is no faster than this [m/s]: a swinging foot may skim the floor.
+#: ... and it touches, or is no faster than this [m/s]: a swinging foot may skim the floor. By trial
+#: on captured clips.
 SIMULATED_SPEED = 0.3
 
 #: Stature of the adult that heights of feet are told for [m].
 ADULT = 1.75
-#: Whoever is taller [m] is a giant.
+#: Whoever is taller [m] is a giant: hardly any person is.
 _TALLEST = 2.1
 
-_IN_PLACE_TRAVEL = 0.5  # [m]
-_HEIGHT = 0.04  # [m]
-_HEIGHT_IN_PLACE = 0.03
-_SPEED = 0.6  # [m/s]
-_FLIGHT = 0.05  # [s]
-#: A foot stands where it does for most of so long [s].
+#: Of the captured clips none that stays in place goes farther [m] than this, none that walks less.
+_IN_PLACE_TRAVEL = 0.5
+#: A standing foot's lowest corner is lower [m, adult], in place too, and slower [m/s]: by
+#: trial, until stances of captured walks alternated cleanly, and those in place did not flicker.
+_HEIGHT, _HEIGHT_IN_PLACE, _SPEED = 0.04, 0.03, 0.6
+_FLIGHT = 0.05  # [s] without a stance that is a flight; captures lose one for shorter (by trial)
+#: A foot stands where it does for most of so long [s]: in captures single samples are wrong.
 MAJORITY = 0.1
-#: In place, a foot that rises less than this and stays where it is has not stepped: [m].
+#: In place, a foot that rises less than this and stays where it is has not stepped: [m, adult]; by
+#: trial on a captured squat whose heels rise.
 _STEP_HEIGHT, _STEP_LENGTH = 0.10, 0.08
 
 
-def is_in_place(root):
+class Stature(Protocol):
+    """What stance asks of a `character.Character`: its height and its legs' length [m], the height
+    of its floor [m], and the body that the motion was captured from, None for itself."""
+
+    @property
+    def height(self) -> float: ...
+
+    @property
+    def leg(self) -> float: ...
+
+    @property
+    def ground(self) -> float: ...
+
+    @property
+    def actor(self) -> "Stature | None": ...
+
+
+def is_in_place(root: np.ndarray) -> bool:
     """Whether (samples, 3) root positions stay within half a metre."""
     return bool(np.ptp(root[:, :2], axis=0).max() < _IN_PLACE_TRAVEL)
 
 
-def find_contacts(character, corners, rate, root, over=None):
+def find_contacts(
+    character: Stature,
+    corners: np.ndarray,
+    rate: float,
+    root: np.ndarray,
+    over: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[np.ndarray, bool]:
     """(F, 2) contacts of a reference, see `reference_contacts`, and whether it travels: leaves its
     place, or the floor. root: (F, 3) positions [m]."""
     if is_in_place(root):
@@ -49,19 +80,19 @@ def find_contacts(character, corners, rate, root, over=None):
     return reference_contacts(character, corners, rate, False, over), True
 
 
-def leaves_floor(contacts, rate):
+def leaves_floor(contacts: np.ndarray, rate: float) -> bool:
     """Whether (F, 2) contacts leave a body without any for longer than a moment."""
     return bool(flights(contacts.any(1), rate))
 
 
-def flights(stands, rate):
+def flights(stands: np.ndarray, rate: float) -> list[tuple[int, int]]:
     """(start, stop) of each stretch of (F,) samples at `rate` [Hz] in which a body does not stand
     for longer than a moment."""
     air = runs(~stands).tolist()
     return [(start, stop) for start, stop in air if stop - start > _FLIGHT * rate]
 
 
-def adult_size(character):
+def adult_size(character: Stature) -> float:
     """How large feet and their steps are against those of an adult: a child's are smaller, a
     giant's larger. A body with other proportions stands when the actor did."""
     actor = character.actor or character
@@ -69,12 +100,18 @@ def adult_size(character):
     return size * character.leg / actor.leg
 
 
-def giant_size(height):
+def giant_size(height: float) -> float:
     """How much larger than people a body is; 1 for all that are no giants. height [m]."""
     return max(1.0, height / _TALLEST)
 
 
-def reference_contacts(character, corners, rate, in_place, over=None):
+def reference_contacts(
+    character: Stature,
+    corners: np.ndarray,
+    rate: float,
+    in_place: bool,
+    over: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
     """(F, 2) contact of the left and right foot of a reference.
 
     corners: (F, 2, n, 3) sole corners [m]; rate [Hz]; over: their heights over what is under each,
@@ -101,7 +138,9 @@ def reference_contacts(character, corners, rate, in_place, over=None):
     return contacts
 
 
-def _without_false_steps(contacts, corners, height, size):
+def _without_false_steps(
+    contacts: np.ndarray, corners: np.ndarray, height: np.ndarray, size: float
+) -> np.ndarray:
     """Contacts in which a foot goes on standing that rises a little and comes down where it was: a
     heel that is lifted in a squat, on a foot whose toes the capture has a few centimetres high."""
     contacts = contacts.copy()
@@ -117,20 +156,20 @@ def _without_false_steps(contacts, corners, height, size):
     return contacts
 
 
-def runs(mask):
+def runs(mask: np.ndarray) -> np.ndarray:
     """(start, stop) of each stretch of True in (F,) booleans."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     return edges.reshape(-1, 2)
 
 
-def around(values, half, function):
+def around(values: np.ndarray, half: int, function: Callable[..., np.ndarray]) -> np.ndarray:
     """(F, ...) what a function of arrays, such as np.max, gives of the 2 * half + 1 samples around
     each, the ends held."""
     padded = np.pad(values, [(half, half)] + [(0, 0)] * (values.ndim - 1), mode="edge")
     return function(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0), axis=-1)
 
 
-def moving_mean(values, half):
+def moving_mean(values: np.ndarray, half: int) -> np.ndarray:
     """(F, n) means of the 2 * half + 1 samples around each, the ends held."""
     padded = np.pad(values.astype(float), ((half, half), (0, 0)), mode="edge")
     total = np.cumsum(np.vstack([np.zeros((1, padded.shape[1])), padded]), axis=0)
@@ -138,18 +177,18 @@ def moving_mean(values, half):
     return (total[window:] - total[:-window]) / window
 
 
-def majority(mask, window):
+def majority(mask: np.ndarray, window: int) -> np.ndarray:
     """(F, n) booleans, each of which takes what most samples of the window around it have."""
     return moving_mean(mask, window // 2) > 0.5
 
 
-def stance_of(contacts):
+def stance_of(contacts: np.ndarray) -> np.ndarray:
     """(..., 2) contacts to (...,) stance states."""
     contacts = np.asarray(contacts, bool)
     return contacts[..., 0] * LEFT + contacts[..., 1] * RIGHT
 
 
-def phases_of(stance, parts):
+def phases_of(stance: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """(F, 2) phases of the left and the right foot from (F,) stance states and (F, 2, 3) shares of
     heel, ball and tip that are down."""
     stands = (np.asarray(stance)[:, None] & [LEFT, RIGHT]) > 0
@@ -157,7 +196,7 @@ def phases_of(stance, parts):
     return np.where(stands, np.where(heel, np.where(front, SOLE, HEEL), BALL), AIR)
 
 
-def base_of_support(ankles, stance):
+def base_of_support(ankles: np.ndarray, stance: np.ndarray) -> np.ndarray:
     """(..., 2) horizontal base of support (SCA12, equation 9) from (..., 2, 3) ankles [m]: the
     stance ankle, or the mean of both in dual stance and in flight."""
     stance = np.asarray(stance)
@@ -169,7 +208,7 @@ def base_of_support(ankles, stance):
 DIRECTIONS = np.stack([np.cos(np.arange(16) * np.pi / 8), np.sin(np.arange(16) * np.pi / 8)], 1)
 
 
-def support_reach(corners, contacts):
+def support_reach(corners: np.ndarray, contacts: np.ndarray) -> np.ndarray:
     """(F, 16) how far the support polygon reaches along DIRECTIONS [m]; -inf without support.
 
     corners: (F, 2, n, 2 or 3) sole corners [m]; contacts: (F, 2) which feet stand.

@@ -7,10 +7,11 @@ import numpy as np
 
 from .rotations import continuous, exponential, multiply, rotation_vector, unit
 
-_MIN_BLEND = 0.5  # [s]
-_MAX_BLEND = 3.0  # [s]
-_COAST = 0.2  # [s] in which the end's speed dies away in a blend
-_STILL = 1e-9  # no turn
+#: A loop's end is blended into its start over so long [s], as `measures.md` has it, at most so long
+#: where the clip is slow, and in so long its speed dies away in a blend: by trial.
+_MIN_BLEND, _MAX_BLEND, _COAST = 0.5, 3.0, 0.2
+_LOOP_CUTOFF = 6.0  # [Hz] of the speeds at its ends, as of travelling clips
+_STILL = 1e-9  # no turn but for rounding
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class Trajectory:
     rotation: np.ndarray
     angles: np.ndarray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.root)
 
-    def smoothed(self, cutoff):
+    def smoothed(self, cutoff: float) -> tuple["Trajectory", np.ndarray, np.ndarray, np.ndarray]:
         """Low-passed trajectory and its velocities.
 
         cutoff [Hz]: a second-order Butterworth run forwards and backwards, so without lag.
@@ -46,7 +47,7 @@ class Trajectory:
         smooth = Trajectory(self.rate, values[:, :3], rotation, values[:, 7:])
         return smooth, slopes[:, :3], angular, slopes[:, 7:]
 
-    def looped(self, duration, travel):
+    def looped(self, duration: float, travel: np.ndarray) -> tuple["Trajectory", int]:
         """Repeat the trajectory until it lasts `duration` [s].
 
         travel: (3,) displacement [m] from the first sample to the first of the next round. The
@@ -74,9 +75,9 @@ class Trajectory:
         )
         return looped, period
 
-    def _bridge(self, travel):
+    def _bridge(self, travel: np.ndarray) -> "Trajectory":
         """The samples between the last one and the first of the next round."""
-        smooth, velocity, _, speeds = self.smoothed(6.0)
+        smooth, velocity, _, speeds = self.smoothed(_LOOP_CUTOFF)
         limits = _extremes(np.concatenate([smooth.root, smooth.angles], 1), self.rate)
         # What hardly moves in the clip may move as much as most of it does.
         limits = np.maximum(limits, np.median(limits[:, 3:], axis=1, keepdims=True))
@@ -105,12 +106,12 @@ class Trajectory:
         return Trajectory(self.rate, path[:, :3], rotation, path[:, 3:])
 
 
-def _extremes(path, rate):
+def _extremes(path: np.ndarray, rate: float) -> np.ndarray:
     """(2, n) largest speed and acceleration of (samples, n) values."""
     return np.stack([np.abs(np.diff(path, k, axis=0)).max(0) * rate**k for k in (1, 2)])
 
 
-def butterworth(values, rate, cutoff):
+def butterworth(values: np.ndarray, rate: float, cutoff: float) -> tuple[np.ndarray, np.ndarray]:
     """Zero-phase second-order Butterworth low-pass of (samples, n) values, and the derivative.
 
     Filters in the frequency domain with the gain of a forward and a backward pass,
@@ -136,13 +137,13 @@ def butterworth(values, rate, cutoff):
     return smooth[window], slope[window]
 
 
-def low_passed_rotations(rotations, rate, cutoff):
+def low_passed_rotations(rotations: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     """(F, ..., 4) quaternions without what is faster than `cutoff` [Hz]; constant ones stay."""
     flat = continuous(rotations).reshape(len(rotations), -1)
     return unit(butterworth(flat, rate, cutoff)[0].reshape(rotations.shape))
 
 
-def bell(values, seconds, rate):
+def bell(values: np.ndarray, seconds: float, rate: float) -> np.ndarray:
     """(F,) values, averaged over a bell of so many seconds."""
     width = max(1, round(seconds * rate)) | 1
     bell = np.hanning(width + 2)[1:-1]
@@ -150,7 +151,7 @@ def bell(values, seconds, rate):
     return np.convolve(padded, bell / bell.sum(), "valid")
 
 
-def low_passed_turns(turns, rate, cutoff):
+def low_passed_turns(turns: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     """(F, S, 4) quaternions, as `low_passed_rotations`. Where none of them turns anything they go
     on doing so: each stretch between is filtered alone, from rest to rest."""
     result = turns.copy()
