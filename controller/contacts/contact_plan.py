@@ -11,8 +11,11 @@ A plan knows nothing of poses: `contact_finding` proposes one from them, `clean_
 import itertools
 import json
 import math
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,7 +30,8 @@ _OF_OLD = ("floor", "pins")
 #: of the toes) and the tip of the toes.
 FEET, POINTS = ("left", "right"), ("heel", "ball", "tip")
 
-#: No foot leaves the floor and comes back in less [s]: a shorter gap is a mistake.
+#: No foot leaves the floor and comes back in less [s]: a shorter gap is a mistake. All of these
+#: limits are by trial on captured clips.
 SHORTEST_SWING = 0.06
 #: A body in the air keeps its feet there but for so long at either end [s], by which feet seem to
 #: stand longer in a filtered motion.
@@ -37,6 +41,10 @@ HIGHEST = 0.15
 #: ... nor faster in plan [m/s, adult] for so long [s]: that is a foot on its way.
 FASTEST, _FAST_FOR = 1.5, 0.1
 _SOURCE = "the contact plan"
+
+#: From when to when a point stands [s], and the spans of all points of all feet, by their names.
+Span = tuple[float, float]
+Feet = dict[str, dict[str, tuple[Span, ...]]]
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,9 @@ class ContactPlan:
     """
 
     fps: float
-    feet: dict
+    feet: Feet
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "fps", _number(self.fps, "'fps'", _SOURCE))
         if self.fps <= 0:
             fail(_SOURCE, f"gives {self.fps:g} frames a second: it must be above 0")
@@ -67,7 +75,7 @@ class ContactPlan:
                     "too short for a step: grow a span over it, or end the stance earlier",
                 )
 
-    def _gaps(self, foot):
+    def _gaps(self, foot: str) -> Iterator[Span]:
         """(start, end) [s] in which a standing foot would stand on nothing."""
         last = -math.inf
         for start, end in sorted(span for spans in self.feet[foot].values() for span in spans):
@@ -78,7 +86,7 @@ class ContactPlan:
 
     # --- As samples ------------------------------------------------------------------------------
 
-    def marks(self, count, rate):
+    def marks(self, count: int, rate: float) -> np.ndarray:
         """(count, 2, 3) whether each point of each foot stands, at `rate` samples a second [Hz]."""
         marks = np.zeros((count, len(FEET), len(POINTS)), bool)
         for i, foot in enumerate(FEET):
@@ -88,24 +96,32 @@ class ContactPlan:
                     marks[max(0, first) : max(0, stop), i, j] = True
         return marks
 
-    def contacts(self, count, rate):
+    def contacts(self, count: int, rate: float) -> np.ndarray:
         """(count, 2) whether each foot stands on any of its points."""
         return self.marks(count, rate).any(2)
 
     @classmethod
-    def from_marks(cls, marks, fps):
+    def from_marks(cls, marks: np.ndarray, fps: float) -> "ContactPlan":
         """The plan of (F, 2, 3) booleans, at `fps` samples a second [Hz]. Raises PlanError."""
         marks = np.asarray(marks, bool)
         feet = {
             foot: {
-                point: [(first / fps, stop / fps) for first, stop in runs(marks[:, i, j])]
+                point: tuple((first / fps, stop / fps) for first, stop in runs(marks[:, i, j]))
                 for j, point in enumerate(POINTS)
             }
             for i, foot in enumerate(FEET)
         }
         return cls(fps, feet)
 
-    def check(self, count, rate, airborne=None, rises=None, frame=None, speeds=None):
+    def check(
+        self,
+        count: int,
+        rate: float,
+        airborne: np.ndarray | None = None,
+        rises: np.ndarray | None = None,
+        frame: Callable[[float], float] | None = None,
+        speeds: np.ndarray | None = None,
+    ) -> None:
         """Raise PlanError unless the plan fits a clip of `count` samples at `rate` [Hz].
 
         airborne: (count,) where the body falls freely and nothing can carry it; None if unknown.
@@ -140,7 +156,9 @@ class ContactPlan:
                     f"lets the {foot} foot stand while the body is in the air, from frame "
                     f"{frame(first):g} to {frame(stop - 1):g}: shorten that span",
                 )
-        fast = np.zeros_like(contacts) if speeds is None else contacts & (speeds > FASTEST)
+        if speeds is None:
+            speeds = np.zeros(contacts.shape)
+        fast = contacts & (speeds > FASTEST)
         for i, foot in enumerate(FEET):
             for first, stop in runs(fast[:, i]):
                 if stop - first >= max(2, _FAST_FOR * rate):
@@ -163,15 +181,15 @@ class ContactPlan:
                     "that span, or put a floor there",
                 )
 
-    def part(self, start, duration):
+    def part(self, start: float, duration: float) -> "ContactPlan":
         """The plan of a part of its clip: spans from `start` on, for `duration` [s], cut there."""
         feet = {
             foot: {
-                point: [
+                point: tuple(
                     (max(0.0, first - start), min(duration, end - start))
                     for first, end in spans
                     if first < start + duration and end > start
-                ]
+                )
                 for point, spans in points.items()
             }
             for foot, points in self.feet.items()
@@ -180,44 +198,51 @@ class ContactPlan:
 
     # --- Changes ---------------------------------------------------------------------------------
 
-    def spans(self):
+    def spans(self) -> Iterator[tuple[str, str, Span]]:
         """(foot, point, (start, end)) of every span."""
         for foot in FEET:
             for point in POINTS:
                 for span in self.feet[foot][point]:
                     yield foot, point, span
 
-    def span_at(self, foot, point, time):
+    def span_at(self, foot: str, point: str, time: float) -> int | None:
         """Number of the span that holds a time [s]; None if that point is free then."""
         for i, (start, end) in enumerate(self.feet[foot][point]):
             if start <= time < end:
                 return i
         return None
 
-    def grown(self, foot, point, index, start=None, end=None):
+    def grown(
+        self,
+        foot: str,
+        point: str,
+        index: int,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> "ContactPlan":
         """The plan with another start or end [s] of a span, earlier or later. Raises PlanError."""
         spans = list(self.feet[foot][point])
-        old = spans[index]
-        spans[index] = (old[0] if start is None else start, old[1] if end is None else end)
+        first, last = spans[index]
+        spans[index] = (first if start is None else start, last if end is None else end)
         return self._with(foot, point, spans)
 
-    def added(self, foot, point, start, end):
+    def added(self, foot: str, point: str, start: float, end: float) -> "ContactPlan":
         """The plan with one more span [s]. Raises PlanError."""
         return self._with(foot, point, [*self.feet[foot][point], (start, end)])
 
-    def deleted(self, foot, point, index):
+    def deleted(self, foot: str, point: str, index: int) -> "ContactPlan":
         """The plan without a span. Raises PlanError if a standing foot would be left on nothing."""
         spans = list(self.feet[foot][point])
         del spans[index]
         return self._with(foot, point, spans)
 
-    def _with(self, foot, point, spans):
-        feet = self.feet | {foot: self.feet[foot] | {point: spans}}
+    def _with(self, foot: str, point: str, spans: Iterable[Span]) -> "ContactPlan":
+        feet = self.feet | {foot: self.feet[foot] | {point: tuple(spans)}}
         return replace(self, feet=feet)
 
     # --- As data ---------------------------------------------------------------------------------
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The plan as JSON-able data; times to the millisecond."""
         feet = {
             foot: {
@@ -229,7 +254,7 @@ class ContactPlan:
         return {"version": VERSION, "fps": self.fps, "feet": feet}
 
     @classmethod
-    def from_dict(cls, data, source=_SOURCE):
+    def from_dict(cls, data: Any, source: str = _SOURCE) -> "ContactPlan":
         """The plan that `as_dict` gave.
 
         source: what errors call the data. Raises PlanError for anything else.
@@ -247,15 +272,16 @@ class ContactPlan:
         for foot in FEET:
             if foot not in feet:
                 fail(source, f"has no '{foot}' in 'feet': give that foot {{}} if it never stands")
+        fps: Any = data.get("fps")  # checked with all else
         try:
-            return cls(data.get("fps"), feet)
+            return cls(fps, feet)
         except PlanError as error:
             text = str(error)
             start = _SOURCE[0].upper() + _SOURCE[1:]
             name = source[0].upper() + source[1:]
             raise PlanError(text.replace(start, name, 1)) from None
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike) -> None:
         """Write a plan file; one that is there is replaced as a whole, or not at all.
 
         Raises PlanError if the folder cannot be written to or the disk is full.
@@ -269,13 +295,13 @@ class ContactPlan:
             ) from error
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike) -> "ContactPlan":
         """Read a plan file. Raises PlanError, naming the file."""
         source = f"the contact plan '{path}'"
         return cls.from_dict(documents.read(path, source, fail), source)
 
 
-def flights(airborne, rate):
+def flights(airborne: np.ndarray, rate: float) -> Iterator[tuple[int, int]]:
     """(first, stop) of each stretch of samples in which no foot can stand, of (F,) samples at
     `rate` [Hz] in which the body falls freely: without its ends, and long enough for a step."""
     edge = round(_FLIGHT_EDGE * rate)
@@ -287,12 +313,13 @@ def flights(airborne, rate):
 # --- Checks --------------------------------------------------------------------------------------
 
 
-def fail(source, problem):
+def fail(source: object, problem: str) -> NoReturn:
     """Raise PlanError: what `source` names has this problem."""
-    raise PlanError(f"{source[:1].upper()}{source[1:]} {problem}.")
+    name = str(source)
+    raise PlanError(f"{name[:1].upper()}{name[1:]} {problem}.")
 
 
-def _number(value, what, source):
+def _number(value: object, what: str, source: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         fail(source, f"gives {what} as {str(value)[:40]}: it must be a number")
     try:
@@ -304,7 +331,7 @@ def _number(value, what, source):
     return value
 
 
-def _group(value, known, what, source):
+def _group(value: object, known: tuple[str, ...], what: str, source: str) -> dict[str, Any]:
     """A dict in which all keys are known."""
     if not isinstance(value, dict):
         fail(source, f"has no spans for each of {', '.join(known)} in {what}")
@@ -314,7 +341,7 @@ def _group(value, known, what, source):
     return value
 
 
-def _checked_feet(feet, source):
+def _checked_feet(feet: object, source: str) -> Feet:
     """{foot: {point: ((start, end), ...)}} of whatever was given. Raises PlanError."""
     feet = _group(feet, FEET, "'feet'", source)
     result = {}
@@ -327,7 +354,7 @@ def _checked_feet(feet, source):
     return result
 
 
-def _checked_spans(spans, what, source):
+def _checked_spans(spans: object, what: str, source: str) -> tuple[Span, ...]:
     """Sorted ((start, end), ...) of one point. Raises PlanError."""
     if not isinstance(spans, list | tuple):
         fail(source, f"has no list of spans for {what}")

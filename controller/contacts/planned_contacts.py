@@ -3,11 +3,21 @@
 
 import numpy as np
 
+from ..body.character import Character
+from ..geometry.motion import Motion
 from ..geometry.stance import adult_size
 from .contact_finding import airborne
+from .contact_plan import ContactPlan
 
 
-def planned_contacts(character, corners, centres, motion, plan, over=None):
+def planned_contacts(
+    character: Character,
+    corners: np.ndarray,
+    centres: np.ndarray,
+    motion: Motion,
+    plan: ContactPlan,
+    over: tuple[np.ndarray, np.ndarray] | None = None,
+) -> np.ndarray:
     """(F, 2) contacts of a motion by a plan.
 
     corners: (F, 2, n, 3) sole corners [m]; centres: (F, S, 3) of the segments [m]; plan:
