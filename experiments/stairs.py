@@ -21,8 +21,9 @@ from ..controller.geometry.rotations import (
 )
 from ..controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES
 from ..controller.geometry.solids import Collider, Solid, stands_at
-from ..controller.geometry.stance import around, find_contacts, runs
-from ..controller.reference.rolling import bell, bell_smooth, bridged, phases
+from ..controller.geometry.stance import around, bridged, find_contacts, runs, swings
+from ..controller.geometry.trajectory import bell
+from ..controller.reference.rolling import bell_smooth
 from ..controller.reference.terrain import Terrain
 from .clips import read
 
@@ -264,7 +265,7 @@ def _late_or_early(walk, side, heights):
     contact = walk.contacts[:, side]
     straight = walk.bridge(side, heights)
     extra = np.zeros(len(contact))
-    for start, stop, phase in phases(contact):
+    for start, stop, phase in swings(contact):
         if start == 0 or stop == len(contact):
             continue
         a, b = straight[start - 1], straight[stop]
@@ -296,7 +297,7 @@ def _over_the_nose(walk, side, ankle, turn, top):
     need = (top(soles @ walk.ahead) - soles[..., 2]).max(1)
     need = around(need, round(0.06 * walk.rate), np.max)
     lift = np.zeros(len(need))
-    for start, stop, phase in phases(contact):
+    for start, stop, phase in swings(contact):
         envelope = np.minimum(1, 10 * phase * (1 - phase))
         lift[start:stop] = envelope * np.maximum(need[start:stop] + _NOSE, 0)
     return bell_smooth(bell_smooth(lift, walk.rate), walk.rate) * ~contact

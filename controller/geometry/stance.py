@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Stance: which feet carry the body, in the reference and in the simulation (SCA12, equation 8)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -160,6 +160,23 @@ def runs(mask: np.ndarray) -> np.ndarray:
     """(start, stop) of each stretch of True in (F,) booleans."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     return edges.reshape(-1, 2)
+
+
+def swings(contact: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    """(start, stop, phases) of each swing: phases from above 0 to below 1."""
+    for start, stop in runs(~contact):
+        yield start, stop, (np.arange(stop - start) + 1) / (stop - start + 1)
+
+
+def bridged(values: np.ndarray, contact: np.ndarray, home: bool = False) -> np.ndarray:
+    """(F,) values of stances, led smoothly from each to the next one; home: from and to 0 where the
+    motion begins and ends in a swing, and else as they are in the stance beside it."""
+    values, last = values.copy(), len(values) - 1
+    for start, stop, phase in swings(contact):
+        before = values[start - 1] if start else values[min(stop, last)] * (not home)
+        after = values[stop] if stop <= last else before * (not home)
+        values[start:stop] = before + phase**2 * (3 - 2 * phase) * (after - before)
+    return values
 
 
 def around(values: np.ndarray, half: int, function: Callable[..., np.ndarray]) -> np.ndarray:

@@ -15,7 +15,7 @@ from ..body.footing import level
 from ..geometry.leg_bending import LONGEST, bend_leg, blend, in_plane, leg_length
 from ..geometry.rotations import rotation_about, unit
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
-from ..geometry.stance import around, runs
+from ..geometry.stance import around, bridged, runs, swings
 from ..geometry.trajectory import bell
 
 _MOST_BEND = 0.95  # [rad] of the toes
@@ -243,7 +243,7 @@ class _Rolling:
         soles = np.array([(x, 0.0, -foot.depth) for x in ends])
         points = self.ankle[:, None] + np.einsum("fij,pj->fpi", self.frames, soles)
         most = np.maximum(self.ankle[:, 2], base)
-        for start, stop, _ in phases(self._contact):
+        for start, stop, _ in swings(self._contact):
             most[start:stop] = np.maximum(
                 most[start:stop], base[max(start - 1, 0) : stop + 1].max()
             )
@@ -251,7 +251,7 @@ class _Rolling:
         half = round(_RISING / 2 * self._rate)
         top = around(np.where(self._contact, base, top), half, np.max)
         way = base.copy()
-        for start, stop, phase in phases(self._contact):
+        for start, stop, phase in swings(self._contact):
             over = np.maximum(top[start:stop] - base[start:stop], 0)
             way[start:stop] += over * np.minimum(1, _EARLY * phase * (1 - phase))
         return way
@@ -260,7 +260,7 @@ class _Rolling:
         """Lift the swinging foot over the floor; lowest: (F,) of its sole from the ankle [m]."""
         height = self.ankle[:, 2] + lowest - self._way()
         wanted = np.zeros(len(height))
-        for start, stop, phase in phases(self._contact):
+        for start, stop, phase in swings(self._contact):
             most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
             wanted[start:stop] = most * np.minimum(1, 4.8 * phase * (1 - phase))
         rise = np.maximum(wanted - height, 0) * ~self._contact
@@ -337,23 +337,6 @@ def _released(values, contact, rate):
 def _eased(x):
     x = np.clip(x, 0, 1)
     return x * x * (3 - 2 * x)
-
-
-def phases(contact):
-    """(start, stop, phases) of each swing: phases from above 0 to below 1."""
-    for start, stop in runs(~contact):
-        yield start, stop, (np.arange(stop - start) + 1) / (stop - start + 1)
-
-
-def bridged(values, contact, home=False):
-    """(F,) values of stances, led smoothly from each to the next one; home: from and to 0 where the
-    motion begins and ends in a swing, and else as they are in the stance beside it."""
-    values, last = values.copy(), len(values) - 1
-    for start, stop, phase in phases(contact):
-        before = values[start - 1] if start else values[min(stop, last)] * (not home)
-        after = values[stop] if stop <= last else before * (not home)
-        values[start:stop] = before + phase**2 * (3 - 2 * phase) * (after - before)
-    return values
 
 
 def bell_smooth(values, rate):

@@ -13,8 +13,7 @@ from ..body.sole import STEEPEST
 from ..geometry.rotations import matrix_from_quaternion, unit
 from ..geometry.skeleton import FEET, LANDMARKS
 from ..geometry.solids import corners_of
-from ..geometry.stance import runs
-from .rolling import bridged
+from ..geometry.stance import bridged, runs
 
 #: A point may be this far below the surface that it stands on [m].
 _SUNK = 0.05
