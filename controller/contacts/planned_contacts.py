@@ -5,7 +5,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..geometry.motion import Motion
-from ..geometry.stance import adult_size
+from ..geometry.stance import Above, adult_size
 from .contact_finding import airborne
 from .contact_plan import ContactPlan
 
@@ -16,7 +16,7 @@ def planned_contacts(
     centres: np.ndarray,
     motion: Motion,
     plan: ContactPlan,
-    over: tuple[np.ndarray, np.ndarray] | None = None,
+    over: Above | None = None,
 ) -> np.ndarray:
     """(F, 2) contacts of a motion by a plan.
 
@@ -26,11 +26,11 @@ def planned_contacts(
     at all.
     """
     count, rate = len(corners), motion.rate
-    heights = corners[..., 2] - character.ground if over is None else over[0]
+    heights = corners[..., 2] - character.ground if over is None else over.heights
     size = adult_size(character)
     rises = heights.min(-1) / size
     com = np.einsum("fsi,s->fi", centres, character.masses / character.masses.sum())
-    moves = np.gradient(corners, axis=0) * rate - (0 if over is None else over[1])
+    moves = np.gradient(corners, axis=0) * rate - (0 if over is None else over.drifts)
     speeds = np.linalg.norm(moves[..., :2], axis=-1).min(-1) / size
     plan.check(count, rate, airborne(com, rate), rises, motion.frame, speeds)
     return plan.contacts(count, rate)

@@ -2,7 +2,7 @@
 """Stance: which feet carry the body, in the reference and in the simulation (SCA12, equation 8)."""
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -42,6 +42,16 @@ MAJORITY = 0.1
 _STEP_HEIGHT, _STEP_LENGTH = 0.10, 0.08
 
 
+class Above(NamedTuple):
+    """Sole corners above what is under each, as `terrain.Terrain.over` finds it.
+
+    heights: (F, 2, n) [m]; drifts: (F, 2, n, 3) how fast what is under them moves [m/s].
+    """
+
+    heights: np.ndarray
+    drifts: np.ndarray
+
+
 class Stature(Protocol):
     """What stance asks of a `character.Character`: its height and its legs' length [m], the height
     of its floor [m], and the body that the motion was captured from, None for itself."""
@@ -69,7 +79,7 @@ def find_contacts(
     corners: np.ndarray,
     rate: float,
     root: np.ndarray,
-    over: tuple[np.ndarray, np.ndarray] | None = None,
+    over: Above | None = None,
 ) -> tuple[np.ndarray, bool]:
     """(F, 2) contacts of a reference, see `reference_contacts`, and whether it travels: leaves its
     place, or the floor. root: (F, 3) positions [m]."""
@@ -110,12 +120,12 @@ def reference_contacts(
     corners: np.ndarray,
     rate: float,
     in_place: bool,
-    over: tuple[np.ndarray, np.ndarray] | None = None,
+    over: Above | None = None,
 ) -> np.ndarray:
     """(F, 2) contact of the left and right foot of a reference.
 
-    corners: (F, 2, n, 3) sole corners [m]; rate [Hz]; over: their heights over what is under each,
-    and its velocities, as Terrain.over has them, None for the character's level ground. A foot
+    corners: (F, 2, n, 3) sole corners [m]; rate [Hz]; over: what they are above,
+    None for the character's level ground. A foot
     stands when one of its corners is low and slow: 4 cm and 0.6 m/s, in place 3 cm, by a majority
     vote over 0.1 s (ankle height alone, as in SCA12, mistakes a sixth of a walk's stance). Heights
     are those of an adult; a child's are smaller. A body with other proportions stands when the
@@ -128,9 +138,9 @@ def reference_contacts(
         height = (corners[..., 2] - character.ground) / size
         speed = np.linalg.norm(np.gradient(corners, axis=0), axis=-1) * rate / longer
     else:
-        above, drifts = over
-        height = above / size
-        speed = np.linalg.norm(np.gradient(corners, axis=0) * rate - drifts, axis=-1) / longer
+        height = over.heights / size
+        moves = np.gradient(corners, axis=0) * rate - over.drifts
+        speed = np.linalg.norm(moves, axis=-1) / longer
     contacts = ((height < (_HEIGHT_IN_PLACE if in_place else _HEIGHT)) & (speed < _SPEED)).any(-1)
     contacts = majority(contacts, max(1, round(MAJORITY * rate)))
     if in_place:

@@ -2,6 +2,7 @@
 """A motion in a character's own coordinates: smoothing, derivatives, looping."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,12 +31,10 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.root)
 
-    def smoothed(self, cutoff: float) -> tuple["Trajectory", np.ndarray, np.ndarray, np.ndarray]:
+    def smoothed(self, cutoff: float) -> "Smoothed":
         """Low-passed trajectory and its velocities.
 
         cutoff [Hz]: a second-order Butterworth run forwards and backwards, so without lag.
-        Returns (trajectory, root velocity (F, 3) [m/s], angular velocity (F, 3) [rad/s, world],
-        joint velocities (F, dofs) [rad/s]).
         """
         columns = np.concatenate([self.root, continuous(self.rotation), self.angles], 1)
         values, slopes = butterworth(columns, self.rate, cutoff)
@@ -45,7 +44,7 @@ class Trajectory:
         conjugate = rotation * [1, -1, -1, -1]
         angular = 2 * multiply(slope, conjugate)[:, 1:]
         smooth = Trajectory(self.rate, values[:, :3], rotation, values[:, 7:])
-        return smooth, slopes[:, :3], angular, slopes[:, 7:]
+        return Smoothed(smooth, slopes[:, :3], angular, slopes[:, 7:])
 
     def looped(self, duration: float, travel: np.ndarray) -> tuple["Trajectory", int]:
         """Repeat the trajectory until it lasts `duration` [s].
@@ -104,6 +103,16 @@ class Trajectory:
             steps += max(1, round(0.1 * self.rate))
         rotation = multiply(self.rotation[-1], exponential(weight * turn))
         return Trajectory(self.rate, path[:, :3], rotation, path[:, 3:])
+
+
+class Smoothed(NamedTuple):
+    """A low-passed trajectory and how fast it is: velocity (F, 3) of the root [m/s], angular (F, 3)
+    of the pelvis in the world [rad/s], speeds (F, dofs) of the joints [rad/s]."""
+
+    trajectory: Trajectory
+    velocity: np.ndarray
+    angular: np.ndarray
+    speeds: np.ndarray
 
 
 def _extremes(path: np.ndarray, rate: float) -> np.ndarray:

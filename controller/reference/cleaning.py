@@ -5,34 +5,44 @@ Works on the motion that is tracked; the animation itself stays as it is, and wh
 whole way from there to the simulation. What has no fault is not touched at all.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from ..body.character import Character
 from ..exceptions import SettingsError
 from ..geometry.leg_bending import bend_leg
 from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from ..geometry.stance import adult_size, around, runs
-from .faults import DEPTH, find_pops, meet_ground, relative_frames
+from ..geometry.trajectory import Trajectory
+from .faults import DEPTH, Ground, Pop, find_pops, meet_ground, relative_frames
+from .terrain import Terrain
 
 #: What there is, in the order in which it is done.
 CLEANING = ("despike", "ground", "unskate")
 
+# By trial on captured motion with faults put in, as tests/controller/test_clip_check.py has it.
 _TURN_SPEED = 10.0  # [rad/s] at most, where a jump to another pose is spread
 _TOLERANCE, _SUNK = 0.02, 0.03  # [m, adult] above and below the floor that a foot may stay
 _LONGEST_FLIGHT = 0.5  # [s] that keeps its height above what floats
 _REACH = 0.25  # [m] that a leg may be turned away
 
 
-def check_names(names):
+def check_names(names: Sequence[str]) -> None:
     """Raise SettingsError for a name that is none of CLEANING."""
     for name in names:
         if name not in CLEANING:
             raise SettingsError(f"There is no cleaning '{name}': use {', '.join(CLEANING)}.")
 
 
-def clean(character, trajectory, names, terrain=None):
+def clean(
+    character: Character,
+    trajectory: Trajectory,
+    names: Sequence[str],
+    terrain: Terrain | None = None,
+) -> Trajectory:
     """The trajectory, mended. names: of CLEANING; terrain: terrain.Terrain that it stands on, None
     for a level floor. The very same one if it has no fault."""
     check_names(names)
@@ -48,7 +58,9 @@ def clean(character, trajectory, names, terrain=None):
 # --- Pops ----------------------------------------------------------------------------------------
 
 
-def despike(character, trajectory, pops=None):
+def despike(
+    character: Character, trajectory: Trajectory, pops: Sequence[Pop] | None = None
+) -> Trajectory:
     """Trajectory without pops (None: find them): joints and root go straight over them. A jump to
     another pose is spread over some time; one to another place is taken back."""
     pops = find_pops(character, trajectory) if pops is None else pops
@@ -69,7 +81,7 @@ def despike(character, trajectory, pops=None):
     return character.trajectory_of(trajectory.rate, root, _chained(character, turns))
 
 
-def _chained(character, turns):
+def _chained(character: Character, turns: np.ndarray) -> np.ndarray:
     """(F, S, 3, 3) frames of rotations (F, S, 4) against the parents."""
     frames = matrix_from_quaternion(turns)
     for joint in character.joints:
@@ -77,7 +89,7 @@ def _chained(character, turns):
     return frames
 
 
-def _ends(pop, count):
+def _ends(pop: Pop, count: int) -> tuple[int, int]:
     """Samples before and after a pop; both the same where the clip begins or ends with it."""
     before, after = pop.first - 1, pop.last + 1
     if before < 0:
@@ -85,21 +97,21 @@ def _ends(pop, count):
     return (before, before) if after >= count else (before, after)
 
 
-def _mend_root(root, pop):
+def _mend_root(root: np.ndarray, pop: Pop) -> None:
     before, after = _ends(pop, len(root))
     inside = np.arange(pop.first, pop.last + 1)
     share = ((inside - before) / max(1, after - before))[:, None]
     root[inside] = root[before] + share * (root[after] - root[before])
 
 
-def _unexpected(root, pop):
+def _unexpected(root: np.ndarray, pop: Pop) -> np.ndarray:
     """(3,) what a root moves in a jump beyond what it did before and does after."""
     steps = np.diff(root, axis=0)
     near = np.r_[steps[max(0, pop.first - 4) : pop.first], steps[pop.last : pop.last + 4]]
     return root[pop.last] - root[pop.first] - np.median(near, axis=0) * (pop.last - pop.first)
 
 
-def _mend_turn(path, pop, rate):
+def _mend_turn(path: np.ndarray, pop: Pop, rate: float) -> None:
     if not pop.stays:
         before, after = _ends(pop, len(path))
         inside = np.arange(pop.first, pop.last + 1)
@@ -107,6 +119,7 @@ def _mend_turn(path, pop, rate):
         path[inside] = _between(path[before], path[after], share)
         return
     jump = rotation_vector(multiply(path[pop.last], path[pop.first] * [1, -1, -1, -1]))
+    # The curve is steepest in its middle: 0.75 of the jump over `half`.
     half = max(1, round(0.75 * np.linalg.norm(jump) / _TURN_SPEED * rate))
     for first, last, sign in (
         (max(0, pop.last - half), pop.last, 1),
@@ -118,7 +131,7 @@ def _mend_turn(path, pop, rate):
         path[at] = multiply(exponential(weight[:, None] * jump), path[at])
 
 
-def _between(start, end, share):
+def _between(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:
     """(n, 4) rotations from one to another, by shares (n, 1)."""
     turn = rotation_vector(multiply(end, start * [1, -1, -1, -1]))
     return multiply(exponential(share * turn), start)
@@ -127,7 +140,9 @@ def _between(start, end, share):
 # --- Ground --------------------------------------------------------------------------------------
 
 
-def ground(character, trajectory, terrain=None):
+def ground(
+    character: Character, trajectory: Trajectory, terrain: Terrain | None = None
+) -> Trajectory:
     """Trajectory whose feet are on the floor where they should be: what floats comes down, with
     the flights that there are in it, and what sinks comes up."""
     meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
@@ -146,7 +161,7 @@ def ground(character, trajectory, terrain=None):
     return replace(trajectory, root=root)
 
 
-def _opened(values, half):
+def _opened(values: np.ndarray, half: int) -> np.ndarray:
     """(F,) values without the bumps that are shorter than 2 * half + 1 samples."""
     low = around(values, half, np.min)
     return around(low, half, np.max)
@@ -155,7 +170,9 @@ def _opened(values, half):
 # --- Feet ----------------------------------------------------------------------------------------
 
 
-def unskate(character, trajectory, terrain=None):
+def unskate(
+    character: Character, trajectory: Trajectory, terrain: Terrain | None = None
+) -> Trajectory:
     """Trajectory whose skating feet stand: where all feet that carry slide, the body moves against
     it; where one does, its leg reaches for the place where it stood."""
     meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
@@ -166,7 +183,7 @@ def unskate(character, trajectory, terrain=None):
     return _reaching(character, trajectory, meets) if meets.skates.any() else trajectory
 
 
-def _anchored(trajectory, meets):
+def _anchored(trajectory: Trajectory, meets: Ground) -> Trajectory:
     """Where all feet that carry skate, the body goes as if they did not."""
     whole = meets.skates.any(1) & (meets.skates == meets.carries).all(1)
     count = np.maximum(meets.skates.sum(1), 1)[:, None]
@@ -176,7 +193,7 @@ def _anchored(trajectory, meets):
     return replace(trajectory, root=root)
 
 
-def _reaching(character, trajectory, meets):
+def _reaching(character: Character, trajectory: Trajectory, meets: Ground) -> Trajectory:
     """Each leg bent to where its skating foot stands, and back while it swings."""
     joints, frames = character.pose(trajectory)
     joints, frames = joints.copy(), frames.copy()
@@ -191,7 +208,7 @@ def _reaching(character, trajectory, meets):
     return character.trajectory_of(trajectory.rate, joints[:, 0], frames)
 
 
-def _held(plan, meets, foot):
+def _held(plan: np.ndarray, meets: Ground, foot: int) -> np.ndarray:
     """(F, 2) way from an ankle's plan (F, 2) to where each skating stance holds it."""
     offset = np.zeros_like(plan)
     for start, stop in runs(meets.carries[:, foot]):
@@ -203,6 +220,6 @@ def _held(plan, meets, foot):
     return offset
 
 
-def _spread(offset, known, time):
+def _spread(offset: np.ndarray, known: np.ndarray, time: np.ndarray) -> np.ndarray:
     """(F, 2) offsets as they are at the known samples, and between those on the way."""
     return np.stack([np.interp(time, time[known], column[known]) for column in offset.T], 1)

@@ -9,10 +9,13 @@ to its last, and turns evenly with the body. A walk is the cycle on another carr
 on where the last round ended, or one that follows a curve.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..exceptions import MotionError, SettingsError
 from ..geometry.motion import Motion
@@ -30,16 +33,20 @@ from ..geometry.trajectory import Trajectory, bell, butterworth
 from ..ranges import RANGES
 from .rolling import rolled
 
+# By trial on captured clips: the cycles of their walks and runs last 0.7 to 1.8 s.
 _SHORTEST, _LONGEST = 0.4, 2.5  # [s] of a cycle
-_CUTOFF = 6.0  # [Hz] of the poses that are compared
+_CUTOFF = 6.0  # [Hz] of the poses that are compared, as of clips that travel
 _VELOCITY_TIME = 0.1  # [s] by which velocities count beside positions
-#: Mean distance [m] of the joints at both ends above which a clip has no cycle.
+#: Mean distance [m] of the joints at both ends above which a clip has no cycle: captured walks and
+#: runs have 0.01 to 0.08, a leap 0.19.
 _FARTHEST = 0.12
 _AS_GOOD = 1.3  # times the best error: good enough for a better start
-#: A clip that turns by less than this in a cycle [rad] is meant to go straight.
+#: A clip that turns by less than this in a cycle [rad] is meant to go straight:
+#: captured walks turn by up to 7 degrees.
 _STRAIGHT = np.radians(10)
 _SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded
-#: A curve may turn a walker by at most so much in a cycle [rad].
+#: A curve may turn a walker by at most so much in a cycle [rad]; in tight ones they fall, see
+#: `researcher.md`, Endless walks.
 _MOST_TURN = np.radians(60)
 _LEANING = 0.6  # [s] over which a body begins to lean into a bend
 #: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
@@ -57,17 +64,17 @@ class Cycle:
 
     first: int
     last: int
-    travel: tuple
+    travel: tuple[float, float]
     turn: float
     error: float
 
     @property
-    def period(self):
+    def period(self) -> int:
         """Samples in it."""
         return self.last - self.first
 
     @property
-    def length(self):
+    def length(self) -> float:
         """How far it travels [m]."""
         return float(np.hypot(*self.travel))
 
@@ -75,7 +82,7 @@ class Cycle:
 class _Clip:
     """What a search for cycles needs to know of a clip."""
 
-    def __init__(self, character, motion):
+    def __init__(self, character: Character, motion: Motion) -> None:
         self.trajectory = character.trajectory(motion)
         joints, frames = character.pose(self.trajectory)
         corners = character.sole_corners(joints, frames)
@@ -90,32 +97,33 @@ class _Clip:
         self.features = np.concatenate([smooth, _VELOCITY_TIME * speeds], 1)
         self.joints = local.shape[1]
 
-    def cycle(self, first, last):
+    def cycle(self, first: int, last: int) -> Cycle:
         """The Cycle between two samples, whatever it is worth."""
         root = self.trajectory.root
         travel = (root[last] - root[first])[:2]
         turn = float(self.heading[last] - self.heading[first])
         return Cycle(first, last, tuple(travel.tolist()), turn, float(self.errors(first, last)))
 
-    def errors(self, first, last):
+    def errors(self, first: int | np.ndarray, last: int | np.ndarray) -> np.ndarray:
         """Error of a Cycle between samples, or between many of them."""
         apart = self.features[last] - self.features[first]
         return np.sqrt((apart**2).sum(-1) / self.joints)
 
-    def steps(self):
+    def steps(self) -> np.ndarray:
         """(F, 2) how often each foot has come down before a sample."""
         down = np.diff(self.contacts.astype(int), axis=0) > 0
         return np.concatenate([np.zeros((1, 2), int), np.cumsum(down, axis=0)])
 
 
-def find_cycle(character, motion):
+def find_cycle(character: Character, motion: Motion) -> Cycle:
     """The best Cycle of a clip: a stretch in which each foot comes down once, with the closest
     poses and velocities at its ends.
 
     Raises MotionError if there is none.
     """
     clip, count = _Clip(character, motion), len(motion)
-    steps, best = clip.steps(), None
+    steps = clip.steps()
+    best: tuple[float, int, int] | None = None
     longest = min(round(_LONGEST * motion.rate), count - 1)
     for period in range(round(_SHORTEST * motion.rate), longest + 1):
         first = np.arange(count - period)
@@ -123,17 +131,18 @@ def find_cycle(character, motion):
         errors = np.where(once, clip.errors(first, first + period), np.inf)
         at = int(np.argmin(errors))
         if best is None or errors[at] < best[0]:
-            best = errors[at], at, at + period
+            best = float(errors[at]), at, at + period
     if best is None or best[0] > _FARTHEST:
         why = "no two steps in it are alike" if best and np.isfinite(best[0]) else _no_steps(best)
         raise MotionError(
             f"'{motion.name}' has no cycle to walk on, since {why}: choose a clip with two whole "
             "steps of an even walk or run, or set the cycle's first and last frame by hand."
         )
-    return clip.cycle(*_calmest(clip, best[2] - best[1], best[0]))
+    error, start, end = best
+    return clip.cycle(*_calmest(clip, end - start, error))
 
 
-def _calmest(clip, period, best):
+def _calmest(clip: _Clip, period: int, best: float) -> tuple[int, int]:
     """First and last sample of a cycle that is nearly as good as the best and begins far from any
     change of stance: there a body that starts with the reference's speeds stands well."""
     first = np.arange(len(clip.contacts) - period)
@@ -146,11 +155,13 @@ def _calmest(clip, period, best):
     return at, at + period
 
 
-def _no_steps(best):
+def _no_steps(best: tuple[float, int, int] | None) -> str:
     return "it is too short" if best is None else "each foot would have to come down in it"
 
 
-def cycle_between(character, motion, first_frame, last_frame):
+def cycle_between(
+    character: Character, motion: Motion, first_frame: float, last_frame: float
+) -> Cycle:
     """The Cycle between two frames of a clip, as the animator chose them.
 
     Raises SettingsError if they are outside of the clip or no cycle long.
@@ -175,14 +186,14 @@ def cycle_between(character, motion, first_frame, last_frame):
 # --- Where to go ----------------------------------------------------------------------------------
 
 
-def _turned(vectors, angle):
+def _turned(vectors: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """(..., 3) vectors turned about the vertical by angles (...) [rad]."""
     cos, sin = np.cos(angle), np.sin(angle)
     x, y, z = np.moveaxis(vectors, -1, 0)
     return np.stack([cos * x - sin * y, sin * x + cos * y, z + 0 * cos], -1)
 
 
-def _about_z(angle):
+def _about_z(angle: np.ndarray) -> np.ndarray:
     """(..., 4) quaternions that turn about the vertical."""
     half = np.asarray(angle, float) / 2
     zero = np.zeros_like(half)
@@ -193,8 +204,10 @@ class _Line:
     """A curve on the ground by its length, rounded: it goes on straight beyond its ends, or round
     again if it is closed."""
 
-    def __init__(self, points, closed, cycle_length, name):
-        points = np.asarray(points, float)[:, :2]
+    def __init__(
+        self, curve: Sequence[Sequence[float]], closed: bool, cycle_length: float, name: str
+    ) -> None:
+        points = np.asarray(curve, float)[:, :2]
         if closed:
             points = np.concatenate([points, points[:1]])
         apart = np.linalg.norm(np.diff(points, axis=0), axis=1)
@@ -228,7 +241,7 @@ class _Line:
         slope = np.gradient(smooth, axis=0)
         self._yaw = np.unwrap(arctan2(slope[:, 1], slope[:, 0]))
 
-    def _raw(self, points, at, grid):
+    def _raw(self, points: np.ndarray, at: np.ndarray, grid: np.ndarray) -> np.ndarray:
         if self._closed:
             inside = np.mod(grid, self.length)
             return np.stack([np.interp(inside, at, c) for c in points.T], 1)
@@ -237,7 +250,7 @@ class _Line:
         values += np.minimum(grid, 0)[:, None] * first
         return values + np.maximum(grid - self.length, 0)[:, None] * last
 
-    def sharpest(self):
+    def sharpest(self) -> tuple[float, float]:
         """Where on it it is bent most [m], and the radius there [m]."""
         inner = (self._at >= 0) & (self._at <= self.length)
         bend = np.abs(np.gradient(self._yaw, self._at))
@@ -245,7 +258,7 @@ class _Line:
         at = int(np.argmax(bend))
         return float(self._at[at]), 1 / max(float(bend[at]), 1e-9)
 
-    def place(self, distance):
+    def place(self, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Points (N, 3) [m] and directions (N,) [rad] at distances along it."""
         rounds = np.zeros(len(distance))
         if self._closed:
@@ -273,20 +286,20 @@ class Walk:
 
     cycle: Cycle
     seconds: float
-    points: tuple = ()
+    points: Sequence[Sequence[float]] = ()
     closed: bool = False
     curve: str = "Curve"
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: dict[str, Any]) -> "Walk":
         """What `as_dict` gave."""
         return cls(**data | {"cycle": Cycle(**data["cycle"])})
 
-    def motion(self, character, motion):
+    def motion(self, character: Character, motion: Motion) -> "Endless":
         """The Endless motion that it makes of a clip.
 
         Raises SettingsError for a length or a curve that cannot be.
@@ -316,7 +329,9 @@ class Walk:
             shift=shift,
         )
 
-    def places(self, character, motion, samples):
+    def places(
+        self, character: Character, motion: Motion, samples: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Points (N, 3) [m] and directions (N,) [rad] of the carrier at samples of the walk, which
         may be before its first or after its last one."""
         cycle = self.cycle
@@ -340,7 +355,7 @@ class Walk:
         middle = turned[0] + cycle.turn / 2
         return points, middle + turn * (lap + share - 0.5)
 
-    def _line(self, length):
+    def _line(self, length: float) -> _Line:
         line = _Line(self.points, self.closed, length, self.curve)
         at, radius = line.sharpest()
         least = length / _MOST_TURN
@@ -352,7 +367,7 @@ class Walk:
         return line
 
 
-def _carrier(character, motion, cycle):
+def _carrier(character: Character, motion: Motion, cycle: Cycle) -> tuple[np.ndarray, np.ndarray]:
     """Where the carrier is in the clip itself: points (P + 1, 3) [m], height 0, directions."""
     trajectory = character.trajectory(motion)
     share = np.arange(cycle.period + 1) / cycle.period
@@ -365,7 +380,7 @@ def _carrier(character, motion, cycle):
     return points, np.arctan2(y, x) + cycle.turn * (share - 0.5)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Endless(Motion):
     """A clip's cycle, as often as needed: rigid copies of its samples, each turned about the
     vertical and moved.
@@ -374,17 +389,19 @@ class Endless(Motion):
     [m]: x of the source is R_z(turn) x + shift here.
     """
 
-    source: Motion | None = None
-    walk: Walk | None = None
-    index: np.ndarray | None = None
-    turn: np.ndarray | None = None
-    shift: np.ndarray | None = None
+    source: Motion
+    walk: Walk
+    index: np.ndarray
+    turn: np.ndarray
+    shift: np.ndarray
 
 
 # --- What a body can walk on ----------------------------------------------------------------------
 
 
-def walking_target(character, motion, cutoff):
+def walking_target(
+    character: Character, motion: Endless, cutoff: float
+) -> tuple[Trajectory, np.ndarray]:
     """What a character is to follow in an Endless motion.
 
     Where one round ends and the next begins the samples of `motion` have a small jump. Here what
@@ -407,7 +424,7 @@ def walking_target(character, motion, cutoff):
         continuous(multiply(_about_z(yaw), multiply(leaning, rotation[at]))),
         angles[at],
     )
-    smooth, _, _, _ = target.smoothed(cutoff)
+    smooth = target.smoothed(cutoff).trajectory
     smooth = rolled(character, smooth, contacts[at])
     own = slice(period, period + len(motion))
     cut = replace(
@@ -416,7 +433,7 @@ def walking_target(character, motion, cutoff):
     return cut, contacts[at][own]
 
 
-def _lean(walk, yaw, rate):
+def _lean(walk: Walk, yaw: np.ndarray, rate: float) -> np.ndarray:
     """(N,) how far a body leans to its left [rad] that walks along a curve in directions (N,)
     [rad]: as far as its weight balances what its way bends it."""
     if not len(walk.points):
@@ -426,7 +443,9 @@ def _lean(walk, yaw, rate):
     return bell(lean, _LEANING, rate)
 
 
-def _seamless(character, source, cycle):
+def _seamless(
+    character: Character, source: Motion, cycle: Cycle
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Root (P, 3) and rotation (P, 4) relative to the carrier, joint angles (P, dofs), contacts
     (P, 2) of one round that ends as it begins."""
     clip = _Clip(character, source)

@@ -6,6 +6,7 @@ stays where it is, and goes home while it is in the air: in the animation's own 
 where that stands, in a step of its own, one foot after the other. The pelvis follows between them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,9 @@ from ..geometry.rotations import arctan2, quaternion_from_matrix, rotation_about
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import LEFT, RIGHT, adult_size, around, runs
 from ..geometry.trajectory import bell
+from .performed import Performance
 
+# By trial; `researcher.md`, Physics weights, has the equations.
 #: A foot closer to the animation's than this [m, adult], and turned less [rad], need not step.
 _NEAR, _TURNED = 0.01, np.radians(5)
 #: The animation's own next swing is waited for so long, and takes at least so long [s].
@@ -26,6 +29,8 @@ _QUICK, _SLOW, _REST = 0.3, 0.45, 0.04
 #: [rad]; in the first and last so much of it the foot only rises and comes down.
 _LOW, _LONG, _LIFT, _HEEL_OFF = 0.015, 0.2, 0.05, np.radians(12)
 _EARLY = 0.06
+#: The most of x^2 (1 - x)^3, at x = 0.4: the curve by which it is pitched.
+_HIGHEST_PITCH = 0.03456
 #: Body and feet go on as they did for so long, a foot that stands for so long; one that is higher
 #: than the animation's comes down in so long [s].
 _COAST, _STANDING_COAST, _DOWN = 0.06, 0.02, 0.2
@@ -38,7 +43,12 @@ _STRAIGHT = 0.985
 _ROOM, _GENTLY = 0.002, 6
 
 
-def stepped_back(recording, turns, displacement, stretched=()):
+def stepped_back(
+    recording: Performance,
+    turns: np.ndarray,
+    displacement: np.ndarray,
+    stretched: Sequence[str] = (),
+) -> tuple[np.ndarray, np.ndarray]:
     """What a recording bakes if its feet step on each way back, from what it does if they slide.
 
     turns: (n, S, 3, 3) from the animation in the world, displacement: (n, 3) of the pelvis [m].
@@ -47,7 +57,8 @@ def stepped_back(recording, turns, displacement, stretched=()):
     Returns both anew; whatever is on no way back, or need not step, is as it was.
     """
     turns, displacement = turns.copy(), displacement.copy()
-    for begin, stop, limit in recording.weights.ways_back(recording.motion.rate):
+    ways = recording.weights.ways_back(recording.motion.rate) if recording.weights else ()
+    for begin, stop, limit in ways:
         if begin > 0 and stop < len(turns):
             limit = min(limit, len(turns))
             way = _Way(recording, turns, displacement, begin, stop, limit, stretched)
@@ -65,17 +76,17 @@ class _Move:
     stop: int
     added: bool
 
-    def share(self, at):
+    def share(self, at: np.ndarray) -> np.ndarray:
         """(n,) of the way home still to go at samples."""
         # One that is added has left the floor before it goes anywhere.
         early = _EARLY * self.added
         return 1 - _smooth(np.clip((self.phase(at) - early) / (1 - 2 * early), 0, 1))
 
-    def phase(self, at):
+    def phase(self, at: np.ndarray) -> np.ndarray:
         """(n,) from 0 to 1 over the samples of the swing."""
         return np.clip((at - self.first) / (self.stop - self.first), 0, 1)
 
-    def swings(self, at):
+    def swings(self, at: np.ndarray) -> np.ndarray:
         """(n,) whether the foot is in the air at samples."""
         return (at > self.first) & (at < self.stop)
 
@@ -86,7 +97,7 @@ class _Foot:
     held: the sample from which it stays where it stands.
     """
 
-    def __init__(self, way, side):
+    def __init__(self, way: "_Way", side: int) -> None:
         self._way, self.side = way, side
         self.segment, self.toe = FEET[side], TOES[side]
         shape = way.character.feet[side]
@@ -106,7 +117,7 @@ class _Foot:
         slid = way.joints[:, self.segment] + _rotated(self._turns @ self._frames, self._about)
         self._slides, self._stays = slid - self._points, self._standing(slid) - self._points
 
-    def _standing(self, slid):
+    def _standing(self, slid: np.ndarray) -> np.ndarray:
         """(n, 3) where a foot is that slides (n, 3) until it is held, and then stands [m]."""
         way, held = self._way, self.held
         there = _rotated(_about_z(self._yaws[held]), self._points - self._points[held]) + slid[held]
@@ -118,16 +129,17 @@ class _Foot:
         return np.where((way.at < held)[:, None], slid, there)
 
     @property
-    def needs(self):
+    def needs(self) -> bool:
         """Whether it is too far from the animation's to slide there."""
-        return _length(self.offset) > _NEAR * self._way.size or abs(self._yaws[1]) > _TURNED
+        far = float(_length(self.offset)) > _NEAR * self._way.size
+        return far or abs(float(self._yaws[1])) > _TURNED
 
     @property
-    def offset(self):
+    def offset(self) -> np.ndarray:
         """(2,) from the animation's foot at the first sample of the way [m]."""
         return self._slides[1, :2]
 
-    def stepped(self, move):
+    def stepped(self, move: _Move) -> tuple[np.ndarray, np.ndarray]:
         """Ankle (n, 3) [m] and turns (n, 3, 3) of a foot that goes home in a move."""
         way, held = self._way, self.held
         share, away, yaws = move.share(way.at), self._slides, self._yaws
@@ -143,10 +155,10 @@ class _Foot:
         if not move.added:
             return ankle, turns
         phase = move.phase(way.at)
-        far = min(1.0, _length(self.offset) / (_LONG * way.size))
+        far = min(1.0, float(_length(self.offset)) / (_LONG * way.size))
         lift = way.size * (_LOW + far * (_LIFT - _LOW))
         ankle[:, 2] += lift * 16 * (phase * (1 - phase)) ** 2
-        pitch = far * _HEEL_OFF * phase**2 * (1 - phase) ** 3 / 0.03456
+        pitch = far * _HEEL_OFF * phase**2 * (1 - phase) ** 3 / _HIGHEST_PITCH
         ball = _rotated(frames, self._ball)
         rolled = frames @ rotation_about(1, pitch) @ np.swapaxes(frames, 1, 2)
         return ankle + ball - _rotated(rolled, ball), rolled @ turns
@@ -160,7 +172,16 @@ class _Way:
     do. uneven: whether there is more to stand on than a level floor.
     """
 
-    def __init__(self, recording, turns, displacement, begin, stop, limit, stretched):
+    def __init__(
+        self,
+        recording: Performance,
+        turns: np.ndarray,
+        displacement: np.ndarray,
+        begin: int,
+        stop: int,
+        limit: int,
+        stretched: Sequence[str],
+    ) -> None:
         part = slice(begin - 1, limit)
         self.character, self.rate = recording.character, recording.motion.rate
         self.size = adult_size(self.character)
@@ -182,17 +203,17 @@ class _Way:
         self._feet = [_Foot(self, side) for side in range(2)]
         self._moves = self._planned()
 
-    def landmarks(self, name):
+    def landmarks(self, name: str) -> np.ndarray:
         """(n, 3) where the animation has a landmark [m]."""
         return self._positions[:, LANDMARK_INDEX[name]]
 
-    def coasted(self, seconds, since=1):
+    def coasted(self, seconds: float, since: int = 1) -> np.ndarray:
         """(n,) for how many samples a speed at a sample lasts, if it dies away in so many
         seconds."""
         coast = seconds * self.rate
         return coast * (1 - np.exp(-(self.at - since).clip(0) / coast))
 
-    def taken(self):
+    def taken(self) -> tuple[np.ndarray, np.ndarray]:
         """Turns (m, S, 3, 3) and displacement (m, 3) from the first sample to that from which both
         feet are home; of no samples if none has to step."""
         if not any(self._moves):
@@ -217,10 +238,11 @@ class _Way:
 
     # --- When which foot goes
 
-    def _planned(self):
+    def _planned(self) -> list[_Move | None]:
         """The _Move of the left and of the right foot, None for one that slides."""
         feet = [foot for foot in self._feet if foot.needs]
-        moves, swings = [None, None], [self._swing(foot) for foot in self._feet]
+        moves: list[_Move | None] = [None, None]
+        swings = [self._swing(foot) for foot in self._feet]
         for foot in feet:
             swing = swings[foot.side]
             if swing and swing.first <= _PATIENCE * self.rate:
@@ -236,17 +258,17 @@ class _Way:
         return moves
 
     @property
-    def _home(self):
+    def _home(self) -> int:
         """The sample from which all is as animated."""
         landed = max(move.stop for move in self._moves if move)
         return max(landed + round(_PELVIS / 2 * self.rate), self._over) + 1
 
     @property
-    def _end(self):
+    def _end(self) -> int:
         """The last sample at which a foot may land, so that the pelvis can follow it."""
         return self._last - round(_PELVIS / 2 * self.rate) - 1
 
-    def _swing(self, foot):
+    def _swing(self, foot: _Foot) -> _Move | None:
         """The animation's own next swing of a foot that is long enough, or None."""
         for first, stop in (runs(~self.stands[1:, foot.side]) + 1).tolist():
             long = stop - first >= _SHORTEST * self.rate
@@ -254,7 +276,7 @@ class _Way:
                 return _Move(first, stop, False)
         return None
 
-    def _room(self, other, seconds):
+    def _room(self, other: _Move | None, seconds: float) -> _Move | None:
         """The first _Move of so many seconds during which both feet stand otherwise, or None.
         other: the other foot's move or None."""
         length, rest = max(2, round(seconds * self.rate)), round(_REST * self.rate)
@@ -269,7 +291,7 @@ class _Way:
 
     # --- What the body does
 
-    def _followed(self, feet):
+    def _followed(self, feet: np.ndarray) -> np.ndarray:
         """(n, 2) displacement of the pelvis, of feet that are displaced by (n, 2) [m]."""
         smooth = np.stack([bell(axis, _PELVIS, self.rate) for axis in feet.T], 1)
         apart = (self.moved[:, :2] - smooth)[:2]
@@ -277,7 +299,7 @@ class _Way:
         fade = 1 - _smooth(np.clip((self.at - 1) / self._over, 0, 1))
         return smooth + fade[:, None] * away
 
-    def _drop(self, shift, ankles):
+    def _drop(self, shift: np.ndarray, ankles: list[np.ndarray]) -> np.ndarray:
         """(n,) how far [m] a pelvis that is shifted (n, 3) must come down for the legs to reach
         the feet that stand."""
         drop = np.zeros(len(self.at))
@@ -296,11 +318,12 @@ class _Way:
         edge = np.minimum(self.at - 1, self._home - self.at) / (2 * half)
         return smooth * _smooth(np.clip(edge, 0, 1))
 
-    def _ends(self, side):
+    def _ends(self, side: str) -> tuple[np.ndarray, np.ndarray]:
         """Hip and ankle (n, 3) [m] of a leg that slides."""
-        return (self.joints[:, SEGMENT_INDEX[f"{name}_{side}"]] for name in ("thigh", "foot"))
+        hip, ankle = SEGMENT_INDEX[f"thigh_{side}"], SEGMENT_INDEX[f"foot_{side}"]
+        return self.joints[:, hip], self.joints[:, ankle]
 
-    def _reached(self, side, shift, ankle):
+    def _reached(self, side: str, shift: np.ndarray, ankle: np.ndarray) -> np.ndarray:
         """(n, 3) the ankle, no farther from the hip than a leg is long, and that gently [m]."""
         hip, own = self._ends(side)
         way, length = ankle - hip - shift, _length(own - hip)
@@ -310,7 +333,7 @@ class _Way:
         missed = farther.clip(0) * (1 - (1 + share**_GENTLY) ** (-1 / _GENTLY))
         return ankle - (missed / _length(way))[:, None] * way
 
-    def _legs(self):
+    def _legs(self) -> np.ndarray:
         """(n, S, 3) joints [m] of which those of the legs are known."""
         joints = np.zeros((*self.turns.shape[:2], 3))
         pelvis = self.landmarks("pelvis")
@@ -324,7 +347,9 @@ class _Way:
         return joints
 
     @staticmethod
-    def _arm(recording, part, segment, stretched):
+    def _arm(
+        recording: Performance, part: slice, segment: str, stretched: Sequence[str]
+    ) -> np.ndarray:
         """(n, 3) along a thigh or shin in the animation [m], as long as in the bake."""
         motion, count, (name, side) = recording.motion, len(recording), segment.split("_")
         ends = {"thigh": ("hip", "knee"), "shin": ("knee", "ankle")}[name]
@@ -335,7 +360,7 @@ class _Way:
             arm = unstretched(rotations, arm, recording.simulated_legs())
         return arm[part]
 
-    def _bend(self, side, shift, ankle):
+    def _bend(self, side: str, shift: np.ndarray, ankle: np.ndarray) -> None:
         """Turn thigh and shin so that a pelvis that is shifted (n, 3) has the ankle at (n, 3): by
         the difference between two solutions, so that nothing changes on no way."""
         pair = [SEGMENT_INDEX[f"{name}_{side}"] for name in ("thigh", "shin")]
@@ -348,25 +373,25 @@ class _Way:
             # A captured knee is no hinge: what the leg misses by, it is aimed again by.
             aim = aim + np.clip(ankle - self._legs()[:, foot], -_MISSED, _MISSED)
 
-    def _solved(self, side, joints, ankle):
+    def _solved(self, side: str, joints: np.ndarray, ankle: np.ndarray) -> np.ndarray:
         """(n, 2, 3, 3) frames of a thigh and a shin that bring the ankle to (n, 3)."""
         joints, frames = joints.copy(), self._frames.copy()
         bend_leg(joints, frames, side, ankle)
         return frames[:, [SEGMENT_INDEX[f"{name}_{side}"] for name in ("thigh", "shin")]]
 
 
-def _length(vectors):
+def _length(vectors: np.ndarray) -> np.ndarray:
     return np.linalg.norm(vectors, axis=-1)
 
 
-def _smooth(share):
+def _smooth(share: np.ndarray) -> np.ndarray:
     """From 0 to 1 with the least jerk."""
     return share**3 * (10 - 15 * share + 6 * share**2)
 
 
-def _about_z(angles):
+def _about_z(angles: float | np.ndarray) -> np.ndarray:
     return rotation_about(2, angles)
 
 
-def _rotated(matrices, vectors):
+def _rotated(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return (matrices @ np.asarray(vectors)[..., None])[..., 0]

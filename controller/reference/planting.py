@@ -7,31 +7,34 @@ zero-moment point inside what is down of the soles: above the balls where the he
 
 import numpy as np
 
-from ..body.footing import floors_under, level
+from ..body.character import Character
+from ..body.footing import Footing, floors_under, level
 from ..body.momentum import GRAVITY, com_dynamics, zero_moment_point
 from ..body.sole import CLEARANCE
 from ..geometry.skeleton import FEET
 from ..geometry.stance import DIRECTIONS, support_reach
+from ..geometry.trajectory import Trajectory
 from .rolling import RolledFeet
+from .terrain import Terrain
 
 #: What the zero-moment point keeps from the edge of one foot, of two, of the sole's half width; no
-#: more than so much of how far the support extends.
+#: more than so much of how far the support extends. By trial on captured clips in place.
 _MARGIN, _DUAL_MARGIN = 0.6, 1.5
 _MARGIN_SHARE = 0.35
-#: How often the hips are moved and the feet planted again.
+#: How often the hips are moved and the feet planted again (by trial).
 ROUNDS = 2
 
 
 def physical(
-    character,
-    trajectory,
-    contacts,
-    cutoff,
-    footings=None,
-    on_mark=True,
-    terrain=None,
-    rounds=ROUNDS,
-):
+    character: Character,
+    trajectory: Trajectory,
+    contacts: np.ndarray,
+    cutoff: float,
+    footings: tuple[Footing, Footing] | None = None,
+    on_mark: bool = True,
+    terrain: Terrain | None = None,
+    rounds: int = ROUNDS,
+) -> Trajectory:
     """Trajectory with feet that stand and roll, and the weight above them.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
@@ -50,14 +53,20 @@ def physical(
     return planted
 
 
-def _weight_shift(character, trajectory, contacts, cutoff, footings):
+def _weight_shift(
+    character: Character,
+    trajectory: Trajectory,
+    contacts: np.ndarray,
+    cutoff: float,
+    footings: tuple[Footing, Footing],
+) -> np.ndarray:
     """(F, 3) horizontal displacement of the hips [m] that takes the zero-moment point inside.
 
     With the correction d of the centre of mass at height z, the zero-moment point moves by
     d - (z / g) d''; the bounded solution for a wanted movement is its convolution with
     exp(-|t| / T) / 2T, T = sqrt(z / g): the body leans before it must.
     """
-    smooth, _, _, _ = trajectory.smoothed(cutoff)
+    smooth = trajectory.smoothed(cutoff).trajectory
     joints, frames = character.pose(smooth)
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
@@ -80,7 +89,7 @@ def _weight_shift(character, trajectory, contacts, cutoff, footings):
     return np.pad(shift[: len(wanted)], ((0, 0), (0, 1)))
 
 
-def _carrying(corners, footings):
+def _carrying(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndarray:
     """Sole corners (F, 2, n, 3) [m], those that are up drawn to the middle of the others."""
     heights = np.stack([footings[side].untilted(corners[:, side]) for side in range(2)], 1)
     down = np.clip(1 - (heights - heights.min(-1, keepdims=True)) / CLEARANCE, 0, 1)[..., None]
@@ -88,7 +97,7 @@ def _carrying(corners, footings):
     return middle + down * (corners - middle)
 
 
-def _inside(points, reach):
+def _inside(points: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """(F, 2) points moved into the regions that extend (F, 16) along DIRECTIONS; those without a
     region stay."""
     points = points.copy()

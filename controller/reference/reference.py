@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Everything the controller needs of the reference, computed in one pass before the loop."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from ..body.footing import level
-from ..body.momentum import GRAVITY, com_dynamics
+from ..body.character import Character
+from ..body.footing import Footing, level
+from ..body.momentum import GRAVITY, Dynamics, com_dynamics
 from ..body.sole import CLEARANCE
+from ..contacts.contact_plan import ContactPlan
 from ..contacts.planned_contacts import planned_contacts
 from ..exceptions import MotionError
+from ..geometry.motion import Motion
 from ..geometry.rotations import continuous, matrix_from_quaternion, quaternion_from_matrix, unit
 from ..geometry.skeleton import FEET, joint_of_dof
 from ..geometry.stance import (
+    Above,
     base_of_support,
     find_contacts,
     is_in_place,
@@ -25,16 +31,20 @@ from .cleaning import clean
 from .gait import Endless, walking_target
 from .planting import physical
 from .rolling import rolled
+from .terrain import Terrain
 
-#: Fastest joint that a person's motion has [rad/s]: anything above is a fault of the clip.
+#: Fastest joint axis that a motion may have [rad/s]: anything above is a fault of the clip. Of 21
+#: captured ones, kicks among them, the fastest has 27.
 MAX_JOINT_SPEED = 60.0
-#: Of its height, how far above the ground a body may start.
+#: Of its height, how far above the ground a body may start. Captured clips start on it.
 START_CLEARANCE = 0.03
 
-_IN_PLACE_CUTOFF = 4.0  # [Hz]
-_TRAVEL_CUTOFF = 6.0
-_ENDLESS_CUTOFF = 10.0  # of what is smooth already
-_LOAD_RAMP = 0.15  # [s] over which a foot takes its share of the weight, before and after
+#: Low-passes [Hz], by trial on captured clips; SCA12 has 3, for a dance 2. Of what stays in place;
+#: of what travels (8 let walks fall); of an endless walk, which is smooth already; and of
+#: joints that may be too fast.
+_IN_PLACE_CUTOFF, _TRAVEL_CUTOFF, _ENDLESS_CUTOFF, _SPEED_CUTOFF = 4.0, 6.0, 10.0, 12.0
+#: Over so long [s] a foot takes its share of the weight, before and after; by trial.
+_LOAD_RAMP = 0.15
 
 
 @dataclass(frozen=True)
@@ -47,30 +57,43 @@ class Pose:
     joints: np.ndarray
 
 
+class Start(NamedTuple):
+    """How a body begins: position of its root (3,) [m], its frame (3, 3), velocity (3,) [m/s] and
+    angular velocity (3,) [rad/s]."""
+
+    root: np.ndarray
+    frame: np.ndarray
+    velocity: np.ndarray
+    angular: np.ndarray
+
+
+#: Rows of `Reference.goals`: place and velocity of the centre of mass, angular momentum about it.
+COM, VELOCITY, MOMENTUM = 0, 1, 2
+
+
 @dataclass(frozen=True)
 class Reference:
     """A reference motion, sampled at the control rate (K steps) and at its own (F samples).
 
-    steps_per_sample: control steps from one sample to the next. start: root position, frame,
-    velocity and angular velocity; lowest: sole corner [m] of that pose, if what is under it were as
-    high as the character's ground. raw: Pose as the animation
-    has it (of a looped clip: cleaned). smooth: Pose after cleaning and the low-pass; everything
-    below also has the feet planted. stance: (F,) states at the samples. Over the K steps, in SI
-    units: angles, speeds (K, dofs); goals (K, 3, 3) centre of mass, its velocity, angular momentum
-    about it; wrench (K, 6) force and torque on the body that the motion itself takes, weight
-    included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and of the
-    joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2) share
-    that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as low
-    as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what either
-    foot stands on: height under its ankle [m], rises along x and y. travels: whether the body
-    leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in the
-    air land where the body is going, see `walking`, and aiming: how much of that they do.
+    steps_per_sample: control steps from one sample to the next. start: Start; lowest: sole corner
+    [m] of that pose, if what is under it were as high as the character's ground. raw: Pose as the
+    animation has it (of a looped clip: cleaned). smooth: Pose after cleaning and the low-pass;
+    everything below also has the feet planted. stance: (F,) states at the samples. Over the K
+    steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM, VELOCITY and
+    MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion itself takes,
+    weight included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and
+    of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2)
+    share that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as
+    low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what
+    either foot stands on: height under its ankle [m], rises along x and y. travels: whether the
+    body leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in
+    the air land where the body is going, see `walking`, and aiming: how much of that they do.
     """
 
     rate: float
     steps_per_sample: int
     trajectory: Trajectory
-    start: tuple
+    start: Start
     lowest: float
     raw: Pose
     smooth: Pose
@@ -92,32 +115,32 @@ class Reference:
     walks: bool = False
     aiming: float = 1.0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.stance)
 
-    def goals_over_base(self):
+    def goals_over_base(self) -> np.ndarray:
         """(K, 3, 3) goals that ask nothing of how the masses are spread, as SCA12 has them for a
         body that is not the actor's: the centre of mass at rest above the base of support, and no
         angular momentum. Its height stays the reference's."""
         goals = self.goals.copy()
-        goals[:, 0, :2] = self.base
-        goals[:, 1, :2] = 0
-        goals[:, 2] = 0
+        goals[:, COM, :2] = self.base
+        goals[:, VELOCITY, :2] = 0
+        goals[:, MOMENTUM] = 0
         return goals
 
     @classmethod
     def build(
         cls,
-        character,
-        motion,
-        rate=300.0,
-        duration=None,
-        cutoff=None,
-        cleaning=(),
-        terrain=None,
-        plan=None,
-        plant=physical,
-    ):
+        character: Character,
+        motion: Motion,
+        rate: float = 300.0,
+        duration: float | None = None,
+        cutoff: float | None = None,
+        cleaning: Sequence[str] = (),
+        terrain: Terrain | None = None,
+        plan: ContactPlan | None = None,
+        plant: Callable[..., Trajectory] = physical,
+    ) -> "Reference":
         """Prepare a motion for a character.
 
         rate: wanted control rate [Hz]; the nearest multiple of the motion's own is taken, so
@@ -136,7 +159,7 @@ class Reference:
         cleaned = clean(character, raw_trajectory, cleaning, terrain)
         joints, frames = character.pose(cleaned)
         corners = character.sole_corners(joints, frames)
-        over = terrain and terrain.over(corners, joints[:, FEET])
+        over = terrain.over(corners, joints[:, FEET]) if terrain else None
         if plan is None:
             contacts, travelling = find_contacts(
                 character, corners, motion.rate, cleaned.root, over
@@ -152,7 +175,7 @@ class Reference:
             raw_trajectory = cleaned  # a loop is never baked
             joints, frames = character.pose(cleaned)
             corners = character.sole_corners(joints, frames)
-            over = terrain and terrain.over(corners, joints[:, FEET])
+            over = terrain.over(corners, joints[:, FEET]) if terrain else None
             contacts = _looped_contacts(character, contacts, period, corners, motion.rate, over)
         if terrain is None:
             footings = level(character.ground, len(contacts))
@@ -174,7 +197,9 @@ class Reference:
         return replace(reference, travels=travelling, walks=travelling)
 
 
-def _endless(cls, character, motion, rate, cutoff):
+def _endless(
+    cls: type[Reference], character: Character, motion: Endless, rate: float, cutoff: float | None
+) -> Reference:
     """The Reference of an Endless motion: as long as that is, whatever was asked for."""
     target, contacts = walking_target(character, motion, cutoff or _TRAVEL_CUTOFF)
     joints, frames = character.pose(target)
@@ -188,15 +213,15 @@ def _endless(cls, character, motion, rate, cutoff):
     return replace(reference, travels=True, endless=True, walks=True)
 
 
-def _lowest(character, corners, over=None):
+def _lowest(character: Character, corners: np.ndarray, over: Above | None = None) -> float:
     """Height [m] of the lowest of sole corners (1, 2, n, 3), if what is under them were as high as
     the character's ground. over: as `stance.reference_contacts` has it."""
     if over is None:
         return float(corners[..., 2].min())
-    return character.ground + float(over[0][0].min())
+    return character.ground + float(over.heights[0].min())
 
 
-def _check(character, motion, trajectory, lowest):
+def _check(character: Character, motion: Motion, trajectory: Trajectory, lowest: float) -> None:
     """Refuse what cannot be tracked, in words. lowest: sole corner at the start [m]."""
     clearance = lowest - character.ground
     if clearance > START_CLEARANCE * character.height:
@@ -208,21 +233,22 @@ def _check(character, motion, trajectory, lowest):
     fastest = joint_speeds(character, trajectory)
     if fastest.max() > MAX_JOINT_SPEED:
         sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
+        frame = motion.frame(int(sample))
         raise MotionError(
             f"'{motion.name}' turns the {character.joint_words(dof)} at {fastest.max():.0f} rad/s "
-            f"at frame {motion.frame(sample):g}: mend the rotation pop there, or clean it with "
+            f"at frame {frame:g}: mend the rotation pop there, or clean it with "
             "'despike'."
         )
 
 
-def joint_speeds(character, trajectory):
+def joint_speeds(character: Character, trajectory: Trajectory) -> np.ndarray:
     """(F, dofs) sizes of the joint velocities [rad/s] that must not exceed MAX_JOINT_SPEED; 0 for
     toes, which the reference bends by itself."""
-    _, _, _, speeds = trajectory.smoothed(12.0)
+    speeds = trajectory.smoothed(_SPEED_CUTOFF).speeds
     return np.abs(speeds) * [not joint_of_dof(name).minor for name in character.dof_names]
 
 
-def _travel(ankles, contacts, root):
+def _travel(ankles: np.ndarray, contacts: np.ndarray, root: np.ndarray) -> np.ndarray:
     """Displacement (3,) [m] that carries a looped clip on where it ended: of the feet that stand
     at both ends, or of the root."""
     both = contacts[0] & contacts[-1]
@@ -230,7 +256,14 @@ def _travel(ankles, contacts, root):
     return step * [1, 1, 0]
 
 
-def _looped_contacts(character, contacts, period, corners, rate, over):
+def _looped_contacts(
+    character: Character,
+    contacts: np.ndarray,
+    period: int,
+    corners: np.ndarray,
+    rate: float,
+    over: Above | None,
+) -> np.ndarray:
     """(F, 2) contacts of a looped clip: its own, and between two rounds those of feet that stand
     at both ends, or that the blended pose puts on the floor."""
     result = reference_contacts(character, corners, rate, True, over)
@@ -242,12 +275,21 @@ def _looped_contacts(character, contacts, period, corners, rate, over):
     return result
 
 
-def _sample(cls, character, motions, contacts, rate, cutoff, footings, terrain=None):
+def _sample(
+    cls: type[Reference],
+    character: Character,
+    motions: tuple[Pose, Trajectory, Trajectory],
+    contacts: np.ndarray,
+    rate: float,
+    cutoff: float,
+    footings: tuple[Footing, Footing],
+    terrain: Terrain | None = None,
+) -> Reference:
     raw, cleaned, target = motions
     sample_rate = target.rate
     steps = max(1, round(rate / sample_rate))
     rate = sample_rate * steps
-    wanted, _, _, _ = cleaned.smoothed(cutoff)
+    wanted = cleaned.smoothed(cutoff).trajectory
     joints, frames = character.pose(wanted)
     smooth_pose = Pose(character.body_centres(joints, frames), frames, joints)
     smooth, root_velocity, angular, speeds = target.smoothed(cutoff)
@@ -257,20 +299,20 @@ def _sample(cls, character, motions, contacts, rate, cutoff, footings, terrain=N
     stance = stance_of(contacts)
     base = base_of_support(joints[:, FEET], stance)
     corners = character.sole_corners(joints, frames)
-    over = terrain and terrain.over(corners, joints[:, FEET])
+    over = terrain.over(corners, joints[:, FEET]) if terrain else None
     count = (len(cleaned) - 1) * steps + 2  # one step beyond the end: Stable PD looks ahead
     at = np.minimum(np.arange(count) / steps, len(cleaned) - 1)
     nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
     angles, velocities = hermite(smooth.angles, speeds, at, sample_rate)
 
-    def linear(values):
+    def linear(values: np.ndarray) -> np.ndarray:
         return _linear(values, at)
 
     return cls(
         rate=rate,
         steps_per_sample=steps,
         trajectory=smooth,
-        start=(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
+        start=Start(smooth.root[0], frames[0, 0], root_velocity[0], angular[0]),
         lowest=_lowest(character, corners[:1], over),
         raw=raw,
         smooth=smooth_pose,
@@ -294,26 +336,28 @@ def _sample(cls, character, motions, contacts, rate, cutoff, footings, terrain=N
     )
 
 
-def _wrench(character, dynamics):
+def _wrench(character: Character, dynamics: Dynamics) -> np.ndarray:
     """(F, 6) force [N] and torque about the centre of mass [N m] behind a motion."""
     force = character.mass * (dynamics.acceleration + [0, 0, GRAVITY])
     return np.concatenate([force, dynamics.momentum_rate], 1)
 
 
-def _accelerations(centres, angular, speeds, rate, cutoff):
+def _accelerations(
+    centres: np.ndarray, angular: np.ndarray, speeds: np.ndarray, rate: float, cutoff: float
+) -> np.ndarray:
     """(F, 6 + dofs) angular and linear acceleration of the pelvis, and of the joints."""
     _, velocity = butterworth(centres[:, 0], rate, 2 * cutoff)
     rates = np.concatenate([angular, velocity, speeds], 1)
     return butterworth(rates, rate, 2 * cutoff)[1]
 
 
-def _heels(corners, footings):
+def _heels(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndarray:
     """(F, 2) how much of each heel is as low as the lowest part of its sole (F, 2, n, 3)."""
     heights = np.stack([footings[foot].untilted(corners[:, foot]) for foot in range(2)], 1)
     return np.clip(1 - (heights[:, :, :2].min(2) - heights.min(2)) / CLEARANCE, 0, 1)
 
 
-def _load(contacts, rate):
+def _load(contacts: np.ndarray, rate: float) -> np.ndarray:
     """(F, 2) share of its weight that each foot may take: its contact, averaged over the ramp."""
     window = max(1, round(_LOAD_RAMP * rate)) | 1
     half = window // 2
@@ -322,18 +366,20 @@ def _load(contacts, rate):
     return (total[window:] - total[:-window]) / window
 
 
-def _linear(values, at):
+def _linear(values: np.ndarray, at: np.ndarray) -> np.ndarray:
     low = np.minimum(at.astype(int), len(values) - 2)
     part = (at - low).reshape(-1, *([1] * (values.ndim - 1)))
     return values[low] + part * (values[low + 1] - values[low])
 
 
-def _unit_linear(frames, at):
+def _unit_linear(frames: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Quaternions between samples: close neighbours, so linear and normalised."""
     return unit(_linear(continuous(quaternion_from_matrix(frames)), at))
 
 
-def hermite(values, slopes, at, rate):
+def hermite(
+    values: np.ndarray, slopes: np.ndarray, at: np.ndarray, rate: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Cubic interpolation of (F, n) values with known slopes, and its own slopes."""
     low = np.minimum(at.astype(int), len(values) - 2)
     x = (at - low)[:, None]

@@ -6,15 +6,22 @@ rolling feet and goals are judged by the floor under each foot. Surfaces are tri
 enough to stand on; a point is above one, or a little below it, as captured soles are.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
 import numpy as np
 
+from ..body.character import Character
 from ..body.footing import Footing, heights_of_planes
 from ..body.sole import STEEPEST
+from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, unit
 from ..geometry.skeleton import FEET, LANDMARKS
-from ..geometry.solids import corners_of
-from ..geometry.stance import bridged, runs
+from ..geometry.solids import Collider, corners_of
+from ..geometry.stance import Above, bridged, runs
+from ..geometry.trajectory import Trajectory
 
+# By trial; `researcher.md`, Uneven floors and Stairs and ramps, tells what comes of them.
 #: A point may be this far below the surface that it stands on [m].
 _SUNK = 0.05
 #: Ankles of standing feet are at most so far [m] above what they stand on, and so fast [m/s].
@@ -22,21 +29,27 @@ _ANKLE, _SLOW = 0.2, 0.3
 #: How far [m] aside of the feet a collider may be and still be looked at; of one that moves, in
 #: all directions.
 _AROUND, _REACH = 0.5, 3.0
-#: Samples that are compared with the triangles around them at a time.
+#: Samples that are compared with the triangles around them at a time, for speed.
 _AT_ONCE = 8
+
+
+class _Path(NamedTuple):
+    """How a collider turns (F, 3, 3), and where it is (F, 3) [m]."""
+
+    turns: np.ndarray
+    places: np.ndarray
 
 
 class _Surface:
     """The triangles of one collider that can be stood on.
 
-    corners: (1 or F, m, 3, 3) [m]; turns (F, 3, 3), places (F, 3): of the collider, None if it
-    rests.
+    corners: (1 or F, m, 3, 3) [m]; path: _Path of the collider, None if it rests.
     """
 
-    def __init__(self, collider, ankles, follow):
+    def __init__(self, collider: Collider, ankles: np.ndarray, follow: bool) -> None:
         vertices, count = corners_of(collider.solid), len(ankles)
         self.corners = np.zeros((1, 0, 3, 3))
-        self.turns = self.places = None
+        self.path: _Path | None = None
         if vertices is None:
             return
         moves = collider.moves and follow
@@ -54,14 +67,14 @@ class _Surface:
         self.corners, self.normals = corners[:, ~steep], self.normals[:, ~steep]
         self._measure()
         if moves:
-            self.turns, self.places = turns, places
+            self.path = _Path(turns, places)
 
-    def _measure(self):
+    def _measure(self) -> None:
         """Where each triangle begins and ends, seen from above."""
         plan = self.corners[..., :2]
         self._low, self._high = plan.min(2), plan.max(2)
 
-    def near(self, low, high):
+    def near(self, low: np.ndarray, high: np.ndarray) -> bool:
         """Only those triangles that are over the rectangle from low to high (2,) [m]."""
         over = (self.corners[..., :2].min((0, 2)) < high) & (
             self.corners[..., :2].max((0, 2)) > low
@@ -72,7 +85,9 @@ class _Surface:
             self._measure()
         return self.corners.shape[1] > 0
 
-    def under(self, points, most, samples):
+    def under(
+        self, points: np.ndarray, most: np.ndarray, samples: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Heights (n, p) [m] and normals (n, p, 3) of it at points (n, p, 3), no higher than `most`
         (n, p); -inf where there is nothing. samples: (n,)."""
         heights = np.full(points.shape[:2], -np.inf)
@@ -89,7 +104,9 @@ class _Surface:
                 heights[rows], normals[rows] = self._under(*parts, near)
         return heights, normals
 
-    def _under(self, points, most, samples, near):
+    def _under(
+        self, points: np.ndarray, most: np.ndarray, samples: np.ndarray, near: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Heights and normals of the triangles with the numbers `near`."""
         at = np.minimum(samples, len(self.corners) - 1)
         corners, normal = self.corners[at][:, near], self.normals[at][:, None, near]
@@ -107,26 +124,26 @@ class _Surface:
         normals = np.take_along_axis(normal, best[..., None], 2)[:, :, 0]
         return np.take_along_axis(height, best, -1)[..., 0], normals
 
-    def velocity(self, points, rate):
+    def velocity(self, points: np.ndarray, rate: float) -> np.ndarray:
         """(F, p, 3) how fast [m/s] it moves at points (F, p, 3) [m]."""
-        if self.turns is None:
+        if self.path is None:
             return np.zeros(points.shape)
-        last = len(self.turns) - 1
+        turns, places = self.path
+        last = len(turns) - 1
         at = np.minimum(np.arange(len(points)), last)
-        own = np.einsum("fji,fpj->fpi", self.turns[at], points - self.places[at, None])
+        own = np.einsum("fji,fpj->fpi", turns[at], points - places[at, None])
         earlier, later = np.maximum(at - 1, 0), np.minimum(at + 1, last)
         ends = [
-            np.einsum("fij,fpj->fpi", self.turns[at], own) + self.places[at, None]
-            for at in (earlier, later)
+            np.einsum("fij,fpj->fpi", turns[at], own) + places[at, None] for at in (earlier, later)
         ]
         return (ends[1] - ends[0]) * rate / (later - earlier)[:, None, None]
 
 
-def _last(collider):
+def _last(collider: Collider) -> int:
     return len(np.reshape(collider.positions, (-1, 3))) - 1
 
 
-def _normals(corners):
+def _normals(corners: np.ndarray) -> np.ndarray:
     """(..., 3) upward unit normals of triangles (..., 3, 3)."""
     normals = np.cross(
         corners[..., 1, :] - corners[..., 0, :], corners[..., 2, :] - corners[..., 0, :]
@@ -135,14 +152,25 @@ def _normals(corners):
     return normals / size * np.where(normals[..., 2:] < 0, -1.0, 1.0)
 
 
+class Surroundings(Protocol):
+    """What terrain is made of, as `scenario.Scenario` has it: colliders, and the height of the
+    floor [m], None for where the motion stands."""
+
+    @property
+    def colliders(self) -> Sequence[Collider]: ...
+
+    @property
+    def floor(self) -> float | None: ...
+
+
 class Terrain:
     """Floor and colliders under a motion of F samples."""
 
-    def __init__(self, floor, surfaces, rate):
+    def __init__(self, floor: float, surfaces: list[_Surface], rate: float) -> None:
         self._floor, self._surfaces, self._rate = floor, surfaces, rate
 
     @classmethod
-    def of(cls, scenario, ground, motion):
+    def of(cls, scenario: Surroundings, ground: float, motion: Motion) -> "Terrain | None":
         """The Terrain of a motion, None where it meets nothing but a level floor.
 
         ground [m]: of the floor, where the scenario does not have one. A moving collider that the
@@ -160,7 +188,9 @@ class Terrain:
                 surfaces.append(surface)
         return cls(float(floor), surfaces, motion.rate) if surfaces else None
 
-    def under(self, points, most=None, samples=None):
+    def under(
+        self, points: np.ndarray, most: np.ndarray | None = None, samples: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What is highest under points (n, p, 3) [m], but no higher than `most` (n, p) [m], None
         for a little above the points.
 
@@ -178,30 +208,32 @@ class Terrain:
             heights[higher], normals[higher], owners[higher] = own[higher], turned[higher], number
         return heights, normals, owners
 
-    def over(self, corners, ankles):
-        """(F, 2, n) heights [m] of sole corners (F, 2, n, 3) over what is under each, and how fast
-        that moves there (F, 2, n, 3) [m/s]. ankles: (F, 2, 3) [m]; what is above them is no
-        floor."""
+    def over(self, corners: np.ndarray, ankles: np.ndarray) -> Above:
+        """What sole corners (F, 2, n, 3) [m] are above. ankles: (F, 2, 3) [m]; what is above them
+        is no floor."""
         flat = corners.reshape(len(corners), -1, 3)
         most = np.maximum(corners[..., 2] + _SUNK, ankles[:, :, None, 2]).reshape(flat.shape[:2])
         heights, _, owners = self.under(flat, most)
         speeds = np.zeros(flat.shape)
         for number, surface in enumerate(self._surfaces):
-            if surface.turns is not None:
+            if surface.path is not None:
                 own = owners == number
                 speeds[own] = surface.velocity(flat, self._rate)[own]
         above = (flat[..., 2] - heights).reshape(corners.shape[:3])
-        return above, speeds.reshape(corners.shape)
+        return Above(above, speeds.reshape(corners.shape))
 
-    def footings(self, character, trajectory, contacts):
+    def footings(
+        self, character: Character, trajectory: Trajectory, contacts: np.ndarray
+    ) -> tuple[Footing, Footing]:
         """(left, right) Footing of a character's feet while contacts (F, 2) hold."""
         joints, frames = character.pose(trajectory)
         corners, ankles = character.sole_corners(joints, frames), joints[:, FEET]
-        return tuple(
+        left, right = (
             self._footing(corners[:, foot], ankles[:, foot], contacts[:, foot]) for foot in range(2)
         )
+        return left, right
 
-    def _footing(self, corners, ankles, contact):
+    def _footing(self, corners: np.ndarray, ankles: np.ndarray, contact: np.ndarray) -> Footing:
         count = len(corners)
         points, normals = ankles.copy(), np.tile([0.0, 0.0, 1.0], (count, 1))
         turns, shifts = np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3))
@@ -212,13 +244,13 @@ class Terrain:
             flat = start + int(np.ptp(corners[start:stop, :, 2], axis=1).argmin())
             owner, point, normal = self._plane(flat, corners[flat], ankles[flat], middle[flat])
             points[start:stop], normals[start:stop] = point, normal
-            surface = self._surfaces[owner] if owner >= 0 else None
-            if surface is not None and surface.turns is not None:
-                part = np.minimum(np.arange(start, stop), len(surface.turns) - 1)
-                at = min(flat, len(surface.turns) - 1)
-                turns[start:stop] = surface.turns[part] @ surface.turns[at].T
-                shifts[start:stop] = surface.places[part] - turns[start:stop] @ surface.places[at]
+            path = self._surfaces[owner].path if owner >= 0 else None
             part = slice(start, stop)
+            if path is not None:
+                rows = np.minimum(np.arange(start, stop), len(path.turns) - 1)
+                at = min(flat, len(path.turns) - 1)
+                turns[part] = path.turns[rows] @ path.turns[at].T
+                shifts[part] = path.places[rows] - turns[part] @ path.places[at]
             moved = np.einsum("fij,fj->fi", turns[part], points[part]) + shifts[part]
             tilted = np.einsum("fij,fj->fi", turns[part], normals[part])
             heights[part] = heights_of_planes(moved, tilted, ankles[part])
@@ -228,7 +260,9 @@ class Terrain:
             return Footing(points, normals)
         return Footing(points, normals, turns, shifts)
 
-    def _plane(self, sample, corners, ankle, middle):
+    def _plane(
+        self, sample: int, corners: np.ndarray, ankle: np.ndarray, middle: np.ndarray
+    ) -> tuple[int, np.ndarray, np.ndarray]:
         """Owner, point (3,) and normal (3,) of the plane under a sole: of those under its corners
         (n, 3) the one that is highest under its middle."""
         most = np.maximum(corners[:, 2] + _SUNK, ankle[2])
@@ -237,12 +271,13 @@ class Terrain:
         best = int(heights_of_planes(points, normals[0], middle).argmax())
         return owners[0, best], points[best], normals[0, best]
 
-    def highest(self, points, most):
+    def highest(self, points: np.ndarray, most: np.ndarray) -> np.ndarray:
         """(n, p) heights [m] of what is highest under points (F, p, 3), up to `most` (F, p)."""
-        return self.under(points, most)[0]
+        heights, _, _ = self.under(points, most)
+        return heights
 
 
-def _surface(collider, ankles, rate):
+def _surface(collider: Collider, ankles: np.ndarray, rate: float) -> _Surface:
     """The _Surface of a collider on the path that ankles (F, 2, 3) follow, its own or none."""
     frozen = _Surface(collider, ankles, False)
     if not collider.moves or not frozen.corners.size:
@@ -251,7 +286,7 @@ def _surface(collider, ankles, rate):
     return max(frozen, following, key=lambda surface: _stood_on(surface, ankles, rate))
 
 
-def _stood_on(surface, ankles, rate):
+def _stood_on(surface: _Surface, ankles: np.ndarray, rate: float) -> tuple[int, float]:
     """How much ankles (F, 2, 3) stand on a surface: in how many samples, and how still."""
     heights, _ = surface.under(ankles, ankles[..., 2], np.arange(len(ankles)))
     velocity = np.gradient(ankles, axis=0) * rate - surface.velocity(ankles, rate)
