@@ -8,23 +8,33 @@ turned in their own axes, as rotation vectors [rad]. Knee and toes are hinges. W
 bone rides along with it, so rigs of any kind of skeleton are alike.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..body import anthropometry
 from ..exceptions import RigError
+from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, unit
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDE_WORDS, SIDES
+from ..geometry.stance import ADULT
 
 UNKNOWNS = 22
 MOVE, TURN = slice(0, 3), slice(3, 6)
 #: Columns of each leg's own corrections, and among them those of each joint.
-_FIRST = {"l": 6, "r": 14}
+FIRST = {"l": 6, "r": 14}
 HIP, KNEE, ANKLE, TOES = slice(0, 3), 3, slice(4, 7), 7
 #: Columns (14,) that a leg's points depend on: the pelvis' and its own.
-COLUMNS = {s: np.r_[0:6, first : first + 8] for s, first in _FIRST.items()}
+COLUMNS = {s: np.r_[0:6, first : first + 8] for s, first in FIRST.items()}
+#: Among those the ones of hip, knee, ankle and toes.
+_OF_JOINTS = slice(6, 9), slice(9, 10), slice(10, 13), slice(13, 14)
+#: Bones of a leg, in the order of arrays; its joints are where they begin.
+BONES = ("thigh", "shin", "foot", "toe")
+#: Axes (F, 3, 3) in the world of the toes' bone of each side, None without one.
+Toes = Mapping[str, np.ndarray | None]
 
+# By trial on captured clips of seven rigs.
 #: Heel behind the ankle, and the tip of the toes ahead of their joint [m], of an adult.
 _HEEL, _TIP = 0.05, 0.07
 #: Least height of the ankle above the sole, and that of the ball [m], of an adult.
@@ -33,9 +43,13 @@ _ANKLE_HEIGHT, _BALL_HEIGHT = 0.04, 0.025
 _SAME_FLOOR = 0.05
 _BENT = 0.03  # [m, adult] of a knee beside the line from hip to ankle that tells where front is
 _FLAT_SHARE = 6  # of the samples, one in so many tells how a foot stands flat
+_APART = 0.05  # [m, adult] by which one foot stays higher than the other that is never down
+#: Toes point backward where the cosine from how the knee bends is less, and lie above the ankle if
+#: they are higher by so much [m, adult].
+_BACKWARD, _ABOVE = -0.3, 0.02
 
 
-def skew(vectors):
+def skew(vectors: np.ndarray) -> np.ndarray:
     """(..., 3) to (..., 3, 3): what a cross product with each is as a matrix."""
     x, y, z = np.moveaxis(vectors, -1, 0)
     matrix = np.zeros((*np.shape(x), 3, 3))
@@ -44,7 +58,7 @@ def skew(vectors):
     return matrix
 
 
-def exponential_and_jacobian(vectors):
+def exponential_and_jacobian(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (..., 3, 3) of rotation vectors (..., 3) [rad], and the left Jacobians (..., 3, 3):
     turns in fixed axes for changes of the vectors."""
     square = (vectors * vectors).sum(-1)[..., None, None]
@@ -76,7 +90,7 @@ class Leg:
     ball: np.ndarray
     tip: np.ndarray
 
-    def part(self, samples):
+    def part(self, samples: slice) -> "Leg":
         """The same leg in a slice of the samples."""
         per_sample = ("joints", "frames", "heel", "ball", "tip")
         return replace(self, **{name: getattr(self, name)[samples] for name in per_sample})
@@ -97,31 +111,30 @@ class Body:
     pelvis: np.ndarray
     upper: np.ndarray
     upper_share: float
-    legs: dict
+    legs: dict[str, Leg]
     size: float
     floor: float
-    frame: object
+    frame: Callable[[float], float]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.pelvis)
 
     @classmethod
-    def from_motion(cls, motion, toes=None):
+    def from_motion(cls, motion: Motion, toes: Toes | None = None) -> "Body":
         """Read the bones from a motion.
 
-        toes: {side: (F, 3, 3) axes of the toes' bone in the world, None without one}. Raises
-        RigError if the toes point backward or lie above the ankles, MotionError for a body that is
-        upside down.
+        toes: Toes. Raises RigError if they point backward or lie above the ankles, MotionError for
+        a body that is upside down.
         """
         motion.demand_upright()
         return _read(motion, toes or {})
 
-    def part(self, samples):
+    def part(self, samples: slice) -> "Body":
         """The same body in a slice of the samples."""
         legs = {side: leg.part(samples) for side, leg in self.legs.items()}
         return replace(self, pelvis=self.pelvis[samples], upper=self.upper[samples], legs=legs)
 
-    def pose(self, corrections, slopes=True):
+    def pose(self, corrections: np.ndarray, slopes: bool = True) -> "Pose":
         """The Pose of (F, 22) corrections. slopes: whether with its Jacobians."""
         return Pose(self, corrections, slopes)
 
@@ -137,28 +150,31 @@ class Pose:
     foot_slopes {side: (F, 3, 14)}: turn of the foot in the world [rad].
     """
 
-    def __init__(self, body, corrections, slopes):
+    def __init__(self, body: Body, corrections: np.ndarray, slopes: bool) -> None:
         self._body, self._slopes = body, slopes
         self.pelvis = body.pelvis + corrections[:, MOVE]
         self.turn, self._spin = exponential_and_jacobian(corrections[:, TURN])
         upper = self.pelvis + _turned(self.turn, body.upper - body.pelvis)
         self.com = body.upper_share * upper
-        self.joints, self.turns, self.points = {}, {}, {}
+        self.joints: dict[str, np.ndarray] = {}
+        self.turns: dict[str, np.ndarray] = {}
+        self.points: dict[str, np.ndarray] = {}
         if slopes:
             self.com_slope = np.zeros((len(body), 3, UNKNOWNS))
             self.com_slope[..., :6] = body.upper_share * self._root_slope(upper)
-            self.point_slopes, self.foot_slopes = {}, {}
+            self.point_slopes: dict[str, np.ndarray] = {}
+            self.foot_slopes: dict[str, np.ndarray] = {}
         for side in SIDES:
-            self._add_leg(side, corrections[:, _FIRST[side] : _FIRST[side] + 8])
+            self._add_leg(side, corrections[:, FIRST[side] : FIRST[side] + 8])
 
-    def _root_slope(self, points):
+    def _root_slope(self, points: np.ndarray) -> np.ndarray:
         """(F, 3, 6) of points (F, 3) that ride on the pelvis."""
         slope = np.zeros((len(points), 3, 6))
         slope[..., MOVE] = np.eye(3)
         slope[..., TURN] = -skew(points - self.pelvis) @ self._spin
         return slope
 
-    def _add_leg(self, side, own):
+    def _add_leg(self, side: str, own: np.ndarray) -> None:
         leg = self._body.legs[side]
         vectors = np.stack(
             [
@@ -206,27 +222,30 @@ class Pose:
                 self.com_slope[..., columns] += share * self._slope(joints[i], joints, spins, i)
             foot = np.zeros((len(own), 3, 14))
             foot[..., TURN] = self._spin
-            foot[..., 6:9], foot[..., 9:10], foot[..., 10:13] = spins[:3]
+            for columns, spin in zip(_OF_JOINTS[:3], spins[:3], strict=True):
+                foot[..., columns] = spin
             self.foot_slopes[side] = foot
 
-    def _slope(self, point, joints, spins, depth):
+    def _slope(
+        self, point: np.ndarray, joints: list[np.ndarray], spins: list[np.ndarray], depth: int
+    ) -> np.ndarray:
         """(F, 3, 14) of points (F, 3) behind so many joints."""
         slope = np.zeros((len(point), 3, 14))
         slope[..., :6] = self._root_slope(point)
-        for i, columns in enumerate((slice(6, 9), slice(9, 10), slice(10, 13), slice(13, 14))):
+        for i, columns in enumerate(_OF_JOINTS):
             if i < depth:
                 slope[..., columns] = -skew(point - joints[i]) @ spins[i]
         return slope
 
 
-def _turned(turns, vectors):
+def _turned(turns: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return (turns @ vectors[..., None])[..., 0]
 
 
 # --- Masses --------------------------------------------------------------------------------------
 
 
-def _leg_shares():
+def _leg_shares() -> np.ndarray:
     """(4,) shares of the body's mass that hip, knee, ankle and ball of one leg count for."""
     table = anthropometry.TABLE
     shares = np.zeros(4)
@@ -237,9 +256,9 @@ def _leg_shares():
     return shares
 
 
-def _upper_body(at, height):
+def _upper_body(at: Callable[[str], np.ndarray], height: float) -> tuple[np.ndarray, float]:
     """(F, 3) centre of mass of all but the legs, and its share of the mass, from landmarks."""
-    table, total, moment = anthropometry.TABLE, 0.0, 0.0
+    table, total, moment = anthropometry.TABLE, 0.0, np.zeros(3)
     hips = (at("hip_l") + at("hip_r")) / 2
     top = at("head_top")
     parts = [
@@ -264,8 +283,8 @@ def _upper_body(at, height):
 # --- Reading -------------------------------------------------------------------------------------
 
 
-def _read(motion, toes):
-    def at(landmark):
+def _read(motion: Motion, toes: Toes) -> Body:
+    def at(landmark: str) -> np.ndarray:
         return motion.positions[:, LANDMARK_INDEX[landmark]]
 
     lengths = [
@@ -274,13 +293,13 @@ def _read(motion, toes):
         for start, end in (("hip", "knee"), ("knee", "ankle"))
     ]
     height = anthropometry.stature_from_legs(sum(lengths) / 2)
-    size = min(1.0, height / 1.75)
+    size = min(1.0, height / ADULT)
     upper, share = _upper_body(at, height)
     legs = {s: _Sole(motion, at, s, toes.get(s), size) for s in SIDES}
     lows = {name: [getattr(legs[s], name) for s in SIDES] for name in ("ankle_low", "ball_low")}
     for values in lows.values():
         # A foot that is never down tells nothing.
-        if abs(values[0] - values[1]) > 0.05 * size:
+        if abs(values[0] - values[1]) > _APART * size:
             values[:] = [min(values)] * 2
     floor = min(lows["ball_low"]) - _BALL_HEIGHT * size
     if abs(floor) < _SAME_FLOOR * size:
@@ -304,7 +323,14 @@ def _read(motion, toes):
 class _Sole:
     """Finds how a foot stands flat, from the samples in which it seems to."""
 
-    def __init__(self, motion, at, side, toes, size):
+    def __init__(
+        self,
+        motion: Motion,
+        at: Callable[[str], np.ndarray],
+        side: str,
+        toes: np.ndarray | None,
+        size: float,
+    ) -> None:
         self._motion, self._side, self._size = motion, side, size
         self._words = SIDE_WORDS[side]
         ball, toe = at(f"ball_{side}"), at(f"toe_{side}")
@@ -314,13 +340,13 @@ class _Sole:
         segments = [SEGMENT_INDEX[f"{name}_{side}"] for name in ("thigh", "shin", "foot")]
         frames = matrix_from_quaternion(motion.rotations[:, segments])
         self._has_toes = toes is not None
-        last = toes if self._has_toes else frames[:, 2]
+        last = frames[:, 2] if toes is None else toes
         self._frames = np.concatenate([frames, last[:, None]], 1)
         self._left_of_body = unit((at("hip_l") - at("hip_r")) * [1, 1, 0])
         self.ankle_low = float(np.percentile(self._joints[:, 2, 2], 5))
         self.ball_low = float(np.percentile(ball[:, 2], 5))
 
-    def leg(self, ankle_low, ball_low, floor):
+    def leg(self, ankle_low: float, ball_low: float, floor: float) -> Leg:
         """The Leg whose ankle and ball are so high [m] when the foot stands."""
         size, frames = self._size, self._frames
         ankle, ball = self._joints[:, 2], self._joints[:, 3]
@@ -354,14 +380,14 @@ class _Sole:
             tip=toes @ tip,
         )
 
-    def _flat(self, ankle, ball):
+    def _flat(self, ankle: np.ndarray, ball: np.ndarray) -> np.ndarray:
         """Numbers of the samples in which the foot seems to stand flat, by heights (F,) [m]."""
         rate = self._motion.rate
         speed = np.linalg.norm(np.gradient(self._joints[:, 2:], axis=0), axis=-1).sum(1) * rate
         doubt = 10 * np.abs(ankle - ball) + 3 * np.maximum(ankle, ball) + 0.3 * speed
         return np.argsort(doubt, kind="stable")[: max(5, len(ankle) // _FLAT_SHARE)]
 
-    def _check(self, flat, along):
+    def _check(self, flat: np.ndarray, along: np.ndarray) -> None:
         """Raise RigError for feet that no leg stands on."""
         hip, knee, ankle, ball = np.moveaxis(self._joints, 1, 0)
         shin = unit(ankle - knee)
@@ -369,7 +395,7 @@ class _Sole:
         bend = _beside(shin, knee - (hip + ankle) / 2)
         bent = np.linalg.norm(bend, axis=1) > _BENT * self._size
         same = (unit(bend) * unit(_beside(shin, along))).sum(1)
-        if bent.any() and np.median(same[bent]) < -0.3:
+        if bent.any() and np.median(same[bent]) < _BACKWARD:
             raise RigError(
                 f"The {self._words} toes of '{self._motion.name}' point backward: correct the "
                 "foot and toes in the rig map."
@@ -377,13 +403,13 @@ class _Sole:
         leg = np.linalg.norm(hip - knee, axis=1) + np.linalg.norm(knee - ankle, axis=1)
         upright = flat[(hip - ankle)[flat, 2] > leg[flat] / 2]
         rise = np.median((ankle - ball)[upright, 2]) if len(upright) else 0.0
-        if rise < -0.02 * self._size:
+        if rise < -_ABOVE * self._size:
             raise RigError(
                 f"The {self._words} toes of '{self._motion.name}' lie {-100 * rise:.0f} cm above "
                 "its ankle where it stands: correct the foot and toes in the rig map."
             )
 
-    def _knee(self):
+    def _knee(self) -> np.ndarray:
         """(3,) hinge of the knee in the shin's axes: the mean normal of the plane of the leg."""
         hip, knee, ankle = np.moveaxis(self._joints[:, :3], 1, 0)
         normal = _into(self._frames[:, 1], np.cross(knee - hip, ankle - knee))
@@ -393,11 +419,11 @@ class _Sole:
         return unit(axes[:, -1])
 
 
-def _beside(along, vectors):
+def _beside(along: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """(F, 3) vectors without what they have along unit vectors (F, 3)."""
     return vectors - (vectors * along).sum(1, keepdims=True) * along
 
 
-def _into(frames, vectors):
+def _into(frames: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """(F, 3) vectors in the axes of frames (F, 3, 3)."""
     return np.einsum("fji,fj->fi", frames, vectors)
