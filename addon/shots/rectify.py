@@ -16,8 +16,9 @@ from ...controller.reference.gait import Endless
 from ...controller.search.rectification import RectifySettings
 from ...controller.search.trial import Problem
 from ...controller.simulation.measures import Measures
-from ...controller.simulation.recording import Recording
+from ...controller.simulation.recording import Observation, Recording
 from ...controller.simulation.scenario import Scenario
+from ...controller.simulation.world import Contacts
 from ..blender import checkpoints
 from ..rigs import bake_target
 
@@ -195,10 +196,11 @@ def target_recording(shot):
     turns = quaternion_from_matrix(frames)
     motion = simulation.motion
     posed = Recording(character, motion, simulation.reference, Measures(motion.rate), Scenario())
-    nothing = np.zeros(2, bool), np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2)), 0
+    no_cops = np.full((2, 3), np.nan)
+    nothing = Contacts(np.zeros(2, bool), np.zeros((2, 3)), no_cops, np.zeros((2, 2)), 0)
     idle = np.zeros(character.dofs)
     for sample in range(len(shot.recording)):
-        posed.add(sample, centres[sample], turns[sample], nothing, None, 0.0, idle)
+        posed.add(sample, Observation(centres[sample], turns[sample], nothing, None, 0.0, idle))
     return posed
 
 

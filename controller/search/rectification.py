@@ -21,6 +21,7 @@ import numpy as np
 
 from ..exceptions import demand
 from ..ranges import check_all
+from ..simulation.recording import Observation
 from .correction import SIZE, UNIT, UNITS, Correction
 from .optimization import strategy
 from .polling import Checkpoint, Polled, engine
@@ -331,8 +332,8 @@ class Rectification(Polled):
     def _perform(self, committed):
         """Have the last interval of the committed nodes simulated, and take it down."""
         (result,) = yield [(perform, (committed,))]
-        for observation in result["samples"]:
-            self.recording.add(len(self.recording), *observation)
+        for sample in result["samples"]:
+            self.recording.add(len(self.recording), Observation.of(sample))
 
     def _go_back(self, node, tries):
         """Take back some nodes, and search harder from there to here."""

@@ -71,13 +71,13 @@ def costs(payload, gains, spacing, committed, candidates, horizon):
 def perform(payload, gains, spacing, committed):
     """Simulate the last interval of the committed nodes, (k + 1, 18) offsets.
 
-    Returns {"samples": what `Recording.add` wants of each sample of the interval, "cpu": [s]}; for
-    the first node, the start alone. {"error": …} as `trial.evaluate`.
+    Returns {"samples": `Observation.plain` of each sample of the interval, "cpu": [s]}; for the
+    first node, the start alone. {"error": …} as `trial.evaluate`.
     """
     started = time.process_time()
     try:
         stage = _stage(payload, json.dumps(gains, sort_keys=True), spacing)
-        samples = stage.perform(committed)
+        samples = [seen.plain() for seen in stage.perform(committed)]
     except PoiseError as error:
         return {"error": [type(error).__name__, str(error)]}
     return {"samples": samples, "cpu": time.process_time() - started}
@@ -180,7 +180,7 @@ class Stage:
         for sample in range(first + 1, last + 1):
             self._simulation.advance(sample)
             samples.append(self._simulation.observe(sample))
-        if not np.isfinite(samples[-1][0]).all():
+        if not np.isfinite(samples[-1].centres).all():
             raise SimulationError(
                 "The simulation blew up: take softer gains (a lower frequency) or a higher rate."
             )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The four error measures, early termination and the reward (SCA12, section 3.3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..geometry.stance import DUAL, LEFT, RIGHT, giant_size
 class Measure:
     """One error of a trial.
 
-    unit. maximum: the largest allowed one, of people (SCA12, section 3.3). averaged: it is a mean
+    unit. maximum: the largest allowed one, of people (SCA12, section 4). averaged: it is a mean
     over the last WINDOW seconds. travelling, walking: factors on the maximum for clips that travel
     and for endless walks. growth: how the maximum grows with the height of a giant, at equal
     dynamics (Froude). label, form: name and value of it in a table. ended, told: why a trial ended,
@@ -41,7 +42,7 @@ MEASURES = {
         "too far from its pose",
         "its pose is {value:.3f} m away from the animation's (at most {limit:g})",
         averaged=False,
-        walking=2.0,  # pushed walkers step elsewhere
+        walking=2.0,  # pushed walkers step elsewhere; by trial on endless walks
         growth=1.0,
     ),
     "stance_error": Measure(
@@ -60,7 +61,8 @@ MEASURES = {
         "{:.3f} m/s",
         "the feet slide",
         "the feet slide at {value:.3f} m/s (at most {limit:g})",
-        travelling=4.0,  # soles that roll over heel and toes count as sliding
+        # Soles that roll over heel and toes count as sliding. By trial on captured walks.
+        travelling=4.0,
         walking=4.0,
         growth=0.5,
     ),
@@ -78,13 +80,22 @@ NAMES = tuple(MEASURES)
 UNITS = {name: measure.unit for name, measure in MEASURES.items()}
 MAXIMA = {name: measure.maximum for name, measure in MEASURES.items()}
 
-WINDOW = 2.0  # [s]
-_SHORTEST_WINDOW = 0.5  # [s]: else one contact-less first step ends the trial
-T_MAX = 20.0  # [s]
-BONUS = 1.0
+WINDOW = 2.0  # [s]: SCA12, section 3.3
+#: [s]: else one contact-less first step ends the trial. By trial, on a first prototype.
+_SHORTEST_WINDOW = 0.5
+T_MAX = 20.0  # [s]: SCA12, section 4
+BONUS = 1.0  # w_bonus of SCA12, equation 21
+#: Share of its maximum from which a measure counts as the end of a fall. By trial.
+_FALLING = 0.5
 
 
-def pose_error(shares, centres, com, reference_centres, reference_com):
+def pose_error(
+    shares: np.ndarray,
+    centres: np.ndarray,
+    com: np.ndarray,
+    reference_centres: np.ndarray,
+    reference_com: np.ndarray,
+) -> float:
     """SCA12's e_pose [m]: mean distance of body centres (S, 3), weighted with their shares (S,)
     of the mass, each relative to its own body's centre of mass (3,)."""
     apart = centres - reference_centres
@@ -92,7 +103,7 @@ def pose_error(shares, centres, com, reference_centres, reference_com):
     return float(np.sqrt((apart * apart).sum(-1)) @ shares)
 
 
-def slide_speed(stance, foot_speeds):
+def slide_speed(stance: int, foot_speeds: Sequence[float]) -> float:
     """Horizontal speed of the stance foot [m/s], both feet's sum in dual stance; foot_speeds
     (2,)."""
     if stance == DUAL:
@@ -102,7 +113,7 @@ def slide_speed(stance, foot_speeds):
     return foot_speeds[1] if stance == RIGHT else 0.0
 
 
-def for_motion(maxima, travels, endless):
+def for_motion(maxima: dict[str, float], travels: bool, endless: bool) -> dict[str, float]:
     """Largest allowed errors {name: value} of a clip that stays, of one that travels, or of an
     endless walk, from those of the first."""
     if not travels:
@@ -111,7 +122,7 @@ def for_motion(maxima, travels, endless):
     return {name: getattr(MEASURES[name], kind) * value for name, value in maxima.items()}
 
 
-def for_giants(maxima, height):
+def for_giants(maxima: dict[str, float], height: float) -> dict[str, float]:
     """Largest allowed errors {name: value} of a body of that height [m]: those of people, larger
     for what is taller than any of them."""
     size = giant_size(height)
@@ -127,15 +138,16 @@ class Measures:
     """
 
     rate: float
-    maxima: dict = field(default_factory=lambda: dict(MAXIMA))
-    ending: tuple = NAMES
+    maxima: dict[str, float] = field(default_factory=lambda: dict(MAXIMA))
+    ending: tuple[str, ...] = NAMES
     fell_at: float | None = None
     fell_measure: str | None = None
-    values: list = field(default_factory=list)
-    _raw: list = field(default_factory=list)
-    _sums: list = field(default_factory=lambda: [(0.0,) * len(NAMES)])  # after each sample
+    values: list[tuple[float, ...]] = field(default_factory=list)
+    _raw: list[tuple[float, ...]] = field(default_factory=list)
+    #: After each sample.
+    _sums: list[tuple[float, ...]] = field(default_factory=lambda: [(0.0,) * len(NAMES)])
 
-    def add(self, *errors):
+    def add(self, *errors: float) -> bool:
         """Take the momentary errors of a sample, in the order of MEASURES, and update the windowed
         ones. Returns False when a maximum is exceeded."""
         raw, now = self._raw, tuple(map(float, errors))
@@ -160,31 +172,31 @@ class Measures:
                 return False
         return True
 
-    def keep(self, count):
+    def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
         del self.values[count:], self._raw[count:], self._sums[count + 1 :]
         self.fell_at = self.fell_measure = None
 
-    def end_fall(self):
+    def end_fall(self) -> bool:
         """End the trial at the newest sample, if a measure is past half of its maximum there.
         Returns whether one is."""
         last = self.values[-1] if self.values else ()
         shares = [value / self.maxima[name] for name, value in zip(NAMES, last, strict=False)]
-        if not max(shares, default=0.0) >= 0.5:
+        if not max(shares, default=0.0) >= _FALLING:
             return False
         self.fell_at, self.fell_measure = self.duration, NAMES[shares.index(max(shares))]
         return True
 
     @property
-    def duration(self):
+    def duration(self) -> float:
         """Time until termination [s]."""
         return max(0.0, (len(self._raw) - 1) / self.rate)
 
-    def averages(self):
+    def averages(self) -> dict[str, float]:
         """Mean of each error until termination, by name."""
         return dict(zip(NAMES, np.mean(self.values, axis=0).tolist(), strict=True))
 
-    def reward(self, t_max):
+    def reward(self, t_max: float) -> float:
         """SCA12, equation 21, for a trial of t_max [s]."""
         reached = min(1.0, self.duration / t_max) if t_max > 0 else 1.0
         averages = self.averages()

@@ -2,38 +2,85 @@
 """What a simulation did: one record for preview, report and bake."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.foot import parts_down
+from ..body.sole import Ground
+from ..control.physics_weights import PhysicsWeights
+from ..geometry.motion import Motion
 from ..geometry.rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
 from ..reference.hand_back import stepped_back
-from .measures import MEASURES, NAMES, pose_error, slide_speed
+from ..reference.reference import Reference
+from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
+from .scenario import Scenario
+from .world import Contacts
 
-_SWAY = 0.5  # [Hz]
+#: [Hz] of what counts as slow in how an animation's ankles differ from those of perfect hinges: a
+#: body of 1 m on its ankles sways at sqrt(g / h) / 2 pi, which is that.
+_SWAY = 0.5
+#: A plane has so many corners.
+_CORNERS = 3
+
+
+class Observation(NamedTuple):
+    """A sample that has just been reached, as `Recording.add` takes it.
+
+    centres (S, 3) [m] and turns (S, 4), w first, of the body. contacts; things: positions (T, 3)
+    and orientations (T, 4) of World.things, None without things; effort: summed torques, in the
+    mean since the last sample, and torques (dofs,): the last ones [N m].
+    """
+
+    centres: np.ndarray
+    turns: np.ndarray
+    contacts: Contacts
+    things: tuple[np.ndarray, np.ndarray] | None
+    effort: float
+    torques: np.ndarray
+
+    def plain(self) -> tuple[Any, ...]:
+        """The same without classes, for another process, which knows the package by another
+        name."""
+        return self.centres, self.turns, tuple(self.contacts), *self[3:]
+
+    @classmethod
+    def of(cls, plain: Sequence[Any]) -> "Observation":
+        """The one that `plain` gave."""
+        centres, turns, contacts, *rest = plain
+        return cls(centres, turns, Contacts(*contacts), *rest)
 
 
 class Recording:
     """Samples of one simulation, in the order of the motion's. n is how many there are."""
 
-    def __init__(self, character, motion, reference, measures, scenario):
+    def __init__(
+        self,
+        character: Character,
+        motion: Motion,
+        reference: Reference,
+        measures: Measures,
+        scenario: Scenario,
+    ) -> None:
         count, dofs, things = len(reference), character.dofs, len(scenario.things)
         self.character, self.motion, self.reference = character, motion, reference
         self.measures = measures
         #: What happened to the character.
         self.scenario = scenario
-        #: physics_weights.PhysicsWeights, where not all of the body is simulated throughout.
-        self.weights = None
+        #: Where not all of the body is simulated throughout.
+        self.weights: PhysicsWeights | None = None
         #: Recovery steps: (time [s], 0 for the left or 1 for the right foot) each.
-        self.steps = []
+        self.steps: list[tuple[float, int]] = []
         #: The foot that takes one now, 0 or 1, or None: it does not stand, however low it is.
-        self.swing = None
-        #: sole.Ground under either foot now, where there is more to stand on than the floor.
-        self.grounds = None
+        self.swing: int | None = None
+        #: What is under either foot now, where there is more to stand on than the floor.
+        self.grounds: list[Ground] | None = None
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -60,44 +107,43 @@ class Recording:
         }
         self._reference_com = np.einsum("fsi,s->fi", reference.smooth.centres, self._shares)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._count
 
-    def add(self, sample, centres, turns, contacts, things, effort, torques):
-        """Append a sample: body centres (S, 3) and orientations (S, 4), what World.contacts and
-        World.things gave (None without things), summed and last torques. Returns False when a
-        measure exceeds its maximum."""
-        touch, forces, cops, drifts, carrying = contacts
+    def add(self, sample: int, seen: Observation) -> bool:
+        """Append a sample. Returns False when a measure exceeds its maximum."""
+        centres = seen.centres
+        touch, forces, cops, drifts, carrying = seen.contacts
         com = self._shares @ centres
         self._centres[sample] = centres
-        self._turns[sample] = turns
+        self._turns[sample] = seen.turns
         self._contacts[sample] = touch
         self._forces[sample] = forces
         self._cops[sample] = cops
         self._carrying[sample] = carrying
         if self.grounds is not None:
             self._slopes[sample] = [(ground.slope_x, ground.slope_y) for ground in self.grounds]
-        self._torques[sample] = torques
-        if things is not None:
-            self._thing_positions[sample], self._thing_turns[sample] = things
+        self._torques[sample] = seen.torques
+        if seen.things is not None:
+            self._thing_positions[sample], self._thing_turns[sample] = seen.things
         self._com[sample] = com
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
         pose = pose_error(self._shares, centres, com, smooth, self._reference_com[sample])
         stance, slide = self._feet(touch, drifts)
         self._stance[sample] = stance
-        differs = stance != self.reference.stance[sample]
+        differs = float(stance != self.reference.stance[sample])
         if self.weights:  # a body that is held follows the animation, whatever that does
             share = self.weights.regions["root"][sample]
             pose, differs = share * pose, share * differs
             slide *= share == 1  # on the way back feet have to slide
-        return self.measures.add(pose, differs, slide, effort)
+        return self.measures.add(pose, differs, slide, seen.effort)
 
-    def add_help(self, sample, wrench):
+    def add_help(self, sample: int, wrench: np.ndarray) -> None:
         """Take down the mean force and torque (6,) from outside since the last sample."""
         self._residual[sample] = wrench
 
-    def keep(self, count):
+    def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
         self._count = min(self._count, count)
         self.measures.keep(self._count)
@@ -105,7 +151,7 @@ class Recording:
             last = self._count - 1
             self._plans = [self._sole(last, foot)[:2] for foot in FEET]
 
-    def _feet(self, touch, drifts):
+    def _feet(self, touch: Sequence[bool], drifts: Sequence[Sequence[float]]) -> tuple[int, float]:
         """Stance state of the newest sample, and the horizontal speed of the feet that stand,
         relative to what they stand on."""
         sample = self._count - 1
@@ -129,7 +175,7 @@ class Recording:
         self._plans = plans
         return stance, slide_speed(stance, speeds)
 
-    def _sole(self, sample, segment):
+    def _sole(self, sample: int, segment: int) -> tuple[float, float, float]:
         """Plan of the middle of a sole (x, y), and height of its lowest corner [m]."""
         centre, (w, i, j, k) = self._centres[sample, segment], self._turns[sample, segment].tolist()
         (half_x, half_y, half_z), (a, b, c) = self._boxes[segment]
@@ -143,137 +189,137 @@ class Recording:
         return at_x + x, at_y + y, at_z + z
 
     @property
-    def _frames(self):
+    def _frames(self) -> np.ndarray:
         return matrix_from_quaternion(self._turns[: self._count])
 
     @property
-    def body_positions(self):
+    def body_positions(self) -> np.ndarray:
         """(n, S, 3) centres of mass of the segments [m]."""
         return self._centres[: self._count]
 
     @property
-    def body_rotations(self):
+    def body_rotations(self) -> np.ndarray:
         """(n, S, 4) orientations of the segments, w first."""
         return self._turns[: self._count]
 
     @property
-    def com(self):
+    def com(self) -> np.ndarray:
         """(n, 3) centre of mass [m]."""
         return self._com[: self._count]
 
     @property
-    def contacts(self):
+    def contacts(self) -> np.ndarray:
         """(n, 2) whether the left and the right foot touch the floor."""
         return self._contacts[: self._count]
 
     @property
-    def contact_forces(self):
+    def contact_forces(self) -> np.ndarray:
         """(n, 2, 3) force of the floor on the left and the right foot [N]."""
         return self._forces[: self._count]
 
     @property
-    def cops(self):
+    def cops(self) -> np.ndarray:
         """(n, 2, 3) centre of pressure under the left and the right foot [m]; NaN in the air."""
         return self._cops[: self._count]
 
     @property
-    def thing_positions(self):
+    def thing_positions(self) -> np.ndarray:
         """(n, T, 3) centres of mass of the scenario's things [m]; NaN before they start."""
         return self._thing_positions[: self._count]
 
     @property
-    def thing_rotations(self):
+    def thing_rotations(self) -> np.ndarray:
         """(n, T, 4) orientations of the scenario's things, w first; NaN before they start."""
         return self._thing_turns[: self._count]
 
     @property
-    def residual(self):
+    def residual(self) -> np.ndarray:
         """(n, 6) help from outside on the root: force [N] and torque [N m] in the world, where
         anything is simulated."""
         return self._residual[: self._count]
 
     @property
-    def stance(self):
+    def stance(self) -> np.ndarray:
         """(n,) stance states of the simulation, see `stance`."""
         return self._stance[: self._count]
 
     @property
-    def reference_stance(self):
+    def reference_stance(self) -> np.ndarray:
         """(n,) stance states of the reference."""
         return self.reference.stance[: self._count]
 
     @property
-    def slopes(self):
+    def slopes(self) -> np.ndarray:
         """(n, 2, 2) how what is under the left and the right foot rises along x and y."""
         return self._slopes[: self._count]
 
     @property
-    def carrying(self):
+    def carrying(self) -> np.ndarray:
         """(n,) at how many points the feet carry."""
         return self._carrying[: self._count]
 
-    def sole_corners(self, samples):
+    def sole_corners(self, samples: slice) -> np.ndarray:
         """(m, 2, 6, 3) sole corners of both feet [m] at samples, a slice; see `foot`."""
         frames = matrix_from_quaternion(self.body_rotations[samples])
         arms = np.einsum("fsij,sj->fsi", frames, self.character.centres)
         return self.character.sole_corners(self.body_positions[samples] - arms, frames)
 
-    def parts_down(self, samples):
+    def parts_down(self, samples: slice) -> np.ndarray:
         """(m, 2, 3) how much of heel, ball and tip of both feet is down at samples, a slice; see
         `foot.parts_down`."""
         return parts_down(self.sole_corners(samples), self.slopes[samples])
 
     @property
-    def phases(self):
+    def phases(self) -> np.ndarray:
         """(n, 2) phases of both feet of the simulation, see `stance`."""
         return phases_of(self.stance, self.parts_down(slice(None)))
 
     @property
-    def reference_phases(self):
+    def reference_phases(self) -> np.ndarray:
         """(n, 2) phases of both feet of the reference."""
         return self._reference_phases[: self._count]
 
     @cached_property
-    def _reference_phases(self):
+    def _reference_phases(self) -> np.ndarray:
         corners = self.character.sole_corners(*self.character.pose(self.reference.trajectory))
         return phases_of(self.reference.stance, parts_down(corners))
 
     @property
-    def torques(self):
+    def torques(self) -> np.ndarray:
         """(n, dofs) joint torques of the last step before each sample [N m]."""
         return self._torques[: self._count]
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> np.ndarray:
         if name in NAMES:
             column = NAMES.index(name)
             return np.array([values[column] for values in self.measures.values])
         raise AttributeError(name)
 
     @property
-    def fell_at(self):
+    def fell_at(self) -> float | None:
         """First moment at which a measure exceeded its maximum [s], or None."""
         return self.measures.fell_at
 
     @property
-    def fell_measure(self):
+    def fell_measure(self) -> str | None:
         """The measure that did, or None."""
         return self.measures.fell_measure
 
     @property
-    def success(self):
+    def success(self) -> bool:
         """Whether the last sample was reached with no maximum exceeded."""
         return self._count == len(self.reference) and self.fell_at is None
 
     @property
-    def reward(self):
+    def reward(self) -> float:
         """SCA12, equation 21, over the length of the reference."""
         return self.measures.reward((len(self.reference) - 1) / self.motion.rate)
 
-    def why(self):
+    def why(self) -> str:
         """One sentence on when and why it fell, or an empty string."""
-        if self.fell_at is None:
-            return ""
         name = self.fell_measure
+        if self.fell_at is None or name is None:
+            return ""
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
         frame = self.motion.frame(self._count - 1)
         words = MEASURES[name].told.format(value=value, limit=limit)
@@ -281,12 +327,12 @@ class Recording:
             words = "the body comes down so hard that the engine cannot go on"
         return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
 
-    def joints(self):
+    def joints(self) -> np.ndarray:
         """(n, S, 3) joint centres of the simulation [m]."""
         offset = np.einsum("fsij,sj->fsi", self._frames, self.character.centres)
         return self.body_positions - offset
 
-    def rotation_deltas(self):
+    def rotation_deltas(self) -> np.ndarray:
         """(n, S, 4) world rotations from the reference, as the animation has it, to the
         simulation, w first. Turning each segment of the animation by them bakes the result.
 
@@ -297,7 +343,7 @@ class Recording:
         """
         return self.differences()[0]
 
-    def _deltas(self):
+    def _deltas(self) -> np.ndarray:
         """(n, S, 3, 3) the same, of a body that is simulated throughout."""
         raw = self.reference.raw.frames[: self._count]
         turns = self._frames @ np.swapaxes(raw, -1, -2)
@@ -305,7 +351,7 @@ class Recording:
             self._correct_leg(turns, side)
         return turns
 
-    def _correct_leg(self, turns, side):
+    def _correct_leg(self, turns: np.ndarray, side: str) -> None:
         n = self._count
         thigh, shin, foot = (SEGMENT_INDEX[f"{part}_{side}"] for part in ("thigh", "shin", "foot"))
         pelvis, hip, knee, ankle = (
@@ -323,41 +369,43 @@ class Recording:
         turns[:, thigh] = turn @ turns[:, thigh]
         turns[:, shin] = turn @ turns[:, shin]
 
-    def root_displacement(self):
+    def root_displacement(self) -> np.ndarray:
         """(n, 3) world displacement of the pelvis landmark from the animation [m]."""
-        return self._weighed(())[1] if self.weights else self._apart()
+        return self._weighed(self.weights, ())[1] if self.weights else self._apart()
 
-    def differences(self, stretched=()):
+    def differences(self, stretched: Sequence[str] = ()) -> tuple[np.ndarray, np.ndarray]:
         """(`rotation_deltas`, `root_displacement`). stretched: segments of legs whose length
         changes in the animation, and no more in a bake where they are simulated."""
         if not self.weights:
             return quaternion_from_matrix(self._deltas()), self._apart()
-        turns, displacement = self._weighed(stretched)
+        turns, displacement = self._weighed(self.weights, stretched)
         return quaternion_from_matrix(turns), displacement
 
-    def simulated_legs(self):
+    def simulated_legs(self) -> np.ndarray:
         """(n,) how far the legs of a bake are those of the simulation, from 0 to 1."""
         if not self.weights:
             return np.ones(self._count)
         return self.weights.shown("legs", self.motion.rate)[: self._count]
 
-    def _apart(self):
+    def _apart(self) -> np.ndarray:
         return self.joints()[:, 0] - self.reference.raw.joints[: self._count, 0]
 
-    def _weighed(self, stretched):
+    def _weighed(
+        self, weights: PhysicsWeights, stretched: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Turns (n, S, 3, 3) and displacement (n, 3) [m] as far as the weights let them, of feet
         that step on the way back to the animation."""
         rate = self.motion.rate
-        turns = self.weights.blended(self._deltas(), rate)
-        displacement = self.weights.blended_root(self._apart(), rate)
+        turns = weights.blended(self._deltas(), rate)
+        displacement = weights.blended_root(self._apart(), rate)
         return stepped_back(self, turns, displacement, stretched)
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Figures of `measures.md` for this simulation, by name."""
         n = self._count
         apart = self.joints() - self.reference.smooth.joints[:n]
         local = apart - apart[:, :1]
-        result = dict(self.measures.averages())
+        result: dict[str, Any] = dict(self.measures.averages())
         result["few_corners"] = self._few_corners()
         result["recovery_steps"] = len(self.steps)
         result["reward"] = self.reward
@@ -370,12 +418,12 @@ class Recording:
         result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
         return result
 
-    def _few_corners(self):
+    def _few_corners(self) -> float:
         """Share of the time on the floor in which fewer corners carry than a plane has."""
         standing = self.contacts.any(1)
-        return float((self.carrying < 3)[standing].mean()) if standing.any() else 0.0
+        return float((self.carrying < _CORNERS)[standing].mean()) if standing.any() else 0.0
 
-    def _mean_residual(self):
+    def _mean_residual(self) -> tuple[float, float]:
         """Mean size of the help from outside [N] and [N m], where anything is simulated."""
         if self.weights is None:
             return 0.0, 0.0
@@ -384,11 +432,11 @@ class Recording:
         return tuple((sizes.sum(0) / max(1, len(sizes))).tolist())
 
 
-def _rotate(matrices, vectors):
+def _rotate(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.einsum("fij,fj->fi", matrices, vectors)
 
 
-def _slow_part(values, rate):
+def _slow_part(values: np.ndarray, rate: float) -> np.ndarray:
     """(n, 3) values without what changes faster than the body can sway."""
     if len(values) < 8:
         return np.broadcast_to(values.mean(0), values.shape)

@@ -5,8 +5,10 @@ Plain data in SI units and the world frame. Times are in seconds from the first 
 motion. SCA12, section 4, and `measures.md` define the random pushes and spheres.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import cos, pi, sin
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,16 +17,19 @@ from ..geometry.skeleton import SEGMENTS
 from ..geometry.solids import Collider, Solid, finite
 from ..ranges import RANGES
 
+# The disturbances of SCA12, section 4, one second of quiet before the first besides.
 PUSH_DURATION = 0.2  # [s]
-#: Change of speed [m/s] in a frontal crash at 56 km/h, the fastest that belted dummies are tested
-#: in: 49 CFR 571.208 (FMVSS 208), S5.1.
-MOST_SPEED = 15.6
 PERIOD = 1.0  # [s] from one random push or sphere to the next
 FIRST = 1.0  # [s] of quiet before the first one
 SPHERE_DENSITY = 100.0  # [kg/m^3]
 SPHERE_SPEED = 5.0  # [m/s]
 SPHERE_DISTANCE = 3.0  # [m] from the neck
 SPHERE_HEIGHT = 1.5  # [m] above the neck
+#: Change of speed [m/s] in a frontal crash at 56 km/h, the fastest that belted dummies are tested
+#: in: 49 CFR 571.208 (FMVSS 208), S5.1.
+MOST_SPEED = 15.6
+
+_Made = TypeVar("_Made")
 
 #: Set apart from the streams of the motor noise, which take the same seeds.
 _STREAM = 0x50757368
@@ -41,11 +46,11 @@ class Push:
 
     start: float
     duration: float
-    force: tuple
+    force: Sequence[float] | Sequence[Sequence[float]]
     segment: str = "trunk"
-    point: tuple | None = None
+    point: Sequence[float] | None = None
 
-    def force_at(self, time):
+    def force_at(self, time: float) -> np.ndarray:
         """The force (3,) [N] at a time [s]; zeros outside of the push."""
         share = (time - self.start) / self.duration
         if not 0 <= share < 1:
@@ -59,7 +64,7 @@ class Push:
         return force[low] + (at - low) * (force[high] - force[low])
 
     @property
-    def impulse(self):
+    def impulse(self) -> np.ndarray:
         """(3,) by how much it changes the momentum of the whole [N s]."""
         force = np.atleast_2d(np.asarray(self.force, float))
         if len(force) > 1:
@@ -67,12 +72,12 @@ class Push:
         return self.duration * force.mean(0)
 
     @property
-    def peak(self):
+    def peak(self) -> float:
         """Its largest force [N]."""
         return float(np.linalg.norm(np.atleast_2d(np.asarray(self.force, float)), axis=1).max())
 
     @property
-    def jolt(self):
+    def jolt(self) -> float:
         """Its largest impulse within PUSH_DURATION [N s]."""
         forces = np.linalg.norm(np.atleast_2d(np.asarray(self.force, float)), axis=1)
         if len(forces) == 1:
@@ -81,7 +86,7 @@ class Push:
         count = max(1, min(round(PUSH_DURATION / step), len(forces) - 1))
         return float(step * np.convolve((forces[:-1] + forces[1:]) / 2, np.ones(count)).max())
 
-    def check_strength(self, mass):
+    def check_strength(self, mass: float) -> None:
         """Raise SettingsError if it is beyond what a body of that mass [kg] takes."""
         speed, part = self.jolt / mass, self.segment.replace("_", " ")
         if speed > MOST_SPEED:
@@ -92,7 +97,7 @@ class Push:
                 f"{int(self.peak * MOST_SPEED / speed)} N."
             )
 
-    def check(self):
+    def check(self) -> None:
         """Raise SettingsError if no body can be pushed so."""
         demand(
             self.segment in SEGMENTS,
@@ -122,18 +127,18 @@ class Thing:
     solid: Solid
     mass: float
     start: float = 0.0
-    position: tuple = (0.0, 0.0, 0.0)
-    rotation: tuple = (1.0, 0.0, 0.0, 0.0)
-    velocity: tuple = (0.0, 0.0, 0.0)
-    spin: tuple = (0.0, 0.0, 0.0)
+    position: Sequence[float] = (0.0, 0.0, 0.0)
+    rotation: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
+    velocity: Sequence[float] = (0.0, 0.0, 0.0)
+    spin: Sequence[float] = (0.0, 0.0, 0.0)
     friction: float = 1.0
     restitution: float = 0.0
 
-    def launched(self, _neck):
+    def launched(self, _neck: Sequence[float]) -> "Thing":
         """Itself: it knows where it starts."""
         return self
 
-    def check(self):
+    def check(self) -> None:
         """Raise SettingsError if it cannot be."""
         _check_mass(self.name, self.mass)
         numbers = (self.start, self.position, self.rotation, self.velocity, self.spin)
@@ -171,11 +176,11 @@ class Throw:
     restitution = Thing.restitution
 
     @property
-    def solid(self):
+    def solid(self) -> Solid:
         """Its shape, from mass and density."""
         return Solid("sphere", ((3 * self.mass / (4 * pi * self.density)) ** (1 / 3),))
 
-    def launched(self, neck):
+    def launched(self, neck: Sequence[float]) -> Thing:
         """The Thing that starts now, with the neck joint at (3,) [m]."""
         away = np.array([cos(self.direction), sin(self.direction), 0.0])
         return Thing(
@@ -187,7 +192,7 @@ class Throw:
             velocity=tuple(-self.speed * away),
         )
 
-    def check(self):
+    def check(self) -> None:
         """Raise SettingsError if it cannot be."""
         _check_mass(self.name, self.mass)
         numbers = (self.start, self.direction, self.speed, self.distance, self.height)
@@ -209,27 +214,27 @@ class Scenario:
     [m], None for where the motion stands.
     """
 
-    pushes: tuple = ()
-    things: tuple = ()
-    colliders: tuple = ()
+    pushes: tuple[Push, ...] = ()
+    things: tuple[Thing | Throw, ...] = ()
+    colliders: tuple[Collider, ...] = ()
     whole_body: bool = False
     self_collision: bool = False
-    weights: dict = field(default_factory=dict)
+    weights: dict[str, Any] = field(default_factory=dict)
     floor: float | None = None
 
     @property
-    def touches_body(self):
+    def touches_body(self) -> bool:
         """Whether more of the body than its feet can be touched."""
         return bool(self.things) or self.whole_body or self.self_collision
 
-    def check(self, mass):
+    def check(self, mass: float) -> None:
         """Raise SettingsError for what cannot be. mass: of the character [kg]."""
         for part in (*self.pushes, *self.things, *self.colliders):
             part.check()
         for push in self.pushes:
             push.check_strength(mass)
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers, for JSON."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
         data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]
@@ -238,11 +243,11 @@ class Scenario:
         return _plain(data)
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: dict[str, Any]) -> "Scenario":
         """The scenario that `as_dict` gave."""
         kinds = {"Thing": Thing, "Throw": Throw}
 
-        def made(kind, values):
+        def made(kind: type[_Made], values: dict[str, Any]) -> _Made:
             if "solid" in values:
                 values = values | {"solid": Solid(**values["solid"])}
             return kind(**values)
@@ -257,7 +262,7 @@ class Scenario:
             }
         )
 
-    def with_drawn(self, disturbance, duration, seed):
+    def with_drawn(self, disturbance: dict[str, float], duration: float, seed: int) -> "Scenario":
         """This scenario with random disturbances. disturbance: {"pushes": N} or {"spheres": kg} or
         both; duration of the trial [s]; seed of directions and phase."""
         pushes, things = self.pushes, self.things
@@ -268,7 +273,7 @@ class Scenario:
         return replace(self, pushes=pushes, things=things)
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """Arrays and tuples as lists."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
@@ -277,19 +282,19 @@ def _plain(value):
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _check_mass(name, mass):
+def _check_mass(name: str, mass: float) -> None:
     allowed = RANGES["thing"]
     demand(mass in allowed, f"'{name}' has a mass of {mass:g} kg: give it {allowed}.")
 
 
-def _starts(duration, seed):
+def _starts(duration: float, seed: int) -> tuple[np.ndarray, np.random.Generator]:
     """When random disturbances begin [s], and a generator for their directions. The first comes
     after a second of quiet and a random part of the period: the phase of the clip is random."""
     random = np.random.default_rng([_STREAM, seed])
     return np.arange(FIRST + random.uniform(0, PERIOD), duration, PERIOD), random
 
 
-def random_pushes(force, duration, seed):
+def random_pushes(force: float, duration: float, seed: int) -> tuple[Push, ...]:
     """Pushes of `force` [N] on the trunk for 0.2 s, one every second, horizontal, in random
     directions, over `duration` [s]."""
     starts, random = _starts(duration, seed)
@@ -300,7 +305,7 @@ def random_pushes(force, duration, seed):
     )
 
 
-def random_throws(mass, duration, seed):
+def random_throws(mass: float, duration: float, seed: int) -> tuple[Throw, ...]:
     """Spheres of `mass` [kg], one every second, from random directions, over `duration` [s]."""
     starts, random = _starts(duration, seed)
     turns = random.uniform(0, 2 * pi, len(starts))

@@ -2,18 +2,23 @@
 """The loop: reference, torques, step, record. A generator that yields sample by sample."""
 
 import time
+from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..body.character import Character
 from ..contacts.contact_plan import ContactPlan
 from ..control import tracking
+from ..control.balance import Balance
 from ..control.controller import Controller
 from ..control.gains import BALANCE_MODES, Gains
 from ..control.legs import Legs
 from ..control.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..control.styles import STYLES
 from ..exceptions import SettingsError, SimulationError, demand
+from ..geometry.motion import Motion
 from ..geometry.skeleton import SEGMENTS
 from ..ranges import check_all
 from ..reference.cleaning import check_names
@@ -21,12 +26,14 @@ from ..reference.gait import Endless
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
 from .measures import MAXIMA, Measures, for_giants, for_motion
-from .recording import Recording
+from .recording import Observation, Recording
 from .scenario import Scenario
-from .world import World, load_engine
+from .world import Saved, World, load_engine
 
-_FASTEST = 30.0  # [m/s] of any segment: not a motion any more
-_AFTER = 0.5  # [s] after a push, a body that flies apart does so because of it
+#: [m/s] of any segment: not a motion any more. By trial, on falls that the engine threw about.
+_FASTEST = 30.0
+#: [s] after a push in which a body that flies apart does so because of it. By trial.
+_AFTER = 0.5
 
 
 @dataclass(frozen=True)
@@ -36,13 +43,14 @@ class Settings:
     rate: control and physics rate [Hz]. balance: "foot_forces" or "virtual_forces" (SCA12).
     tracking: "stable_pd" or "explicit_pd". noise: motor noise [N m] as SCA12 counts it (their
     value is 5). seed: of the noise. torque_limit: largest torque of a joint [N m] of an adult of
-    71 kg and 1.80 m, scaled to the body. duration: loop the clip to this length [s], None for the
-    clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
-    errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
-    recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance. cleaning:
-    names of `cleaning.CLEANING`, what to mend of the motion first. style: of `styles.STYLES`, how
-    firmly `foot_forces` hold the upper body to the animation. contacts: ContactPlan of the clip,
-    which says when feet stand; None to find that. An endless motion always finds it.
+    71 kg and 1.80 m, scaled to the body (SCA12 have 200). duration: loop the clip to this length
+    [s], None for the clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima:
+    largest allowed errors by name, as `measures.MAXIMA` has them: a trial ends where one is
+    exceeded. recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance.
+    cleaning: names of `cleaning.CLEANING`, what to mend of the motion first. style: of
+    `styles.STYLES`, how firmly `foot_forces` hold the upper body to the animation. contacts:
+    ContactPlan of the clip, which says when feet stand; None to find that. An endless motion always
+    finds it.
     """
 
     rate: float = 300.0
@@ -53,13 +61,13 @@ class Settings:
     torque_limit: float = 300.0
     duration: float | None = None
     cutoff: float | None = None
-    maxima: dict = field(default_factory=lambda: dict(MAXIMA))
+    maxima: dict[str, float] = field(default_factory=lambda: dict(MAXIMA))
     recovery_steps: bool = True
-    cleaning: tuple = ()
+    cleaning: tuple[str, ...] = ()
     style: str = "close"
     contacts: ContactPlan | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_names(self.cleaning)
         object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
         check_all(self, "rate", "noise")
@@ -81,7 +89,7 @@ class Settings:
             f"The largest allowed errors must be numbers above 0 for {', '.join(MAXIMA)}.",
         )
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The settings as JSON-able data; without contacts if they are to be found, so that what
         was written before there were plans is still the same."""
         data = asdict(self)
@@ -89,10 +97,31 @@ class Settings:
         return data if self.contacts is None else data | {"contacts": self.contacts.as_dict()}
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: dict[str, Any]) -> "Settings":
         """The settings that `as_dict` gave. Raises SettingsError, PlanError."""
         plan = data.get("contacts")
         return cls(**data | {"contacts": None if plan is None else ContactPlan.from_dict(plan)})
+
+
+class Correcting(Protocol):
+    """What a search adds to a reference, as search.correction.Correction does."""
+
+    @property
+    def spacing(self) -> int: ...
+
+    @property
+    def drift_gain(self) -> float: ...
+
+    def corrected(self, character: Character, reference: Reference) -> Reference:
+        """The Reference with the offsets."""
+
+
+class Moment(NamedTuple):
+    """What `Simulation.rewind` returns to: a state of the world, and what the controller knows
+    besides."""
+
+    world: Saved
+    memory: tuple[Any, ...]
 
 
 class Simulation:
@@ -102,17 +131,21 @@ class Simulation:
     from 0 to the last one or to where a measure exceeded its maximum. `recording` grows with it.
     """
 
+    #: The engine, and what moves the body in it: from `begin` on.
+    world: World
+    controller: Controller
+
     def __init__(
         self,
-        character,
-        motion,
-        gains=None,
-        settings=None,
-        reference=None,
-        scenario=None,
-        correction=None,
-        balance=None,
-    ):
+        character: Character,
+        motion: Motion,
+        gains: Gains | None = None,
+        settings: Settings | None = None,
+        reference: Reference | None = None,
+        scenario: Scenario | None = None,
+        correction: Correcting | None = None,
+        balance: type[Balance] | None = None,
+    ) -> None:
         """reference: what `Reference.build` gave for the same character, motion and settings, to
         share it between simulations; None to build it. scenario: what happens to the character.
         correction: correction.Correction of the reference, None to perform it as it is. balance: a
@@ -150,7 +183,6 @@ class Simulation:
             )
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.recording.weights = self.weights
-        self.world = self.controller = None
         self._begun = False
         #: What is performed, while the recording compares with the reference itself.
         self.target = self.reference
@@ -163,7 +195,7 @@ class Simulation:
             # Where a foot goes is the search's to say.
             self.settings = replace(self.settings, recovery_steps=False)
 
-    def _demand_correctable(self):
+    def _demand_correctable(self) -> None:
         """Raise SettingsError for what a corrected reference cannot be performed with."""
         if self.weights:
             raise SettingsError(
@@ -176,11 +208,11 @@ class Simulation:
                 "with balance alone."
             )
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Samples in the whole motion."""
         return len(self.reference)
 
-    def __iter__(self):
+    def __iter__(self) -> Generator[int, None, None]:
         started = time.perf_counter()
         try:
             for sample in self._run():
@@ -190,18 +222,18 @@ class Simulation:
         finally:
             self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Free the world."""
-        if self.world is not None:
+        if hasattr(self, "world"):
             self.world.close()
 
-    def run(self):
+    def run(self) -> Recording:
         """Simulate to the end. Returns the Recording."""
         for _ in self:
             pass
         return self.recording
 
-    def begin(self):
+    def begin(self) -> None:
         """Make the world, with the character at the start of the motion."""
         self.world = World(
             self.character,
@@ -248,7 +280,7 @@ class Simulation:
         self._helps = np.zeros((steps, 6))
         self._begun = True
 
-    def advance(self, sample):
+    def advance(self, sample: int) -> None:
         """Go on from one sample of the motion to the next one, which is `sample`."""
         world, controller = self.world, self.controller
         steps = len(self.efforts)
@@ -262,24 +294,23 @@ class Simulation:
             world.drive(*controller.toe_motor(step))
             world.step()
 
-    def settle(self, sample):
+    def settle(self, sample: int) -> Moment:
         """Begin anew with exactly the state at `sample`, from which others can then go on as often
-        as they like. Returns what `rewind` and `forget` take."""
-        saved = self.world.save(), self.controller.memory()
+        as they like."""
+        saved = Moment(self.world.save(), self.controller.memory())
         self.rewind(saved, sample)
         return saved
 
-    def rewind(self, saved, sample):
+    def rewind(self, saved: Moment, sample: int) -> None:
         """Return to the state at `sample`."""
-        handle, memory = saved
-        self.world.restore(handle)
-        self.controller.restart(sample * len(self.efforts), memory)
+        self.world.restore(saved.world)
+        self.controller.restart(sample * len(self.efforts), saved.memory)
 
-    def forget(self, saved):
+    def forget(self, saved: Moment) -> None:
         """Free the memory of a state."""
-        self.world.forget(saved[0])
+        self.world.forget(saved.world)
 
-    def _run(self):
+    def _run(self) -> Iterator[int]:
         if not self._begun:
             self.begin()
         self._begun = False
@@ -294,18 +325,18 @@ class Simulation:
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, self._helps.mean(0))
             observation = self.observe(sample)
-            if self._bursts(sample, observation[0]):
+            if self._bursts(sample, observation.centres):
                 return
             if controller.balance.stepping is not None:
                 self.recording.swing = controller.balance.swing
             if self.world.has_colliders:
                 self.recording.grounds = controller.balance.grounds
-            going_on = self.recording.add(sample, *observation)
+            going_on = self.recording.add(sample, observation)
             yield sample
             if not going_on:
                 return
 
-    def _bursts(self, sample, centres):
+    def _bursts(self, sample: int, centres: np.ndarray) -> bool:
         """Whether a body that falls is thrown about by the engine: the trial ends a sample before
         that. Raises SimulationError for one that stood."""
         before = self.recording.body_positions[-1] if sample else centres
@@ -321,7 +352,7 @@ class Simulation:
             + self._advice(sample / self.motion.rate)
         )
 
-    def _advice(self, time):
+    def _advice(self, time: float) -> str:
         """What to do about a simulation that blew up at a time [s]."""
         pushes = [p for p in self.scenario.pushes if 0 <= time - p.start <= p.duration + _AFTER]
         if not pushes:
@@ -330,7 +361,7 @@ class Simulation:
         part = push.segment.replace("_", " ")
         return f"the push of {push.peak:.0f} N on the {part} is too much, give it less force."
 
-    def observe(self, sample):
+    def observe(self, sample: int) -> Observation:
         """What `Recording.add` wants to know of a sample that has just been reached."""
         spent = np.abs(self.efforts)
         if self.weights:  # what holds a joint to the animation is no torque of the body's
@@ -338,4 +369,5 @@ class Simulation:
         things = self.world.things() if self.scenario.things else None
         effort = float(spent.sum()) / len(spent)
         centres, turns = self.world.body_transforms()
-        return centres, turns, self.world.contacts(), things, effort, self.efforts[-1].copy()
+        contacts, last = self.world.contacts(), self.efforts[-1].copy()
+        return Observation(centres, turns, contacts, things, effort, last)

@@ -9,13 +9,17 @@ Bullet's ball joints have no limits and take torques in the parent's frame.
 import contextlib
 import importlib
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..body.character import Character, Joint, Shape
 from ..body.momentum import GRAVITY
 from ..body.sole import STEEPEST, Ground
+from ..body.state import State
 from ..exceptions import SettingsError, SimulationError
 from ..geometry.rotations import (
     columns_from_bullet,
@@ -28,36 +32,48 @@ from ..geometry.rotations import (
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SEGMENTS, TOES
 from ..geometry.solids import mass_properties
 from ..geometry.stance import SIMULATED_CLEARANCE
-from .scenario import Scenario
+from .scenario import Collider, Scenario, Solid, Thing, Throw
 
-FRICTION = 1.0
+FRICTION = 1.0  # of soles on the floor (SCA12, section 4)
 
-#: Mass [share of the body's] and radius of gyration [m] of the links inside a joint.
+#: Mass [share of the body's] and radius of gyration [m] of the links inside a joint: so little that
+#: they do not show, and as much as keeps the engine steady. By trial, on a first prototype.
 _INNER_MASS = 0.0003
 _INNER_GYRATION = 0.1
-_RESIDUAL = 1e-4  # the contact solver stops here: a quarter faster, same result to 0.1 mm
+#: The contact solver stops here: measured, a quarter faster, and the same result to 0.1 mm.
+_RESIDUAL = 1e-4
 #: How deep things may rest in each other [m]. Without it boxes that part by a micrometre lose all
 #: contact for a step, in which an ankle that carries the body spins its foot into the floor. The
 #: floor and colliders are so much higher than they are called, and soles are where they are called.
+#: By trial, on soles that lost contact.
 _SLOP = 0.001
 _RAISED = np.array([0.0, 0.0, _SLOP])
-_FLOOR_SIZE = 1000.0  # [m]
+#: Half the length and width of the floor [m]: twice the step in which it follows.
+_FLOOR_SIZE = 1000.0
 #: The floor lies under the character, in steps of so many metres: most lie on one and the same.
 _FLOOR_STEP = 500.0
-_CARRIES = 1.0  # [N] at a point of contact
+#: [N] at a point of contact that counts as carrying: by the definition of `few_corners`.
+_CARRIES = 1.0
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
-#: What is deeper than this [m] in the body at its start is a mistake.
+#: What is deeper than this [m] in the body at its start is a mistake. By trial.
 _DEEP = 0.05
-#: So is what has swallowed a foot but for this share of its thickness.
+#: So is what has swallowed a foot but for this share of its thickness. By trial.
 _SWALLOWED = 0.9
 #: Things that have not started wait so far [m] below the floor, and from each other.
 _WAITING = 1000.0
-#: A thing that overlaps the body at its start has left it at this distance [m].
+#: A thing that overlaps the body at its start has left it at this distance [m]. By trial.
 _APART = 0.02
 
 # What may touch what, as bits of Bullet's collision groups.
 _STATIC, _FOOT, _BODY, _THING = 1, 2, 4, 8
+
+# Places in what PyBullet tells, by its Quickstart Guide: of a point of contact, the body first,
+_LINK, _OTHER_LINK, _ON_BODY, _ON_OTHER, _NORMAL, _DISTANCE = range(3, 9)
+# where a force [N] and its direction are, across and along what is touched,
+_ACROSS, _ALONG, _ALONG_TOO = (9, _NORMAL), (10, 11), (12, 13)
+# and of a link: its centre of mass and the frame of its joint.
+_CENTRE, _ORIGIN, _TURN = 0, 4, 5
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _W_FIRST = [3, 0, 1, 2]
@@ -65,32 +81,38 @@ _ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 _UPRIGHT = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
 
 
-class State:
-    """What the controller needs to know of the body at one moment. World frame.
+class Contacts(NamedTuple):
+    """What the feet stand on at one moment, left before right.
 
-    root: (3,) pelvis centre of mass [m]. frame: (3, 3) pelvis frame. angles: (dofs,) [rad].
-    speeds: (6 + dofs,) pelvis angular [rad/s] and linear [m/s] velocity in its own frame, joint
-    speeds [rad/s]. positions: (6, 3) joints of `leg_segments` [m]. frames: (7, 3, 3) of the pelvis
-    and of those, columns as rows; of the pelvis alone if the legs were not asked for.
+    touch: which of them touch the floor or a collider. forces: on each [N]; cops: centre of
+    pressure under each [m], NaN without contact; (2, 3) both. drifts: (2, 2) how fast what they
+    touch moves there [m/s]. carrying: at how many points they carry.
     """
 
-    __slots__ = ("angles", "frame", "frames", "positions", "root", "speeds")
-
-    def __init__(self, transforms, angles, speeds):
-        self.frames = columns_from_bullet(transforms[:, 3:])
-        self.frame = frame = self.frames[0].T
-        self.root, self.positions = transforms[0, :3], transforms[1:, :3]
-        self.angles = angles
-        speeds[:6] = (speeds[:6].reshape(2, 3) @ frame).ravel()
-        self.speeds = speeds
+    touch: Sequence[bool]
+    forces: Sequence[Sequence[float]]
+    cops: Sequence[Sequence[float]]
+    drifts: Sequence[Sequence[float]]
+    carrying: int
 
 
-def _bullet(quaternion):
+class Saved(NamedTuple):
+    """A state of the world, in the engine's memory.
+
+    number: the engine's. launched: things that have started. parting: as World has it.
+    """
+
+    number: int
+    launched: set[int]
+    parting: dict[int, set[int]]
+
+
+def _bullet(quaternion: Sequence[float] | np.ndarray) -> list[float]:
     """w-x-y-z to x-y-z-w."""
     return [*quaternion[1:], quaternion[0]]
 
 
-def _segment_link(joint):
+def _segment_link(joint: Joint) -> int:
     """Number of the link that carries a joint's segment."""
     return joint.first + len(joint.axes) - 1
 
@@ -98,7 +120,7 @@ def _segment_link(joint):
 class _Path:
     """How a collider moves: straight and evenly from sample to sample."""
 
-    def __init__(self, collider, rate):
+    def __init__(self, collider: Collider, rate: float) -> None:
         self._rate = rate
         self._positions = np.asarray(collider.positions, float) + _RAISED
         self._rotations = np.asarray(collider.rotations, float)
@@ -108,7 +130,7 @@ class _Path:
         self._turns = rotation_vector(quaternion_from_matrix(turns))
         self._turns[np.abs(self._turns).max(1) < 1e-9] = 0
 
-    def at(self, time):
+    def at(self, time: float) -> tuple[list[float], list[float], list[float], list[float]]:
         """Position (3,) [m], Bullet's quaternion, velocity (3,) [m/s] and spin (3,) [rad/s] at a
         time [s], as lists."""
         at, last = time * self._rate, len(self._steps)
@@ -128,10 +150,10 @@ class _Path:
         )
 
 
-pybullet = None  # imported with the first world
+pybullet: Any = None  # imported with the first world
 
 
-def load_engine():
+def load_engine() -> None:
     """Import PyBullet, which writes a line to standard output: where nothing is simulated, as while
     Blender starts, nothing is written. Raises SimulationError."""
     global pybullet
@@ -150,7 +172,14 @@ class World:
     """A floor, one character and what its scenario adds. Built anew for every simulation, which
     makes runs repeatable."""
 
-    def __init__(self, character, rate, leg_segments, scenario=None, sample_rate=1.0):
+    def __init__(
+        self,
+        character: Character,
+        rate: float,
+        leg_segments: Sequence[int],
+        scenario: Scenario | None = None,
+        sample_rate: float = 1.0,
+    ) -> None:
         """rate: steps per second [Hz]. leg_segments: indices of thigh, shin and foot of both legs.
         sample_rate: of the colliders' paths [Hz]."""
         self.character = character
@@ -178,9 +207,10 @@ class World:
             if collider.moves
         }
         self._things = [self._make_thing(*pair) for pair in enumerate(self.scenario.things)]
-        self._launched = set()  # numbers in the scenario of the things that have started
+        self._launched: set[int] = set()  # numbers in the scenario of the things that have started
         self._detected = False
-        self._parting = {}  # body of a thing: links that it still overlaps since its start
+        #: Body of a thing: links that it still overlaps since its start.
+        self._parting: dict[int, set[int]] = {}
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
         self._leg_links = [self.links[segment] for segment in leg_segments]
         #: Left and right foot, left and right toes: in what belongs to a foot by its number, those
@@ -191,22 +221,22 @@ class World:
         self._rest = [0.0] * (6 + character.dofs)
         self._torque_mode = pybullet.TORQUE_CONTROL
 
-    def close(self):
+    def close(self) -> None:
         """Free the engine's memory. Safe to call twice."""
         if self._client >= 0:
             pybullet.disconnect(**self._keywords)
             self._client = -1
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_client", -1) >= 0 and pybullet.isConnected(self._client):
             self.close()
 
-    def _change(self, body, link, **values):
+    def _change(self, body: int, link: int, **values: object) -> None:
         """Set dynamic properties one call each: PyBullet 3.2.8 ignores some that come together."""
         for name, value in values.items():
             pybullet.changeDynamics(body, link, **{name: value}, **self._keywords)
 
-    def _make_floor(self):
+    def _make_floor(self) -> int:
         # A slab, not a plane: Bullet finds all corners of a box on a box at once, but of a box on
         # a plane one a step, and a foot would tip over its first corner.
         slab = pybullet.createCollisionShape(
@@ -221,12 +251,12 @@ class World:
         return floor
 
     @property
-    def floor(self):
+    def floor(self) -> float:
         """Height of the floor [m]."""
         floor = self.scenario.floor
         return float(self.character.ground if floor is None else floor)
 
-    def _group(self, body, link, group):
+    def _group(self, body: int, link: int, group: int) -> None:
         """Say what a body or link may touch."""
         whole, own = self.scenario.whole_body, self.scenario.self_collision
         masks = {
@@ -237,7 +267,7 @@ class World:
         }
         pybullet.setCollisionFilterGroupMask(body, link, group, masks[group], **self._keywords)
 
-    def _make_solid(self, solid):
+    def _make_solid(self, solid: Solid) -> int:
         """Bullet's number of a collision shape."""
         if solid.kind == "sphere":
             values = {"shapeType": pybullet.GEOM_SPHERE, "radius": solid.size[0]}
@@ -256,14 +286,15 @@ class World:
             raise SettingsError("PyBullet cannot take the shape of an object: simplify it.")
         return number
 
-    def _make_collider(self, collider):
-        position, rotation = collider.positions, collider.rotations
+    def _make_collider(self, collider: Collider) -> int:
+        position = np.asarray(collider.positions, float)
+        rotation = np.asarray(collider.rotations, float)
         if collider.moves:
             position, rotation = position[0], rotation[0]
         body = pybullet.createMultiBody(
             _HEAVY if collider.moves else 0,
             self._make_solid(collider.solid),
-            basePosition=(np.asarray(position) + _RAISED).tolist(),
+            basePosition=(position + _RAISED).tolist(),
             baseOrientation=_bullet(rotation),
             **self._keywords,
         )
@@ -272,7 +303,7 @@ class World:
         self._group(body, -1, _STATIC)
         return body
 
-    def advance(self, time):
+    def advance(self, time: float) -> None:
         """Let the scenario happen in the step that begins at `time` [s]: pushes, things that
         start, colliders that move. Raises SettingsError for what starts inside of the body."""
         scenario = self.scenario
@@ -293,7 +324,7 @@ class World:
         for number in self._paths:
             self._move(number, time)
 
-    def push(self, segment, force, point=None):
+    def push(self, segment: str, force: np.ndarray, point: Sequence[float] | None = None) -> None:
         """A force (3,) [N] on a segment during the next step, at a point (3,) in the segment's
         frame [m], None for its centre of mass."""
         index = SEGMENT_INDEX[segment]
@@ -302,7 +333,7 @@ class World:
             centre, turn = pybullet.getBasePositionAndOrientation(self._body, self._client)
         else:
             state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
-            centre, turn = state[0], state[5]
+            centre, turn = state[_CENTRE], state[_TURN]
         if point is not None:
             arm = np.asarray(point) - self.character.centres[index]
             centre = centre + matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ arm
@@ -315,7 +346,7 @@ class World:
             **self._keywords,
         )
 
-    def hold(self, wrench):
+    def hold(self, wrench: np.ndarray) -> None:
         """Help from outside during the next step: force [N] and torque [N m] (6,) on the pelvis,
         at its centre of mass, in the world."""
         centre, _ = pybullet.getBasePositionAndOrientation(self._body, self._client)
@@ -324,7 +355,7 @@ class World:
         pybullet.applyExternalForce(self._body, -1, force, centre, frame, self._client)
         pybullet.applyExternalTorque(self._body, -1, torque, frame, self._client)
 
-    def _make_thing(self, number, thing):
+    def _make_thing(self, number: int, thing: Thing | Throw) -> int:
         """Bullet's number of a thing that has not started: it falls freely, far below the floor. A
         state of the engine can be restored only with the bodies that it was saved with."""
         below = self.floor - _WAITING * (number + 1)
@@ -336,25 +367,26 @@ class World:
         )
         self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
         self._change(body, -1, lateralFriction=thing.friction, restitution=thing.restitution)
-        if thing.solid.faces is not None:  # Bullet's own guess is that of its bounding box
-            _, _, inertia = mass_properties(thing.solid.vertices, thing.solid.faces)
+        vertices, faces = thing.solid.vertices, thing.solid.faces
+        if vertices is not None and faces is not None:  # Bullet's guess is its bounding box's
+            _, _, inertia = mass_properties(vertices, faces)
             moments = (thing.mass * np.diag(inertia)).tolist()
             self._change(body, -1, localInertiaDiagonal=moments)
         self._group(body, -1, _THING)
         return body
 
-    def _launch(self, number, thing):
+    def _launch(self, number: int, thing: Thing | Throw) -> None:
         """Let a thing start; a thrown one aims at the neck as it is now."""
         link = self.links[SEGMENT_INDEX["head"]]
         state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
-        thing, body = thing.launched(state[4]), self._things[number]
+        thing, body = thing.launched(state[_ORIGIN]), self._things[number]
         position, rotation = list(thing.position), _bullet(thing.rotation)
         pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
         pybullet.resetBaseVelocity(body, list(thing.velocity), list(thing.spin), **self._keywords)
         self._launched.add(number)
         self._let_go(thing.name, body)
 
-    def _let_go(self, name, body):
+    def _let_go(self, name: str, body: int) -> None:
         """Let a thing that starts in a hand, say, pass what it overlaps until it has left that."""
         depths = self._depths(body)
         self._demand_outside(f"The thing '{name}'", depths)
@@ -363,7 +395,7 @@ class World:
         if depths:
             self._parting[body] = set(depths)
 
-    def _part(self):
+    def _part(self) -> None:
         """Let things meet the parts of the body that they have left."""
         for body, links in list(self._parting.items()):
             left = links - self._depths(body, _APART).keys()
@@ -373,7 +405,7 @@ class World:
             if not links:
                 del self._parting[body]
 
-    def _check_start(self):
+    def _check_start(self) -> None:
         """Raise SettingsError if the body begins inside of a collider that it can touch."""
         touching = self.links.values() if self.scenario.whole_body else self.foot_links
         for collider, body in zip(self.scenario.colliders, self._colliders, strict=True):
@@ -381,15 +413,16 @@ class World:
             depths = {link: depths[link] for link in touching if link in depths}
             self._demand_outside(f"The collider '{collider.name}'", depths)
 
-    def _depths(self, body, within=0.0):
+    def _depths(self, body: int, within: float = 0.0) -> dict[int, float]:
         """{link: how deep [m] another body reaches into it} of all links that it overlaps, or is
         as close to as `within` [m]."""
-        depths = {}
+        depths: dict[int, float] = {}
         for point in pybullet.getClosestPoints(self._body, body, within, **self._keywords):
-            depths[point[3]] = max(depths.get(point[3], 0.0), -point[8])
+            link = point[_LINK]
+            depths[link] = max(depths.get(link, 0.0), -point[_DISTANCE])
         return depths
 
-    def _demand_outside(self, what, depths):
+    def _demand_outside(self, what: str, depths: dict[int, float]) -> None:
         """Raise SettingsError if something is deep inside of the body."""
         foot = self.character.feet[0]
         thick = [foot.depth / 2] * 2 + [foot.thickness] * 2
@@ -399,14 +432,14 @@ class World:
         }
         deep = {link: depth for link, depth in depths.items() if depth > most.get(link, _DEEP)}
         if deep:
-            link = max(deep, key=deep.get)
+            link = max(deep, key=deep.__getitem__)
             segment = next(SEGMENTS[index] for index, own in self.links.items() if own == link)
             raise SettingsError(
                 f"{what} is at least {100 * deep[link]:.0f} cm inside of the character's {segment} "
                 "at its start: move it out of there."
             )
 
-    def _move(self, number, time):
+    def _move(self, number: int, time: float) -> None:
         """Put a collider where its path has it at `time` [s], with the path's velocity."""
         position, rotation, velocity, spin = self._paths[number].at(time)
         body = self._colliders[number]
@@ -415,7 +448,7 @@ class World:
         velocity[2] += GRAVITY / self.rate
         pybullet.resetBaseVelocity(body, velocity, spin, self._client)
 
-    def supports(self, ankles):
+    def supports(self, ankles: Sequence[Sequence[float]]) -> list[Ground]:
         """sole.Ground under the left and the right foot: the collider within the clearance of a
         standing foot that is highest under its ankle (3,) [m], else the floor."""
         grounds = [Ground(x, y, self.floor) for x, y, _ in ankles]
@@ -427,7 +460,7 @@ class World:
                     self._body, collider, SIMULATED_CLEARANCE, link, **self._keywords
                 )
                 for point in points:
-                    (nx, ny, nz), (px, py, pz) = point[7], point[6]
+                    (nx, ny, nz), (px, py, pz) = point[_NORMAL], point[_ON_OTHER]
                     if nz < STEEPEST:
                         continue
                     plane = Ground(px, py, pz, -nx / nz, -ny / nz)
@@ -436,11 +469,11 @@ class World:
         return grounds
 
     @property
-    def has_colliders(self):
+    def has_colliders(self) -> bool:
         """Whether there is more to stand on than the floor."""
         return bool(self._colliders)
 
-    def things(self):
+    def things(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions (T, 3) [m] and orientations (T, 4), w first, of all things; NaN for those that
         have not started."""
         count = len(self.scenario.things)
@@ -451,10 +484,10 @@ class World:
             positions[number], turns[number] = position, np.array(turn)[_W_FIRST]
         return positions, turns
 
-    def _make_body(self):
+    def _make_body(self) -> int:
         character = self.character
         inner = _INNER_MASS * character.mass
-        links = {
+        links: dict[str, list[Any]] = {
             "linkMasses": [],
             "linkCollisionShapeIndices": [],
             "linkPositions": [],
@@ -537,7 +570,7 @@ class World:
         )
         return body
 
-    def _make_shape(self, shape, centre):
+    def _make_shape(self, shape: Shape, centre: np.ndarray) -> int:
         """Bullet's number of a segment's shape. centre: (3,) centre of mass in the link's frame."""
         place = {
             "collisionFramePosition": np.add(shape.position, centre),
@@ -552,7 +585,15 @@ class World:
             solid = {"shapeType": pybullet.GEOM_CAPSULE, "radius": radius, "height": length}
         return pybullet.createCollisionShape(**solid, **place, **self._keywords)
 
-    def reset(self, root, frame, linear, angular, angles, speeds):
+    def reset(
+        self,
+        root: np.ndarray,
+        frame: np.ndarray,
+        linear: np.ndarray,
+        angular: np.ndarray,
+        angles: np.ndarray,
+        speeds: np.ndarray,
+    ) -> None:
         """Put the body in a pose: pelvis joint position (3,), frame (3, 3), velocities of the
         pelvis joint point, joint angles and speeds."""
         self._bring_floor(root)
@@ -569,7 +610,7 @@ class World:
         if self.scenario.self_collision:
             self._allow_overlaps()
 
-    def _bring_floor(self, root):
+    def _bring_floor(self, root: np.ndarray) -> None:
         below = tuple(_FLOOR_STEP * np.round(np.asarray(root[:2]) / _FLOOR_STEP))
         if below == self._below:
             return
@@ -577,17 +618,17 @@ class World:
         place = [*below, self.floor + _SLOP - 1]
         pybullet.resetBasePositionAndOrientation(self._floor, place, [0, 0, 0, 1], **self._keywords)
 
-    def _allow_overlaps(self):
+    def _allow_overlaps(self) -> None:
         """Let neighbours and parts that overlap in this pose do so: they belong together."""
         links = list(self.links.values())
         pairs = {(links[j.segment], links[j.parent]) for j in self.character.joints}
         pybullet.performCollisionDetection(**self._keywords)
         for point in pybullet.getContactPoints(self._body, self._body, **self._keywords):
-            pairs.add((point[3], point[4]))
+            pairs.add((point[_LINK], point[_OTHER_LINK]))
         for one, other in pairs:
             pybullet.setCollisionFilterPair(self._body, self._body, one, other, 0, **self._keywords)
 
-    def state(self, legs=True):
+    def state(self, legs: bool = True) -> State:
         """The body's State now, with or without what only the balance needs of the legs."""
         client = self._client
         position, turn = pybullet.getBasePositionAndOrientation(self._body, client)
@@ -596,11 +637,14 @@ class World:
         transforms = [position + turn]
         if legs:  # the last 1: without it, links are where they were a step ago
             links = pybullet.getLinkStates(self._body, self._leg_links, 0, 1, client)
-            transforms += [link[4] + link[5] for link in links]
+            transforms += [link[_ORIGIN] + link[_TURN] for link in links]
         angles, rates, _, _ = zip(*joints, strict=True)
-        return State(np.array(transforms), np.array(angles), np.array(angular + linear + rates))
+        places = np.array(transforms)
+        frames = columns_from_bullet(places[:, 3:])
+        speeds = np.array(angular + linear + rates)
+        return State(places[:, :3], frames, np.array(angles), speeds)
 
-    def mass_matrix(self, angles):
+    def mass_matrix(self, angles: np.ndarray) -> np.ndarray:
         """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
         before linear, both in the pelvis frame at its centre of mass."""
         rows = pybullet.calculateMassMatrix(
@@ -610,7 +654,7 @@ class World:
         flat = np.fromiter(chain.from_iterable(rows), float, size * size)
         return flat.reshape(size, size)
 
-    def bias(self, state, inertia):
+    def bias(self, state: State, inertia: np.ndarray) -> np.ndarray:
         """Gravity and velocity-dependent forces (6 + dofs,), in the order of `mass_matrix`.
 
         Bullet turns gravity wrongly for a tilted root: it is asked at the identity orientation,
@@ -631,7 +675,7 @@ class World:
         up[2] -= GRAVITY
         return forces + inertia[:, 3:6] @ up
 
-    def apply(self, torques):
+    def apply(self, torques: np.ndarray) -> None:
         """Set the joint torques (dofs,) [N m] of the next step."""
         pybullet.setJointMotorControlArray(
             self._body,
@@ -641,7 +685,7 @@ class World:
             physicsClientId=self._client,
         )
 
-    def drive(self, dofs, speeds, torques):
+    def drive(self, dofs: Sequence[int], speeds: Sequence[float], torques: Sequence[float]) -> None:
         """Let Bullet's own motors bring joints to speeds [rad/s] with torques [N m] at most, during
         the next step and besides what `apply` has set."""
         pybullet.setJointMotorControlArray(
@@ -653,15 +697,12 @@ class World:
             physicsClientId=self._client,
         )
 
-    def step(self):
+    def step(self) -> None:
         """Advance by 1 / rate."""
         pybullet.stepSimulation(self._client)
 
-    def contacts(self):
-        """Which feet touch the floor or a collider, [bool, bool]; the force on each,
-        [[x, y, z], ...] [N]; the centre of pressure under each, [[x, y, z], ...] [m], NaN without
-        contact; how fast what they touch moves there, [[x, y], ...] [m/s]; and at how many points
-        they carry."""
+    def contacts(self) -> Contacts:
+        """How the feet touch the floor and colliders now."""
         forces = [[0.0] * 3, [0.0] * 3]
         moments = [[0.0] * 3, [0.0] * 3]
         loads = [0.0, 0.0]
@@ -671,47 +712,48 @@ class World:
         for number, ground in enumerate((self._floor, *self._colliders), -1):
             points = pybullet.getContactPoints(self._body, ground, physicsClientId=self._client)
             # In an order of their own: Bullet's depends on what was restored before.
-            for point in sorted(points, key=lambda point: (point[3], point[5])):
-                if point[3] not in self.foot_links:
+            for point in sorted(points, key=lambda point: (point[_LINK], point[_ON_BODY])):
+                if point[_LINK] not in self.foot_links:
                     continue
-                foot = self.foot_links.index(point[3]) % 2
+                foot = self.foot_links.index(point[_LINK]) % 2
+                load = point[_ACROSS[0]]
                 touch[foot] = True
                 if number in self._paths:
-                    drifts[foot] = self._drift(ground, point[6])
-                loads[foot] += point[9]
-                carrying += point[9] > _CARRIES
+                    drifts[foot] = self._drift(ground, point[_ON_OTHER])
+                loads[foot] += load
+                carrying += load > _CARRIES
                 for i in range(3):
-                    moments[foot][i] += point[9] * point[5][i]
+                    moments[foot][i] += load * point[_ON_BODY][i]
                 # Bullet turns the normal, but not the friction, where it has the bodies the other
                 # way round; its axes of friction are right-handed with its own normal.
-                (ax, ay, _), (bx, by, _) = point[11], point[13]
-                sign = 1.0 if (ax * by - ay * bx) * point[7][2] > 0 else -1.0
-                for size, axis in ((9, 7), (10, 11), (12, 13)):
-                    share = point[size] * (1.0 if axis == 7 else sign)
+                (ax, ay, _), (bx, by, _) = point[_ALONG[1]], point[_ALONG_TOO[1]]
+                sign = 1.0 if (ax * by - ay * bx) * point[_NORMAL][2] > 0 else -1.0
+                for size, axis in (_ACROSS, _ALONG, _ALONG_TOO):
+                    share = point[size] * (1.0 if axis == _NORMAL else sign)
                     for i in range(3):
                         forces[foot][i] += share * point[axis][i]
         cops = [
             [value / load for value in moment] if load > 0 else [np.nan] * 3
             for moment, load in zip(moments, loads, strict=True)
         ]
-        return touch, forces, cops, drifts, carrying
+        return Contacts(touch, forces, cops, drifts, carrying)
 
-    def _drift(self, body, point):
+    def _drift(self, body: int, point: Sequence[float]) -> list[float]:
         """Horizontal velocity [x, y] [m/s] of a moving collider at a point [m]."""
         (vx, vy, _), (wx, wy, wz) = pybullet.getBaseVelocity(body, self._client)
         centre, _ = pybullet.getBasePositionAndOrientation(body, self._client)
         x, y, z = (a - b for a, b in zip(point, centre, strict=True))
         return [vx + wy * z - wz * y, vy + wz * x - wx * z]
 
-    def body_transforms(self):
+    def body_transforms(self) -> tuple[np.ndarray, np.ndarray]:
         """Centres of mass (S, 3) [m] and orientations (S, 4), w first, of all segments."""
         position, orientation = pybullet.getBasePositionAndOrientation(self._body, self._client)
         links = pybullet.getLinkStates(self._body, self._segment_links, 0, 1, self._client)
-        positions = np.array([position, *(link[0] for link in links)])
-        turns = np.array([orientation, *(link[5] for link in links)])
+        positions = np.array([position, *(link[_CENTRE] for link in links)])
+        turns = np.array([orientation, *(link[_TURN] for link in links)])
         return positions, turns[:, _W_FIRST]
 
-    def save(self):
+    def save(self) -> Saved:
         """A handle to the whole state, for `restore`, until `forget`."""
         if not self._detected:
             # Before its first step the engine has no contacts to save.
@@ -719,9 +761,9 @@ class World:
             self._detected = True
         handle = pybullet.saveState(**self._keywords)
         parting = {body: set(links) for body, links in self._parting.items()}
-        return handle, set(self._launched), parting
+        return Saved(handle, set(self._launched), parting)
 
-    def restore(self, handle):
+    def restore(self, handle: Saved) -> None:
         """Return to a saved state."""
         number, launched, parting = handle
         pybullet.restoreState(number, **self._keywords)
@@ -735,12 +777,12 @@ class World:
                 )
         self._parting = {body: set(links) for body, links in parting.items()}
 
-    def forget(self, handle):
+    def forget(self, handle: Saved) -> None:
         """Free the memory of a saved state."""
-        pybullet.removeState(handle[0], **self._keywords)
+        pybullet.removeState(handle.number, **self._keywords)
 
 
-def version():
+def version() -> str:
     """Version of PyBullet's package, which the module itself does not know."""
     for name in ("pybullet-arm64", "pybullet"):
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -28,9 +28,9 @@ from poise.controller.geometry.rotations import quaternion_from_matrix, rotation
 from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.controller.geometry.stance import DUAL, SOLE
 from poise.controller.simulation.measures import MAXIMA
-from poise.controller.simulation.recording import Recording
+from poise.controller.simulation.recording import Observation, Recording
 from poise.controller.simulation.scenario import Push, Scenario
-from poise.controller.simulation.world import World
+from poise.controller.simulation.world import Contacts, World
 
 
 def simulate(motion, **settings):
@@ -156,16 +156,11 @@ def test_a_simulation_that_is_the_reference_bakes_the_reference(swinging):
     recording = Recording(
         character, swinging, simulation.reference, simulation.measures, simulation.scenario
     )
+    standing = Contacts([True] * 2, np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2)), 0)
+    idle = np.zeros(character.dofs)
     for i in range(len(swinging)):
-        recording.add(
-            i,
-            raw.centres[i],
-            quaternion_from_matrix(raw.frames[i]),
-            ([True, True], np.zeros((2, 3)), np.full((2, 3), np.nan), np.zeros((2, 2)), 0),
-            None,
-            0.0,
-            np.zeros(character.dofs),
-        )
+        turns = quaternion_from_matrix(raw.frames[i])
+        recording.add(i, Observation(raw.centres[i], turns, standing, None, 0.0, idle))
     assert np.abs(recording.root_displacement()).max() < 1e-12
     assert np.abs(rotation_vector(recording.rotation_deltas())).max() < 1e-6
 
