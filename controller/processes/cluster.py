@@ -14,15 +14,19 @@ import concurrent.futures
 import logging
 import pickle
 import weakref
+from collections.abc import Callable
 from functools import partial
+from types import TracebackType
+from typing import Any
 from urllib.parse import urlsplit
 
 from ..exceptions import ExecutorError
 
-_PATIENCE = 5  # [s] until a scheduler answers, and until it has a worker
+#: [s] until a scheduler answers, and until it has a worker: by judgement.
+_PATIENCE = 5
 
 
-def connect(address):
+def connect(address: str) -> concurrent.futures.Executor:
     """An Executor of the Dask cluster whose scheduler has this address ("tcp://host:8786").
 
     It takes what a WorkerPool takes; a task whose worker dies is run again on another one. Its
@@ -52,7 +56,7 @@ def connect(address):
     return _Cluster(client)
 
 
-def _untold(record):
+def _untold(record: logging.LogRecord) -> bool:
     """Whether a record of Dask's event loop, or of its queue, is not of what the futures tell: that
     the connection is lost. For messages of that moment, and for results of cancelled tasks, they
     write tracebacks."""
@@ -62,7 +66,7 @@ def _untold(record):
     return not isinstance(error, (CommClosedError, concurrent.futures.InvalidStateError))
 
 
-def _check_address(address):
+def _check_address(address: str) -> None:
     try:
         parts = urlsplit(address)
         valid = parts.scheme in ("tcp", "tls", "ws", "wss") and parts.hostname and parts.port
@@ -74,11 +78,11 @@ def _check_address(address):
         )
 
 
-def _check_scheduler(address):
+def _check_scheduler(address: str) -> None:
     """A Client of something that is no scheduler would wait for ever."""
     from distributed import rpc
 
-    async def kind():
+    async def kind() -> str:
         async with rpc(address) as server:
             return (await server.identity())["type"]
 
@@ -93,7 +97,7 @@ def _check_scheduler(address):
         raise ExecutorError(f"At {address} is a Dask {found}: give the address of its scheduler.")
 
 
-def _check_workers(client, address):
+def _check_workers(client: Any, address: str) -> None:
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError as error:
@@ -117,29 +121,32 @@ class _Call:
     of Poise's it would import.
     """
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
         return self._function, ()
 
 
 class _Cluster(concurrent.futures.Executor):
-    def __init__(self, client):
+    def __init__(self, client: Any) -> None:
         self._client = client
         # Not pure: or Dask would answer a task that it has met from memory.
         self._tasks = client.get_executor(pure=False)
-        self._futures = weakref.WeakSet()
+        self._futures: weakref.WeakSet[concurrent.futures.Future] = weakref.WeakSet()
 
-    def submit(self, function, /, *args, **kwargs):
+    def submit(
+        self, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> concurrent.futures.Future:
         call = pickle.dumps(_Call(partial(function, *args, **kwargs)))
-        theirs, ours = self._tasks.submit(pickle.loads, call), concurrent.futures.Future()
+        theirs = self._tasks.submit(pickle.loads, call)
+        ours: concurrent.futures.Future = concurrent.futures.Future()
         self._futures.add(ours)
         ours.add_done_callback(lambda ours: ours.cancelled() and theirs.cancel())
         theirs.add_done_callback(partial(_settle, ours))
         return ours
 
-    def shutdown(self, wait=True, *, cancel_futures=False):
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         futures = list(self._futures)
         if cancel_futures or not wait:
             for future in futures:
@@ -147,11 +154,16 @@ class _Cluster(concurrent.futures.Executor):
         concurrent.futures.wait(futures)
         self._client.close()
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.shutdown(cancel_futures=kind is not None)
 
 
-def _settle(ours, theirs):
+def _settle(ours: concurrent.futures.Future, theirs: Any) -> None:
     """Pass on what became of a task."""
     from distributed import KilledWorker
 

@@ -16,22 +16,24 @@ import sys
 import threading
 import traceback
 from pathlib import Path
+from typing import IO, Any
 
+#: By so much a window comes first, of the 19 that there are: by judgement.
 _NICENESS = 5
 
 
-def send(message, pipe):
+def send(message: object, pipe: IO[bytes]) -> None:
     """Write one message. Raises OSError if nobody is at the other end."""
     pickle.dump(message, pipe, pickle.HIGHEST_PROTOCOL)
     pipe.flush()
 
 
-def receive(pipe):
+def receive(pipe: IO[bytes]) -> Any:
     """Read one message. Raises EOFError or pickle.UnpicklingError at the end of the pipe."""
     return pickle.load(pipe)
 
 
-def main():
+def main() -> None:
     """Work until the parent closes the pipe, or is gone."""
     inbox, outbox = _take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
@@ -39,7 +41,7 @@ def main():
         os.nice(_NICENESS)
     path = receive(inbox)
     sys.path[:] = path + [entry for entry in sys.path if entry not in path]
-    tasks = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(inbox, tasks), daemon=True).start()
     _load_package()
     send(None, outbox)
@@ -47,7 +49,7 @@ def main():
         send(_perform(tasks.get()), outbox)
 
 
-def _take_pipes():
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """Standard input and output for messages alone: PyBullet prints to the C library's stdout."""
     inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -56,7 +58,7 @@ def _take_pipes():
     return inbox, outbox
 
 
-def _read(inbox, tasks):
+def _read(inbox: IO[bytes], tasks: "queue.SimpleQueue[bytes]") -> None:
     """Take in tasks; leave at once, in the middle of one too, when the parent has left."""
     try:
         while True:
@@ -65,13 +67,14 @@ def _read(inbox, tasks):
         os._exit(0)
 
 
-def _load_package():
+def _load_package() -> None:
     """Import this very package as `poise`, whatever the parent calls it and wherever on the path
     another `poise` is installed."""
     root = Path(__file__).resolve().parents[2]
     specification = importlib.util.spec_from_file_location(
         "poise", root / "__init__.py", submodule_search_locations=[str(root)]
     )
+    assert specification is not None and specification.loader is not None  # it is a source file
     package = importlib.util.module_from_spec(specification)
     sys.modules["poise"] = package
     specification.loader.exec_module(package)
@@ -80,7 +83,7 @@ def _load_package():
     world.load_engine()  # no task could do without
 
 
-def _perform(task):
+def _perform(task: bytes) -> tuple[bool, bytes | None, str]:
     try:
         function, args, kwargs = pickle.loads(task)
         return True, pickle.dumps(function(*args, **kwargs)), ""
@@ -88,7 +91,7 @@ def _perform(task):
         return False, _pickled(error), traceback.format_exc()
 
 
-def _pickled(error):
+def _pickled(error: BaseException) -> bytes | None:
     """Bytes of an exception, None if it cannot be made again from them."""
     try:
         data = pickle.dumps(error)

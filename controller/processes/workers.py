@@ -19,15 +19,19 @@ import sys
 import tempfile
 import threading
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from types import TracebackType
+from typing import IO, Any
 
 from ..exceptions import ExecutorError, SettingsError
 from . import worker
 
-#: A task is given up when it has ended this many processes.
+#: A task is given up when it has ended this many processes: by judgement.
 _DEATHS = 3
 
-_LEAVING = 5  # [s] that a process may take to end by itself
+#: [s] that a process may take to end by itself: by judgement.
+_LEAVING = 5
 
 #: Threads of the BLAS make small problems many times slower.
 _ONE_THREAD = dict.fromkeys(
@@ -47,7 +51,7 @@ class Remote:
     name finds it, whatever name it has here. Called here, it calls the function.
     """
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         package, module = __package__.removesuffix(".controller.processes"), function.__module__
         if not module.startswith(f"{package}."):
             raise ValueError(f"{module}.{function.__qualname__} is not in {package}")
@@ -55,10 +59,10 @@ class Remote:
         self._address = f"poise{module.removeprefix(package)}:{function.__qualname__}"
         self.__name__ = function.__name__  # Dask sorts its statistics by it
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         return pkgutil.resolve_name, (self._address,)
 
 
@@ -69,9 +73,9 @@ class SerialExecutor(Executor):
     in the last bit from those of processes with one.
     """
 
-    def submit(self, function, /, *args, **kwargs):
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
         """Run the task. Returns a Future that is done."""
-        future = Future()
+        future: Future = Future()
         future.set_running_or_notify_cancel()
         try:
             future.set_result(function(*args, **kwargs))
@@ -80,7 +84,7 @@ class SerialExecutor(Executor):
         return future
 
 
-def processors():
+def processors() -> int:
     """How many processes this machine runs at once."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -96,7 +100,7 @@ class WorkerPool(Executor):
     means.
     """
 
-    def __init__(self, workers=None):
+    def __init__(self, workers: int | None = None) -> None:
         """workers: how many; None for as many as there are processors. A process starts when there
         is a task for it. Raises SettingsError if there are none to be."""
         workers = processors() if workers is None else workers
@@ -112,17 +116,17 @@ class WorkerPool(Executor):
             thread.start()
         weakref.finalize(self, self._crew.end)
 
-    def submit(self, function, /, *args, **kwargs):
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
         """Queue a task. The function must be importable by name in the processes: a Remote, or one
         of a library's. Returns its Future, which can be cancelled while no process has it, and
         which raises what the function raises; ExecutorError if that cannot be pickled, if no
         process can be started, if the task ended three of them, or if the pool is terminated.
         """
-        future = Future()
+        future: Future = Future()
         self._crew.add(future, pickle.dumps((function, args, kwargs)))
         return future
 
-    def shutdown(self, wait=True, *, cancel_futures=False):
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more tasks, and end the processes when those under way are done.
 
         wait: for that. cancel_futures: drop what no process has yet.
@@ -131,19 +135,24 @@ class WorkerPool(Executor):
         if wait:
             self._join()
 
-    def terminate(self):
+    def terminate(self) -> None:
         """End the processes now, whatever they do. Queued tasks are cancelled; those under way
         raise ExecutorError."""
         self._crew.end()
         self._join()
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if kind is None:
             self.shutdown()
         else:
             self.terminate()
 
-    def _join(self):
+    def _join(self) -> None:
         for thread in self._threads:
             thread.join()
 
@@ -151,20 +160,21 @@ class WorkerPool(Executor):
 class _Crew:
     """What a pool and its threads share."""
 
-    def __init__(self):
-        self.tasks = queue.SimpleQueue()  # of (future, data); None: leave
-        self.processes = set()
+    def __init__(self) -> None:
+        #: None: leave.
+        self.tasks: queue.SimpleQueue[tuple[Future, bytes] | None] = queue.SimpleQueue()
+        self.processes: set[subprocess.Popen[bytes]] = set()
         # The garbage collector may call `end` from a thread that holds it.
         self.lock = threading.RLock()
         self.closed = self.ended = False
 
-    def add(self, future, data):
+    def add(self, future: Future, data: bytes) -> None:
         with self.lock:
             if self.closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self.tasks.put((future, data))
 
-    def close(self, cancel):
+    def close(self, cancel: bool) -> None:
         with self.lock:
             self.closed = True
             while cancel and not self.tasks.empty():
@@ -175,7 +185,7 @@ class _Crew:
                         task[0].set_running_or_notify_cancel()
             self.tasks.put(None)
 
-    def end(self):
+    def end(self) -> None:
         with self.lock:
             self.ended = True
             self.close(cancel=True)
@@ -190,12 +200,14 @@ class _DeathError(Exception):
 class _Process:
     """One process that is ready for tasks."""
 
-    def __init__(self, crew):
+    def __init__(self, crew: _Crew) -> None:
         """Raises _DeathError if it was killed before it was ready, ExecutorError if it cannot be
         started."""
         self._crew = crew
         with crew.lock:
             self._process, self._errors = _start()
+            assert self._process.stdin is not None and self._process.stdout is not None  # pipes
+            self._inbox, self._outbox = self._process.stdin, self._process.stdout
             crew.processes.add(self._process)
             if crew.ended:
                 self._process.kill()
@@ -209,14 +221,14 @@ class _Process:
                 f"{sys.executable} finds all that Poise needs."
             ) from death
 
-    def alive(self):
+    def alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, message):
+    def ask(self, message: object) -> Any:
         """Send a message and wait for the answer. Raises _DeathError."""
         try:
-            worker.send(message, self._process.stdin)
-            return worker.receive(self._process.stdout)
+            worker.send(message, self._inbox)
+            return worker.receive(self._outbox)
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_LEAVING)  # it may still be telling why
@@ -224,7 +236,7 @@ class _Process:
             code = self._process.returncode
             raise _DeathError(signal.strsignal(-code) if code < 0 else f"status {code}") from error
 
-    def end(self):
+    def end(self) -> None:
         """End the process, if it has not ended, and close what it leaves."""
         process = self._process
         process.kill()
@@ -233,12 +245,12 @@ class _Process:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").splitlines()
         self._last_words = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        for pipe in (process.stdin, process.stdout, self._errors):
+        for pipe in (self._inbox, self._outbox, self._errors):
             with contextlib.suppress(OSError):  # what was not sent cannot be
                 pipe.close()
 
 
-def _start():
+def _start() -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     """A new process and the file of its standard error."""
     try:
         errors = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as the process)
@@ -256,7 +268,7 @@ def _start():
     return process, errors
 
 
-def _serve(crew):
+def _serve(crew: _Crew) -> None:
     """A thread's life: hand tasks to one process, and replace it when it dies."""
     process = None
     while (task := crew.tasks.get()) is not None:
@@ -269,7 +281,9 @@ def _serve(crew):
         process.end()
 
 
-def _carry_out(crew, process, future, data):
+def _carry_out(
+    crew: _Crew, process: _Process | None, future: Future, data: bytes
+) -> _Process | None:
     """Have a task done. Returns the process that did it, None if it is lost."""
     for _ in range(_DEATHS):
         try:
@@ -296,7 +310,7 @@ def _carry_out(crew, process, future, data):
     return None
 
 
-def _settle(future, succeeded, data, trace):
+def _settle(future: Future, succeeded: bool, data: bytes | None, trace: str) -> None:
     try:
         outcome = pickle.loads(data) if data is not None else None
     except Exception as error:  # whatever a foreign class raises
