@@ -17,17 +17,24 @@ import importlib
 import json
 import math
 import warnings
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..control.gains import LIMIT, WEIGHTS, Gains
 from ..exceptions import GainsError, demand
 from ..ranges import check_all
-from .polling import Checkpoint, Polled, engine
-from .trial import describe, digest, evaluate
+from .polling import Checkpoint, Plan, Polled, Task, engine
+from .trial import Problem, Result, describe, digest, evaluate
 
 PARAMETRISATIONS = ("factors", "ranges")
+
+#: Gains, and the seed of the noise that they are tried on.
+_Trial = tuple[Gains, int]
 
 # What a random number is for.
 _MUTATIONS, _TRIALS, _CONFIRMATIONS, _FINAL = range(4)
@@ -56,7 +63,7 @@ class SearchSettings:
     confirmations: int = 8
     restarts: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_all(
             self,
             "generations",
@@ -99,7 +106,7 @@ class Generation:
     """
 
     index: int
-    rewards: list
+    rewards: list[float]
     best: float
     median: float
     mean: float
@@ -107,8 +114,8 @@ class Generation:
     seconds: float
     cpu: float
     wall: float
-    confirmed: list | None
-    confirmed_best: list | None
+    confirmed: list[float] | None
+    confirmed_best: list[float] | None
 
 
 @dataclass(frozen=True)
@@ -130,16 +137,16 @@ class Outcome:
     success_at: int | None
     confirmed_at: int | None
     chosen: str
-    unseen: list
+    unseen: list[float]
     fell_at: float | None
     fell_measure: str | None
     seconds: float
     cpu: float
     wall: float
     settings: SearchSettings
-    history: list
+    history: list[Generation]
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Everything as JSON-able data, the report."""
         report = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         report["gains"] = self.gains.as_dict()
@@ -153,12 +160,12 @@ class Factors:
 
     bounds = None
 
-    def __init__(self, start):
+    def __init__(self, start: Gains) -> None:
         self._start = start
         self._vector = _vector(start)
         self.size = len(self._vector)
 
-    def gains(self, x):
+    def gains(self, x: np.ndarray) -> Gains:
         """The Gains of a point x (2 n + 8,)."""
         # Contiguous, as in rotations.arctan2: x is a column of the strategy's.
         return _gains(self._start, self._vector * np.exp(np.ascontiguousarray(x)))
@@ -170,7 +177,7 @@ class Ranges:
 
     _FIRST = {"stiffness": (200, 500), "damping": (20, 50), "force": (300, 600), "turn": (100, 200)}
 
-    def __init__(self, start):
+    def __init__(self, start: Gains) -> None:
         self._start = start
         n = len(start.names)
         kinds = ["stiffness"] * n + ["damping"] * n + ["force", "force", "turn", "turn"] * 2
@@ -186,17 +193,17 @@ class Ranges:
         ]
         self.size = len(kinds)
 
-    def gains(self, x):
+    def gains(self, x: np.ndarray) -> Gains:
         """The Gains of a point x (2 n + 8,)."""
         return _gains(self._start, self._centre + self._half * x)
 
 
-def _vector(gains):
+def _vector(gains: Gains) -> np.ndarray:
     """SCA12, equation 20: all parameters in a row, (2 n + 8,)."""
     return np.concatenate([gains.stiffness, gains.damping, gains.single, gains.dual])
 
 
-def _gains(start, vector):
+def _gains(start: Gains, vector: np.ndarray) -> Gains:
     n, weights = len(start.names), len(WEIGHTS)
     vector = np.clip(vector, -LIMIT, LIMIT)
     stiffness, damping, single, dual = np.split(vector, [n, 2 * n, 2 * n + weights])
@@ -212,19 +219,21 @@ def _gains(start, vector):
     )
 
 
-def _random(seed, *purpose):
+def _random(seed: int, *purpose: int) -> np.random.Generator:
     """A generator for one purpose, independent of all others."""
     return np.random.default_rng(np.random.SeedSequence([seed, *purpose]))
 
 
-def load_cma():
+def load_cma() -> Any:
     """The module cma, which takes a second to load; only a search needs it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it misses a library for plots, which nobody wants here
         return importlib.import_module("cma")
 
 
-def strategy(start, spread, random, options):
+def strategy(
+    start: np.ndarray, spread: float, random: np.random.Generator, options: dict[str, Any]
+) -> Any:
     """A cma.CMAEvolutionStrategy that prints nothing.
 
     start: (n,). spread: standard deviation to start with. random: generator of all that it draws.
@@ -241,36 +250,39 @@ def strategy(start, spread, random, options):
 class _Evolution:
     """One CMA-ES."""
 
-    def __init__(self, space, settings, number):
+    def __init__(self, space: Factors | Ranges, settings: SearchSettings, number: int) -> None:
         random = _random(settings.seed, _MUTATIONS, number)
-        options = {"popsize": settings.population, "CMA_mu": settings.population // 2}
+        options: dict[str, Any] = {
+            "popsize": settings.population,
+            "CMA_mu": settings.population // 2,
+        }
         if space.bounds is not None:
             options["bounds"] = space.bounds
         self._space = space
         self._strategy = strategy(np.zeros(space.size), settings.spread, random, options)
-        self._asked = []
+        self._asked: list[np.ndarray] = []
 
-    def ask(self):
+    def ask(self) -> list[Gains]:
         """Gains of the next candidates."""
         self._asked = self._strategy.ask()
         return [self._space.gains(x) for x in self._asked]
 
-    def tell(self, rewards):
+    def tell(self, rewards: Sequence[float]) -> None:
         """Learn from their rewards."""
         self._strategy.tell(self._asked, [-reward for reward in rewards])
 
     @property
-    def mean(self):
+    def mean(self) -> Gains:
         """Gains of the distribution's mean."""
         return self._space.gains(self._strategy.result.xfavorite)
 
     @property
-    def spread(self):
+    def spread(self) -> float:
         """Standard deviation, in units of x."""
         return float(self._strategy.sigma * self._strategy.sm.variances.mean() ** 0.5)
 
     @property
-    def converged(self):
+    def converged(self) -> bool:
         """Whether more generations would find nothing new."""
         return bool(set(self._strategy.stop()) & {"tolx", "tolfacupx", "conditioncov"})
 
@@ -283,7 +295,14 @@ class Search(Polled):
     None while it is not. warning: a sentence, if something went wrong that does not end it.
     """
 
-    def __init__(self, problem, start, settings, executor, checkpoint=None):
+    def __init__(
+        self,
+        problem: Problem,
+        start: Gains,
+        settings: SearchSettings,
+        executor: Executor,
+        checkpoint: str | Path | None = None,
+    ) -> None:
         """problem: trial.Problem. start: Gains to begin with, for the problem's character and
         balance mode. executor: takes the trials; it stays the caller's to shut down. checkpoint:
         path of a file to resume from, if it is there, and to keep up to date; `forget` removes it.
@@ -296,14 +315,17 @@ class Search(Polled):
         super().__init__(executor, settings.budget)
         self.problem, self.start, self.settings = problem, start, settings
         self._payload = problem.to_bytes()
-        self.generations = []
-        self.best = None
-        self.success_at = self.confirmed_at = None
+        self.generations: list[Generation] = []
+        self.best: Candidate | None = None
+        self.success_at: int | None = None
+        self.confirmed_at: int | None = None
         self.warning = ""
         self.doing = ""
-        self._chosen, self._kind, self._unseen, self._worst = start, "start", [], {}
-        self._taken = []
-        self._features = None
+        self._chosen, self._kind = start, "start"
+        self._unseen: list[float] = []
+        self._worst: Result = {}
+        self._taken: list[dict[str, Any]] = []
+        self._features: Future | None = None
         self._last_wall = 0.0
         self._seconds = self._cpu = 0.0
         facts = "the clip, the gains to start from, the settings or the version"
@@ -313,27 +335,27 @@ class Search(Polled):
 
     # --- Going on -------------------------------------------------------------------------------
 
-    def poll(self):
+    def poll(self) -> bool:
         """Take the trials that are finished and hand out more; never waits for one. Returns
         whether the search is over. Raises PoiseError if it cannot go on."""
         if self._features is None and not self.ended:
             self._features = self._submit(describe, self._payload)
         return super().poll()
 
-    def run(self):
+    def run(self) -> Iterator[Generation]:
         """Go on to the end, and yield each Generation as it ends."""
         return self._run(self.generations)
 
-    def forget(self):
+    def forget(self) -> None:
         """Remove the checkpoint: what was found is in safety, or not wanted."""
         self._checkpoint.forget()
 
-    def time_left(self):
+    def time_left(self) -> float | None:
         """Of the budget [s]; None without one."""
         left = self._left()
         return None if math.isinf(left) else max(0.0, left)
 
-    def outcome(self):
+    def outcome(self) -> Outcome:
         """The Outcome of a search that is over, or so far."""
         outcome = Outcome(
             gains=self._chosen,
@@ -361,7 +383,7 @@ class Search(Polled):
 
     # --- What is searched -----------------------------------------------------------------------
 
-    def _steps(self):
+    def _steps(self) -> Plan:
         """All of the search: yields a list of (gains, seed of the noise) to try, takes the list of
         their results, and returns why it ended."""
         settings = self.settings
@@ -371,10 +393,11 @@ class Search(Polled):
             *self._confirmation(self.start, _CONFIRMATIONS, 0),
         ]
         self._add(0, [self.start], results[:1], 0.0, results[1:])
+        assert self.best is not None  # the start, at least
         if self._passed("start", self.start, 0, results[1:]):
             return "confirmed"
-        kind = {"factors": Factors, "ranges": Ranges}[settings.parametrisation]
-        space = kind(self.start)
+        kinds: dict[str, type[Factors | Ranges]] = {"factors": Factors, "ranges": Ranges}
+        space = kinds[settings.parametrisation](self.start)
         evolutions = [_Evolution(space, settings, i) for i in range(settings.restarts)]
         for index in range(1, settings.generations + 1):
             self.doing = f"generation {index}"
@@ -409,15 +432,17 @@ class Search(Polled):
         self._settle_on(name, finalists[name], trials[name])
         return "converged" if index < settings.generations else "generations"
 
-    def _noise(self, *purpose):
+    def _noise(self, *purpose: int) -> int:
         return int(_random(self.settings.seed, *purpose).integers(2**31))
 
-    def _confirmation(self, gains, *purpose):
+    def _confirmation(self, gains: Gains, *purpose: int) -> list[_Trial]:
         return [
             (gains, self._noise(*purpose, i)) for i in range(1, self.settings.confirmations + 1)
         ]
 
-    def _confirm(self, finalists, *purpose):
+    def _confirm(
+        self, finalists: dict[str, Gains], *purpose: int
+    ) -> Generator[list[_Trial], list[Result], dict[str, list[Result]]]:
         """Try gains by name on the same unseen noise; returns the results of each."""
         results = yield [
             trial for gains in finalists.values() for trial in self._confirmation(gains, *purpose)
@@ -425,7 +450,7 @@ class Search(Polled):
         count = self.settings.confirmations
         return {name: results[i * count : (i + 1) * count] for i, name in enumerate(finalists)}
 
-    def _passed(self, kind, gains, index, results):
+    def _passed(self, kind: str, gains: Gains, index: int, results: Sequence[Result]) -> bool:
         """Whether gains reach the target on noise that the search has not seen, throughout."""
         passed = min(result["reward"] for result in results) >= self.settings.target
         if passed:
@@ -433,12 +458,20 @@ class Search(Polled):
             self._settle_on(kind, gains, results)
         return passed
 
-    def _settle_on(self, kind, gains, results):
+    def _settle_on(self, kind: str, gains: Gains, results: Sequence[Result]) -> None:
         self._kind, self._chosen = kind, gains
         self._unseen = [result["reward"] for result in results]
         self._worst = min(results, key=lambda result: result["reward"])
 
-    def _add(self, index, candidates, results, spread, confirmed=(), confirmed_best=()):
+    def _add(
+        self,
+        index: int,
+        candidates: Sequence[Gains],
+        results: Sequence[Result],
+        spread: float,
+        confirmed: Sequence[Result] = (),
+        confirmed_best: Sequence[Result] = (),
+    ) -> None:
         """Take down a generation."""
         rewards = [result["reward"] for result in results]
         best = int(np.argmax(rewards))
@@ -469,19 +502,19 @@ class Search(Polled):
 
     # --- Tasks
 
-    def _task(self, item):
+    def _task(self, item: _Trial) -> Task:
         gains, seed = item
         return evaluate, self._payload, gains.as_dict(), seed
 
-    def _beside(self):
+    def _beside(self) -> list[Future]:
         return [] if self._features is None else [self._features]
 
-    def _note(self, results):
+    def _note(self, results: list[Result]) -> None:
         self._seconds += sum(result["seconds"] for result in results)
         self._cpu += sum(result["cpu"] for result in results)
         self._taken.append({"wall": self.wall, "results": results})
 
-    def _came_in(self, results):
+    def _came_in(self, results: list[Result]) -> None:
         super()._came_in(results)
         # With the same random numbers, what has come back so far leads to the same state.
         if not self.ended:
@@ -490,15 +523,15 @@ class Search(Polled):
     # --- Checkpoint -----------------------------------------------------------------------------
 
     @property
-    def key(self):
+    def key(self) -> str:
         """A short name of the problem, the start and the settings that decide what is found."""
         settings = asdict(self.settings)
         del settings["generations"], settings["budget"]
         facts = [settings, self.start.as_dict(), digest(self._payload), engine()]
         return digest(json.dumps(facts, sort_keys=True).encode())
 
-    def _resume(self):
-        batches = []
+    def _resume(self) -> None:
+        batches: list[dict[str, Any]] = []
         self._checkpoint.restore(self.key, lambda data: batches.extend(data["batches"]))
         for batch in batches:
             if self.ended is None:
@@ -506,7 +539,7 @@ class Search(Polled):
                 self._take(batch["results"])
 
 
-def _provenance(problem, outcome):
+def _provenance(problem: Problem, outcome: Outcome) -> dict[str, Any]:
     """What gains were tuned on, as their file tells it."""
     motion, character, settings = problem.motion, problem.character, outcome.settings
     unseen = outcome.unseen

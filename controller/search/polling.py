@@ -7,9 +7,11 @@ import json
 import math
 import time
 from abc import ABC, abstractmethod
-from concurrent.futures import FIRST_COMPLETED, CancelledError, wait
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -17,13 +19,19 @@ from .. import documents
 from ..exceptions import CheckpointError, ExecutorError
 from ..processes.workers import Remote
 from ..simulation import world
-from .trial import digest, raise_error
+from .trial import Result, digest, raise_error
 
-#: Hand out tasks for about this long in one turn [s]: a window waits for it.
+#: A function of this package, and its arguments.
+Task = tuple[Any, ...]
+#: A search: it yields batches of items, takes their results, and returns why it ended.
+Plan = Generator[list[Any], list[Result], str]
+_Shown = TypeVar("_Shown")
+
+#: Hand out tasks for about this long in one turn [s]: a window waits for it. By judgement.
 _TURN = 0.01
 
 
-def engine():
+def engine() -> dict[str, str]:
     """What computes: results are the same bit for bit only where these are."""
     return {"numpy": np.__version__, "cma": version("cma"), "pybullet": world.version()}
 
@@ -39,44 +47,45 @@ class Polled(ABC):
     included.
     """
 
-    def __init__(self, executor, budget):
+    def __init__(self, executor: Executor, budget: float | None) -> None:
         """executor: takes the tasks; it stays the caller's to shut down. budget: of wall time [s],
         None without limit."""
-        self.ended = None
+        self.ended: str | None = None
         self.wall = 0.0
         self._executor, self._budget = executor, budget
-        self._clock = None
-        self._futures, self._batch = [], []
+        self._clock: float | None = None
+        self._futures: list[Future] = []
+        self._batch: list[Any] = []
 
-    def _begin(self):
+    def _begin(self) -> None:
         self._plan = self._steps()
         self._batch = next(self._plan)
 
     # --- What children define
 
     @abstractmethod
-    def _steps(self):
+    def _steps(self) -> Plan:
         """The plan, as above."""
 
     @abstractmethod
-    def _task(self, item):
+    def _task(self, item: Any) -> Task:
         """(function of this package, its arguments) of an item of a batch."""
 
     @abstractmethod
-    def _note(self, results):
+    def _note(self, results: list[Result]) -> None:
         """Take down what a batch came to, before the search goes on with it."""
 
-    def _beside(self):
+    def _beside(self) -> list[Future]:
         """Futures of tasks beside the batch, which are waited for together with the first one."""
         return []
 
-    def _came_in(self, results):
+    def _came_in(self, results: list[Result]) -> None:
         """A batch has come back from the executor: go on with it."""
         self._take(results)
 
     # --- Going on
 
-    def poll(self):
+    def poll(self) -> bool:
         """Take the tasks that are finished and hand out more; never waits for one. Returns whether
         the search is over. Raises PoiseError if it cannot go on."""
         if self.ended:
@@ -93,7 +102,7 @@ class Polled(ABC):
             self._came_in([_result(future) for future in self._futures])
         return self.ended is not None
 
-    def _run(self, items, shown=0):
+    def _run(self, items: list[_Shown], shown: int = 0) -> Iterator[_Shown]:
         """Go on to the end, and yield what is added to a list; it may become shorter again.
 
         shown: how many of the items are known already.
@@ -113,37 +122,37 @@ class Polled(ABC):
                     return_when=FIRST_COMPLETED,
                 )
 
-    def stop(self):
+    def stop(self) -> None:
         """End now, with what there is."""
         self._finish("stopped")
 
     @property
-    def progress(self):
+    def progress(self) -> tuple[int, int]:
         """Tasks that are finished of those that are under way, and how many these are."""
         return sum(future.done() for future in self._futures), len(self._batch)
 
     @property
-    def _handed_out(self):
+    def _handed_out(self) -> bool:
         return len(self._futures) == len(self._batch)
 
-    def _submit(self, function, *arguments):
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
         return self._executor.submit(Remote(function), *arguments)
 
-    def _left(self):
+    def _left(self) -> float:
         """Of the budget [s]."""
         return math.inf if self._budget is None else self._budget - self.wall
 
-    def _tick(self):
+    def _tick(self) -> None:
         now = time.monotonic()
         self.wall += 0.0 if self._clock is None else now - self._clock
         self._clock = now
 
-    def _finish(self, why):
+    def _finish(self, why: str) -> None:
         self.ended = self.ended or why
         for future in [*self._beside(), *self._futures]:
             future.cancel()
 
-    def _take(self, results):
+    def _take(self, results: list[Result]) -> None:
         """Go on with the results of the batch."""
         for result in results:
             raise_error(result)
@@ -155,33 +164,34 @@ class Polled(ABC):
             self._finish(end.value)
 
 
-def _result(future):
+def _result(future: Future) -> Result:
     try:
         return future.result()
     except CancelledError as error:
         raise ExecutorError("The workers were shut down while the search ran.") from error
 
 
-_LARGEST = 1_000_000_000  # [bytes] of a checkpoint
+#: [bytes] of a checkpoint: by judgement, more than any search writes.
+_LARGEST = 1_000_000_000
 
 
-def _digest(data):
+def _digest(data: Any) -> str:
     return digest(json.dumps(data).encode())
 
 
-def _fail(source, problem):
+def _fail(source: object, problem: str) -> NoReturn:
     raise CheckpointError(f"{source} {problem}: delete it to start anew.")
 
 
 class Checkpoint:
     """A JSON file that a search goes on from; without a path there is none."""
 
-    def __init__(self, path, name, facts):
+    def __init__(self, path: str | Path | None, name: str, facts: str) -> None:
         """path: or None. name: of such a search. facts: what decides what it finds, in words."""
         self._path = None if path is None else Path(path)
         self._name, self._facts = name, facts
 
-    def write(self, key, data):
+    def write(self, key: str, data: Any) -> str:
         """Write what is to be kept under the key of a search. Returns a sentence if it could not:
         a full disk ends nothing."""
         path = self._path
@@ -197,7 +207,7 @@ class Checkpoint:
             )
         return ""
 
-    def restore(self, key, take):
+    def restore(self, key: str, take: Callable[[Any], object]) -> None:
         """Call `take` with what was written under that key; nothing where there is no file.
 
         Raises CheckpointError if the file is another search's, or none at all.
@@ -219,7 +229,7 @@ class Checkpoint:
             _fail(source, "was changed since it was written")
         take(data)
 
-    def forget(self):
+    def forget(self) -> None:
         """Remove the file: what was found is in safety, or not wanted."""
         if self._path is not None:
             with contextlib.suppress(OSError):  # it is in nobody's way

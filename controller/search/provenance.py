@@ -2,11 +2,15 @@
 """What the `tuned` of gains tells, in words. It may be anybody's file, so that everything in it
 may be missing, or of another kind."""
 
-#: So many clips that gains did not carry are named.
+from typing import Any
+
+from ..control.gains import Gains
+
+#: So many clips that gains did not carry are named, so that the sentence stays one.
 _NAMED = 3
 
 
-def tuning_words(gains):
+def tuning_words(gains: Gains) -> str:
     """What gains were tuned on and what was measured of them; empty if they do not say."""
     tuned = gains.tuned or {}
     clip = text_of(tuned, "clip")
@@ -24,7 +28,7 @@ def tuning_words(gains):
     return " ".join(filter(None, (first, _limit_words(tuned), _reuse_words(tuned))))
 
 
-def _body_words(tuned):
+def _body_words(tuned: dict[str, Any]) -> str:
     """Which body, and under what; in one piece, as a translation needs it."""
     pushes = number_of(tuned, "disturbance", "pushes")
     mass, height = (number_of(tuned, "body", key) for key in ("mass", "height"))
@@ -35,7 +39,7 @@ def _body_words(tuned):
     return f" under pushes of {pushes:.0f} N" if pushes else ""
 
 
-def _limit_words(tuned):
+def _limit_words(tuned: dict[str, Any]) -> str:
     force, speed = (number_of(tuned, "push_limit", key) for key in ("force", "speed"))
     if force is None or speed is None:
         return ""
@@ -47,7 +51,7 @@ def _limit_words(tuned):
     )
 
 
-def _reuse_words(tuned):
+def _reuse_words(tuned: dict[str, Any]) -> str:
     reuse = tuned.get("reuse")
     carried, fell = (_names(reuse, key) for key in ("carried", "fell"))
     count = len(carried) + len(fell)
@@ -60,20 +64,20 @@ def _reuse_words(tuned):
     return f"{words} and {len(fell) - _NAMED} more." if len(fell) > _NAMED else f"{words}."
 
 
-def _names(data, key):
+def _names(data: Any, key: str) -> list[str]:
     """A list of texts of free JSON data; empty if it is something else."""
     names = data.get(key) if isinstance(data, dict) else None
     return [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
 
 
-def text_of(data, key):
+def text_of(data: dict[str, Any], key: str) -> str:
     """A text of free JSON data; empty if it is something else."""
     value = data.get(key)
     return value if isinstance(value, str) else ""
 
 
-def number_of(data, group, key):
+def number_of(data: dict[str, Any], group: str, key: str) -> float | None:
     """A number of free JSON data; None if it is something else."""
-    group = data.get(group)
-    value = group.get(key) if isinstance(group, dict) else None
+    found = data.get(group)
+    value = found.get(key) if isinstance(found, dict) else None
     return value if isinstance(value, int | float) else None

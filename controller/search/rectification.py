@@ -15,27 +15,35 @@ for node in search.run():
 
 import json
 import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..control.gains import Gains
 from ..exceptions import demand
+from ..geometry.trajectory import Trajectory
 from ..ranges import check_all
-from ..simulation.recording import Observation
+from ..simulation.recording import Observation, Recording
 from .correction import SIZE, UNIT, UNITS, Correction
 from .optimization import strategy
-from .polling import Checkpoint, Polled, engine
+from .polling import Checkpoint, Plan, Polled, Task, engine
 from .rollout import DECAY, FALL, costs, perform, simplex
-from .trial import digest
+from .trial import Problem, Result, digest
 
 METHODS = ("cma", "simplex", "sampling")
-NODE = 0.1  # [s] from one node to the next, about
+# Chosen by trial on captured clips: on a first prototype, which rectified walks, a run, a jog and
+# jumping jacks, and then on all of them.
+NODE = 0.1  # [s] from one node to the next, about; Sok's go with stance and swing
 _BOUND = 4.0  # of the offsets, in units
 #: First spread of a window's candidates, in units: small where the last one goes on well, which
 #: costs less than this, since what the search adds to a motion that stands is also noise.
 _SPREAD, _WIDE, _WELL = 0.15, 0.3, 2.0
 _CHUNK = 4  # candidates in a task
-_MOST_TRIES = 6
+_MOST_TRIES = 6  # going back to a node: then it is stuck
 _HARDEST = 2  # tries after which generations and horizon no longer grow
 _BACK = 3  # nodes that it goes back at the first try, one more at each other
 _ADVICE = {
@@ -57,6 +65,7 @@ class Preset:
     horizon: int = 3
 
 
+#: By trial: what they take and bring is told in docs/researcher.md.
 PRESETS = {"draft": Preset(16, 3), "normal": Preset(16, 6), "fine": Preset(24, 14)}
 
 # Each method may spend as many simulations on a window as CMA does.
@@ -73,7 +82,7 @@ class RectifySettings:
     seed: int = 0
     budget: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for what, value, known in (
             ("preset", self.preset, PRESETS),
             ("method", self.method, METHODS),
@@ -104,7 +113,7 @@ class RectifyOutcome:
     reached: [s] of the clip; why: a sentence; cpu, wall [s]; evaluations; backtracks; settings."""
 
     correction: Correction
-    recording: object
+    recording: Recording
     ended: str
     reached: float
     why: str
@@ -115,11 +124,11 @@ class RectifyOutcome:
     settings: RectifySettings
 
     @property
-    def success(self):
+    def success(self) -> bool:
         """Whether the last frame was reached, and never far from the reference's pose."""
         return self.ended == "done" and self.recording.fell_at is None
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The outcome as JSON-able data, without the recording."""
         names = ("ended", "reached", "why", "cpu", "wall", "evaluations", "backtracks")
         return {
@@ -130,6 +139,18 @@ class RectifyOutcome:
         }
 
 
+class _Spent(NamedTuple):
+    """What the search had spent when it began with a node: time [s], CPU [s], short simulations."""
+
+    wall: float
+    cpu: float
+    evaluations: int
+
+
+#: A part of the search: it yields batches and takes their results.
+_Steps = Generator[list[Any], list[Result], None]
+
+
 class Rectification(Polled):
     """A rectification that goes on, one `poll` after the other.
 
@@ -137,7 +158,15 @@ class Rectification(Polled):
     it is not. warning: a sentence, if something went wrong that does not end it.
     """
 
-    def __init__(self, problem, gains, settings, executor, checkpoint=None, start=None):
+    def __init__(
+        self,
+        problem: Problem,
+        gains: Gains,
+        settings: RectifySettings,
+        executor: Executor,
+        checkpoint: str | Path | None = None,
+        start: tuple[Correction, int] | None = None,
+    ) -> None:
         """problem: trial.Problem. gains: Gains to perform with. executor: takes the simulations;
         it stays the caller's to shut down. checkpoint: path of a file to resume from, if it is
         there, and to keep up to date; `forget` removes it. start: (Correction, sample) of an
@@ -161,15 +190,18 @@ class Rectification(Polled):
         self.recording = simulation.recording
         self._last = len(simulation) - 1
         self._count = -(-self._last // spacing)  # of nodes after the first
-        self.nodes = []
+        self.nodes: list[Node] = []
         self.warning = ""
         self.backtracks = self.evaluations = 0
         self._cpu = 0.0
         self._committed = self._start
         self._farthest = self._start
-        self._warm = {}  # node: the window (free, 18) to begin with behind it
-        self._tries = {}  # node: how often the search has gone back over it
-        self._paces = []  # [s] that each of this session's nodes took
+        #: By node: the window (free, 18) to begin with behind it.
+        self._warm: dict[int, np.ndarray] = {}
+        #: By node: how often the search has gone back over it.
+        self._tries: dict[int, int] = {}
+        #: [s] that each of this session's nodes took.
+        self._paces: list[float] = []
         facts = "the clip, the gains, the settings or the version"
         self._checkpoint = Checkpoint(checkpoint, "rectification", facts)
         self._checkpoint.restore(self.key, self._restore)
@@ -177,20 +209,20 @@ class Rectification(Polled):
 
     # --- Going on -------------------------------------------------------------------------------
 
-    def run(self):
+    def run(self) -> Iterator[Node]:
         """Go on to the end, and yield each Node as it is committed."""
         return self._run(self.nodes, len(self.nodes))
 
-    def forget(self):
+    def forget(self) -> None:
         """Remove the checkpoint: what was found is in safety, or not wanted."""
         self._checkpoint.forget()
 
     @property
-    def progress(self):
+    def progress(self) -> tuple[int, int]:
         """Samples of the motion that are committed, and how many there are."""
         return len(self.recording), self._last + 1
 
-    def time_left(self):
+    def time_left(self) -> float | None:
         """Time to the end [s] at the pace of late, or to the end of the budget; None before there
         is one."""
         paces = self._paces[-_RECENT:]
@@ -200,11 +232,11 @@ class Rectification(Polled):
         return min(left * sum(paces) / len(paces), self._left())
 
     @property
-    def correction(self):
+    def correction(self) -> Correction:
         """The Correction so far."""
         return Correction(self._spacing, self._committed)
 
-    def outcome(self):
+    def outcome(self) -> RectifyOutcome:
         """The RectifyOutcome, or what it would be if it ended now."""
         ended = self.ended or "stopped"
         reached = (len(self.recording) - 1) / self.problem.motion.rate
@@ -221,11 +253,11 @@ class Rectification(Polled):
             settings=self.settings,
         )
 
-    def target_trajectory(self):
+    def target_trajectory(self) -> Trajectory:
         """Trajectory of the rectified target: the reference with the offsets, not simulated."""
         return self.correction.trajectory(self.problem.character, self.problem.reference)
 
-    def _why(self, ended):
+    def _why(self, ended: str) -> str:
         motion = self.problem.motion
         if ended == "done":
             return self._strayed()
@@ -240,7 +272,7 @@ class Rectification(Polled):
             f"(frame {motion.frame(at):g}){_ADVICE[ended]}."
         )
 
-    def _strayed(self):
+    def _strayed(self) -> str:
         recording = self.recording
         if recording.fell_at is None:
             return ""
@@ -250,22 +282,23 @@ class Rectification(Polled):
             f"{recording.fell_at:.2f} s."
         )
 
-    def _task(self, item):
+    def _task(self, item: tuple[Callable[..., Result], tuple[Any, ...]]) -> Task:
         function, arguments = item
         return function, self._payload, self._gains, self._spacing, *arguments
 
-    def _note(self, results):
+    def _note(self, results: list[Result]) -> None:
         self._cpu += sum(result["cpu"] for result in results)
 
     # --- What is searched -----------------------------------------------------------------------
 
-    def _steps(self):
+    def _steps(self) -> Plan:
         """All of the search: yields a list of (function, its arguments) to carry out, takes the
         list of their results, and returns why it ended."""
         for count in range(1, len(self._committed) + 1):
             yield from self._perform(self._committed[:count])
         while len(self._committed) <= self._count:
-            node, begun = len(self._committed), (self.wall, self._cpu, self.evaluations)
+            node = len(self._committed)
+            begun = _Spent(self.wall, self._cpu, self.evaluations)
             tries = self._tries.get(node, 0)
             cost, window = yield from self._window(node, tries)
             if cost < FALL:
@@ -277,7 +310,9 @@ class Rectification(Polled):
                 self._go_back(node, tries)
         return "done"
 
-    def _window(self, node, tries):
+    def _window(
+        self, node: int, tries: int
+    ) -> Generator[list[Any], list[Result], tuple[float, np.ndarray]]:
         """The lowest cost found for the nodes from `node` on, and their offsets (free, 18). The
         more often it has been tried, the harder is the search."""
         harder = 1 + min(tries, _HARDEST)
@@ -294,7 +329,7 @@ class Rectification(Polled):
         if self.settings.method == "sampling":
             size, generations = size * generations, 1
         windows_of = _Strategy(self._warm_start, spread * (1 + tries / 2), size, random)
-        best = math.inf, None
+        best = math.inf, self._warm_start
         for _ in range(generations):
             windows = windows_of.ask()
             results = yield [
@@ -310,12 +345,12 @@ class Rectification(Polled):
         return best
 
     @property
-    def _warm_start(self):
+    def _warm_start(self) -> np.ndarray:
         """The window (free, 18) to begin with: where the last one would have gone."""
         blank = np.zeros((self._preset.free, SIZE))
         return self._warm.get(len(self._committed), blank)
 
-    def _commit(self, cost, window, tries, begun):
+    def _commit(self, cost: float, window: np.ndarray, tries: int, begun: _Spent) -> _Steps:
         """Take the first node of a window."""
         self._committed = np.vstack([self._committed, window[:1]])
         count = len(self._committed)
@@ -323,19 +358,18 @@ class Rectification(Polled):
         yield from self._perform(self._committed)
         if count > len(self._farthest):
             self._farthest = self._committed
-        wall, cpu, evaluations = begun
-        spent = self.evaluations - evaluations, tries, self._cpu - cpu
-        self.nodes.append(Node(len(self.recording) - 1, cost, *spent))
-        self._paces.append(self.wall - wall)
+        evaluations, cpu = self.evaluations - begun.evaluations, self._cpu - begun.cpu
+        self.nodes.append(Node(len(self.recording) - 1, cost, evaluations, tries, cpu))
+        self._paces.append(self.wall - begun.wall)
         self._save()
 
-    def _perform(self, committed):
+    def _perform(self, committed: np.ndarray) -> _Steps:
         """Have the last interval of the committed nodes simulated, and take it down."""
         (result,) = yield [(perform, (committed,))]
         for sample in result["samples"]:
             self.recording.add(len(self.recording), Observation.of(sample))
 
-    def _go_back(self, node, tries):
+    def _go_back(self, node: int, tries: int) -> None:
         """Take back some nodes, and search harder from there to here."""
         kept = max(len(self._start), node - _BACK - tries)
         for passed in range(kept, node + 1):
@@ -343,14 +377,14 @@ class Rectification(Polled):
         self._keep(kept)
         self.backtracks += 1
 
-    def _keep(self, count):
+    def _keep(self, count: int) -> None:
         """Take back all committed nodes but the first `count`."""
         taken_back = len(self._committed) - count
         del self.nodes[len(self.nodes) - taken_back :]
         self._committed = self._committed[:count]
         self.recording.keep(min((count - 1) * self._spacing, self._last) + 1)
 
-    def _return_to_farthest(self):
+    def _return_to_farthest(self) -> _Steps:
         """Go back to the way that led farthest."""
         shared = len(self._start)
         most = len(self._committed)
@@ -364,7 +398,7 @@ class Rectification(Polled):
     # --- Checkpoint -----------------------------------------------------------------------------
 
     @property
-    def key(self):
+    def key(self) -> str:
         """A short name of the problem, the gains and the settings that decide what is found."""
         settings = asdict(self.settings)
         del settings["budget"]
@@ -373,7 +407,7 @@ class Rectification(Polled):
         facts = [settings, preset, names, self._gains, digest(self._payload), begin, engine()]
         return digest(json.dumps(facts, sort_keys=True).encode())
 
-    def _save(self):
+    def _save(self) -> None:
         """Write where the search is."""
         if self.ended:
             return
@@ -387,7 +421,7 @@ class Rectification(Polled):
         }
         self.warning = self._checkpoint.write(self.key, data)
 
-    def _restore(self, data):
+    def _restore(self, data: dict[str, Any]) -> None:
         self._committed = np.array(data["committed"])
         self._farthest = np.array(data["farthest"])
         self._warm = {count: np.array(window) for count, window in data["warm"]}
@@ -399,25 +433,27 @@ class Rectification(Polled):
 class _Strategy:
     """CMA-ES over a window's offsets, in units."""
 
-    def __init__(self, window, spread, population, random):
+    def __init__(
+        self, window: np.ndarray, spread: float, population: int, random: np.random.Generator
+    ) -> None:
         """window: (free, 18) to begin with."""
         options = {"popsize": population, "bounds": [-_BOUND, _BOUND]}
         start = np.clip(window / UNIT, -_BOUND, _BOUND).ravel()
         self._strategy = strategy(start, spread, random, options)
         self._shape = window.shape
 
-    def ask(self):
+    def ask(self) -> np.ndarray:
         """(population + 1, free, 18) offsets to try: the mean is the last of them."""
         self._asked = self._strategy.ask()
         points = np.array([*self._asked, np.clip(self._strategy.mean, -_BOUND, _BOUND)])
         return points.reshape(-1, *self._shape) * UNIT
 
-    def tell(self, found):
+    def tell(self, found: Sequence[float]) -> None:
         """Learn from their costs."""
         self._strategy.tell(self._asked, found[:-1])
 
 
-def _kept(problem, correction, sample):
+def _kept(problem: Problem, correction: Correction, sample: int) -> tuple[int, np.ndarray]:
     """Spacing and offsets of an earlier result up to a sample."""
     demand(
         0 <= sample < len(problem.motion),

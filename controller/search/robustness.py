@@ -15,23 +15,28 @@ workers nor their speed has any influence on what is found.
 import contextlib
 import math
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..control.gains import Gains
 from ..exceptions import PoiseError, SimulationError, demand
 from ..geometry.stance import LEFT, RIGHT
 from ..ranges import RANGES, check_all
+from ..reference.reference import Reference
 from ..simulation import world
 from ..simulation.scenario import FIRST, PUSH_DURATION, SPHERE_DISTANCE, SPHERE_SPEED, Push, Throw
-from .polling import Polled
-from .trial import Problem, evaluate
+from .polling import Plan, Polled, Task
+from .trial import Problem, Result, evaluate
 
 #: Unit of each kind of disturbance, the steps in which it is raised, and what a unit of it adds to
-#: a body's momentum [N s]: a push lasts 0.2 s, a sphere comes at 5 m/s.
+#: a body's momentum [N s]: a push lasts 0.2 s, a sphere comes at 5 m/s. All of SCA12, section 4.
 UNITS = {"pushes": "N", "spheres": "kg"}
 STEPS = {"pushes": 20.0, "spheres": 0.25}
 IMPULSES = {"pushes": PUSH_DURATION, "spheres": SPHERE_SPEED}
@@ -41,9 +46,10 @@ _ACTING = {"pushes": PUSH_DURATION, "spheres": 0.0}
 #: From its start to its end [s].
 _OVER = {"pushes": PUSH_DURATION, "spheres": SPHERE_DISTANCE / SPHERE_SPEED}
 
-#: Whoever stands so long after it [s] has withstood a single disturbance.
+#: Whoever stands so long after it [s] has withstood a single disturbance. By judgement.
 WATCH = 3.0
-#: Single disturbances are measured in so many parts of a step, and so many parts are tried first.
+#: Single disturbances are measured in so many parts of a step, and so many parts are tried first:
+#: 80 N. By judgement.
 _PARTS, _FIRST_TRY = 2, 8
 
 #: Searches for gains draw seeds below this.
@@ -66,8 +72,8 @@ class LimitSettings:
     """
 
     kind: str = "pushes"
-    start: float | None = None
-    step: float | None = None
+    start: float = None  # type: ignore[assignment] # __post_init__ makes a number of it
+    step: float = None  # type: ignore[assignment] # this too
     sequences: int = 10
     share: float = 0.8
     directions: int = 16
@@ -76,7 +82,7 @@ class LimitSettings:
     target: float = 1.6
     budget: float | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         kinds = " or ".join(UNITS)
         demand(self.kind in UNITS, f"There is no disturbance '{self.kind}': use {kinds}.")
         default = STEPS[self.kind]
@@ -88,21 +94,21 @@ class LimitSettings:
         check_all(self, *numbers, optional=("budget",))
 
     @property
-    def angles(self):
+    def angles(self) -> np.ndarray:
         """(directions,) towards which single disturbances push [rad], from the front to the
         left."""
         return np.arange(self.directions) * 2 * np.pi / self.directions
 
-    def seeds(self):
+    def seeds(self) -> list[int]:
         """Of the sequences: the same for every magnitude."""
         return _seeds(self.seed, _SEQUENCES, self.sequences)
 
-    def phase_seeds(self):
+    def phase_seeds(self) -> list[int]:
         """Of the motor noise of single disturbances."""
         return _seeds(self.seed, _PHASES, self.phases)
 
 
-def _seeds(seed, purpose, count):
+def _seeds(seed: int, purpose: int, count: int) -> list[int]:
     random = np.random.default_rng([_UNSEEN, seed, purpose])
     return [_UNSEEN + int(random.integers(_UNSEEN)) for _ in range(count)]
 
@@ -117,11 +123,11 @@ class Rate:
 
     magnitude: float
     speed: float
-    rewards: list
+    rewards: list[float]
     passed: int
 
     @property
-    def count(self):
+    def count(self) -> int:
         """Of all sequences."""
         return len(self.rewards)
 
@@ -146,10 +152,10 @@ class Outcome:
     ended: str
     found: bool
     limit: float
-    limits: list
-    rates: list
-    single: list
-    bounds: list
+    limits: list[float]
+    rates: list[Rate]
+    single: list[list[float]]
+    bounds: list[list[float]]
     fell_at: float | None
     fell_measure: str | None
     seconds: float
@@ -157,22 +163,22 @@ class Outcome:
     wall: float
 
     @property
-    def unit(self):
+    def unit(self) -> str:
         """N or kg."""
         return UNITS[self.settings.kind]
 
-    def speed(self, magnitude):
+    def speed(self, magnitude: float) -> float:
         """Momentum that a disturbance adds per body mass [m/s]."""
         return magnitude * IMPULSES[self.settings.kind] / self.mass
 
     @property
-    def worst(self):
+    def worst(self) -> np.ndarray | None:
         """(2, directions) smallest of all phases: single, bounds; None before there are any."""
         if not self.single:
             return None
         return np.array([np.min(self.single, 0), np.min(self.bounds[: len(self.single)], 0)])
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Everything as JSON-able data, the report."""
         report = asdict(self)
         settings, unit = self.settings, self.unit
@@ -209,7 +215,7 @@ class Outcome:
 # --- What feet that stay in place can do --------------------------------------------------------
 
 
-def ray_to_edge(points, origin, direction):
+def ray_to_edge(points: np.ndarray, origin: np.ndarray, direction: np.ndarray) -> float:
     """How far it is from a point to the edge of the convex hull of others.
 
     points: (n, 2) [m]; origin, direction: (2,), a unit vector. Returns [m]; 0 from outside.
@@ -228,7 +234,7 @@ def ray_to_edge(points, origin, direction):
     return float(meets.max()) if meets.min() <= 0 <= meets.max() else 0.0
 
 
-def capture_speed(reach, height, duration=0.0):
+def capture_speed(reach: float, height: float, duration: float = 0.0) -> float:
     """The largest change of speed [m/s] after which feet that stay in place can still catch a body.
 
     The pressure under the feet can go `reach` [m] further in the direction of the push; height [m]
@@ -242,7 +248,14 @@ def capture_speed(reach, height, duration=0.0):
     return omega * reach * (omega * duration / -math.expm1(-omega * duration) if duration else 1.0)
 
 
-def capture_bounds(character, reference, rate, times, angles, duration=0.0):
+def capture_bounds(
+    character: Character,
+    reference: Reference,
+    rate: float,
+    times: Sequence[float],
+    angles: np.ndarray,
+    duration: float = 0.0,
+) -> np.ndarray:
     """(times, directions) largest change of speed [m/s] that feet in place can catch.
 
     reference: of controller.Reference, of samples at `rate` [Hz]; times [s]; angles: of the
@@ -270,7 +283,7 @@ def capture_bounds(character, reference, rate, times, angles, duration=0.0):
     return result
 
 
-def _directions(reference, sample, angles):
+def _directions(reference: Reference, sample: int, angles: np.ndarray) -> np.ndarray:
     """(directions, 2) unit vectors in the world, for angles from where the pelvis faces."""
     ahead = reference.smooth.frames[sample, 0, :2, 0]
     ahead = ahead / np.linalg.norm(ahead)
@@ -281,7 +294,7 @@ def _directions(reference, sample, angles):
 # --- Tasks, as any process can do them ----------------------------------------------------------
 
 
-def bounds(payload, kind, angles, shares):
+def bounds(payload: bytes, kind: str, angles: Sequence[float], shares: Sequence[float]) -> Result:
     """What `capture_bounds` gives in units of the disturbance, as lists: phases, directions.
 
     payload: of Problem.to_bytes. shares: of the clip. {"error": …} as `evaluate` has it.
@@ -299,7 +312,15 @@ def bounds(payload, kind, angles, shares):
     return {"bounds": magnitudes, "seconds": 0.0, "cpu": 0.0}
 
 
-def withstand(payload, gains, seed, kind, grid, angle, share):
+def withstand(
+    payload: bytes,
+    gains: dict[str, Any],
+    seed: int,
+    kind: str,
+    grid: float,
+    angle: float,
+    share: float,
+) -> Result:
     """Find the largest single disturbance that is withstood, to a multiple of `grid` [N] or [kg].
 
     payload: of Problem.to_bytes; gains: of Gains.as_dict; seed: of the motor noise; angle: towards
@@ -310,13 +331,14 @@ def withstand(payload, gains, seed, kind, grid, angle, share):
     started, simulated = time.process_time(), 0.0
     try:
         problem = _problem(payload)
-        gains = Gains.from_dict(gains, problem.character, "candidate")
-        stood, fell, parts = 0, math.inf, _FIRST_TRY
+        own = Gains.from_dict(gains, problem.character, "candidate")
+        stood, parts = 0, _FIRST_TRY
+        fell: float = math.inf
         while fell - stood > 1:
-            stands, seconds = _stands(problem, gains, seed, kind, parts * grid, angle, share)
+            stands, seconds = _stands(problem, own, seed, kind, parts * grid, angle, share)
             simulated += seconds
             stood, fell = (parts, fell) if stands else (stood, parts)
-            parts = 2 * stood if math.isinf(fell) else (stood + fell) // 2
+            parts = 2 * stood if math.isinf(fell) else (stood + int(fell)) // 2
     except PoiseError as error:
         return _told(error)
     return {
@@ -326,18 +348,26 @@ def withstand(payload, gains, seed, kind, grid, angle, share):
     }
 
 
-def _told(error):
+def _told(error: PoiseError) -> Result:
     return {"error": [type(error).__name__, str(error)]}
 
 
-def _moment(problem, kind, share):
+def _moment(problem: Problem, kind: str, share: float) -> float:
     """When a single disturbance comes [s], so that what becomes of it can be watched."""
     length = (len(problem.reference) - 1) / problem.motion.rate
     latest = length - FIRST - _OVER[kind] - WATCH
     return FIRST + share * max(0.0, min(problem.motion.duration, latest))
 
 
-def _stands(problem, gains, seed, kind, magnitude, angle, share):
+def _stands(
+    problem: Problem,
+    gains: Gains,
+    seed: int,
+    kind: str,
+    magnitude: float,
+    angle: float,
+    share: float,
+) -> tuple[bool, float]:
     """Whether a single disturbance is withstood, and the time that was simulated [s]."""
     start = _moment(problem, kind, share)
     sample = min(round(start * problem.motion.rate), len(problem.reference) - 1)
@@ -371,25 +401,30 @@ class LimitSearch(Polled):
     words. ended: why it is over, None while it is not.
     """
 
-    def __init__(self, problem, gains, settings, executor):
+    def __init__(
+        self, problem: Problem, gains: Gains, settings: LimitSettings, executor: Executor
+    ) -> None:
         """problem: trial.Problem of 20 s without disturbance. gains: Gains to measure. executor:
         takes the trials; it stays the caller's to shut down."""
         super().__init__(executor, settings.budget)
         self.problem, self.gains, self.settings = problem, gains, settings
         self._payload = problem.to_bytes()
-        self.rates, self.single, self._bounds = [], [], []
+        self.rates: list[Rate] = []
+        self.single: list[list[float]] = []
+        self._bounds: list[list[float]] = []
         self.doing = ""
-        self._fell, self._raising = {}, True
+        self._fell: Result = {}
+        self._raising = True
         self._done, self._seconds, self._cpu = 0, 0.0, 0.0
         self._begin()
 
     # --- Going on
 
-    def run(self):
+    def run(self) -> Iterator[Rate]:
         """Go on to the end, and yield each Rate as it is known."""
         return self._run(self.rates)
 
-    def time_left(self):
+    def time_left(self) -> float | None:
         """How much longer it takes [s], as a guess; None before there is anything to go by."""
         done = self._done + self.progress[0]
         if not self.rates:
@@ -403,17 +438,17 @@ class LimitSearch(Polled):
         guess = self.wall / done * max(0, expected - done)
         return min(guess, max(0.0, self._left()))
 
-    def _task(self, item):
+    def _task(self, item: Task) -> Task:
         return item
 
-    def _note(self, results):
+    def _note(self, results: list[Result]) -> None:
         self._seconds += sum(result["seconds"] for result in results)
         self._cpu += sum(result["cpu"] for result in results)
         self._done += len(results)
 
     # --- What is measured
 
-    def _steps(self):
+    def _steps(self) -> Plan:
         """All of it: yields a list of tasks, takes the list of their results, and returns why it
         ended."""
         settings = self.settings
@@ -448,14 +483,14 @@ class LimitSearch(Polled):
             self.single.append([result["limit"] for result in results])
         return "measured"
 
-    def _sequences(self, magnitude):
+    def _sequences(self, magnitude: float) -> list[Task]:
         """The tasks of one magnitude."""
         disturbance = {self.settings.kind: magnitude}
         payload = replace(self.problem, disturbance=disturbance).to_bytes()
         gains = self.gains.as_dict()
         return [(evaluate, payload, gains, seed) for seed in self.settings.seeds()]
 
-    def _add(self, magnitude, results):
+    def _add(self, magnitude: float, results: Sequence[Result]) -> bool:
         """Take down a magnitude; returns whether it is withstood."""
         rewards = [result["reward"] for result in results]
         passed = sum(reward >= self.settings.target for reward in rewards)
@@ -463,17 +498,17 @@ class LimitSearch(Polled):
         self.rates.append(Rate(magnitude, speed, rewards, passed))
         return self._withstood(self.rates[-1])
 
-    def _withstood(self, rate):
+    def _withstood(self, rate: Rate) -> bool:
         return rate.passed >= self.settings.share * rate.count - 1e-9
 
     # --- What came of it
 
     @property
-    def limit(self):
+    def limit(self) -> float:
         """The largest magnitude withstood so far, with all before it."""
         return _largest(self.rates, [self._withstood(rate) for rate in self.rates])
 
-    def outcome(self):
+    def outcome(self) -> Outcome:
         """The Outcome of a measurement that is over, or so far."""
         problem, settings = self.problem, self.settings
         target = settings.target
@@ -501,7 +536,7 @@ class LimitSearch(Polled):
         )
 
 
-def _largest(rates, good):
+def _largest(rates: Sequence[Rate], good: Sequence[bool]) -> float:
     """The magnitude before the first that is not good."""
     result = 0.0
     for rate, is_good in zip(rates, good, strict=True):

@@ -9,10 +9,13 @@ node, so that it goes on where it was asked last time.
 import importlib
 import json
 import time
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from ..body.character import Character
 from ..control.gains import Gains
 from ..exceptions import PoiseError, SettingsError, SimulationError
 from ..geometry.rotations import (
@@ -23,8 +26,16 @@ from ..geometry.rotations import (
 )
 from ..geometry.skeleton import FEET, SEGMENTS, TOES
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
+from ..reference.reference import Reference
+from ..simulation.recording import Observation
 from .correction import SIZE, UNIT, Correction, columns_of, write
-from .trial import problem_of
+from .trial import Problem, Result, problem_of
+
+#: Centres (S, 3) [m] and orientations (S, 4) of all segments.
+Transforms = tuple[np.ndarray, np.ndarray]
+
+# Chosen by trial, where nothing else is said: a first prototype rectified walks, a run, a jog and
+# jumping jacks with them.
 
 #: What the offsets behind the last free node of a window keep of it, from node to node.
 DECAY = 0.8
@@ -38,7 +49,7 @@ FALL = 30.0
 _POSE = 100.0  # bodies, relative to the centre of mass in plan
 _FEET = 40.0
 # A foot in the air should land farther out on the side to which the body has strayed, by so much
-# per m/s and per m: only so does it come back.
+# per m/s and per m: only so does it come back. By trial on captured walks and jumping jacks.
 _STEP_SPEED, _STEP_DRIFT = 0.25, 0.2
 _PELVIS = 2.0
 _DRIFT = 12.0
@@ -46,12 +57,19 @@ _VELOCITY, _RETURN = 1.5, 1.5  # of the centre of mass, which should come back a
 _SPIN = 0.02
 _SLIP = 2.0
 _OFFSETS = 0.02
-_EARLY = 0.3  # Sok's weight over the window, (t / T)^2 + 0.3
+_EARLY = 0.3  # c of Sok's weight over the window, (t / T)^2 + c, which they do not give
 
-_EDGE = 0.5  # of the first simplex, in units
+_EDGE = 0.5  # of the first simplex, in units: as wide as the prototype's candidates were spread
 
 
-def costs(payload, gains, spacing, committed, candidates, horizon):
+def costs(
+    payload: bytes,
+    gains: dict[str, Any],
+    spacing: int,
+    committed: np.ndarray,
+    candidates: Sequence[np.ndarray],
+    horizon: int,
+) -> Result:
     """What candidates cost, each in a simulation of its own.
 
     payload, gains: as `trial.evaluate`. spacing: samples between nodes. committed: (k + 1, 18)
@@ -68,7 +86,7 @@ def costs(payload, gains, spacing, committed, candidates, horizon):
     return {"costs": found, "cpu": time.process_time() - started}
 
 
-def perform(payload, gains, spacing, committed):
+def perform(payload: bytes, gains: dict[str, Any], spacing: int, committed: np.ndarray) -> Result:
     """Simulate the last interval of the committed nodes, (k + 1, 18) offsets.
 
     Returns {"samples": `Observation.plain` of each sample of the interval, "cpu": [s]}; for the
@@ -83,7 +101,15 @@ def perform(payload, gains, spacing, committed):
     return {"samples": samples, "cpu": time.process_time() - started}
 
 
-def simplex(payload, gains, spacing, committed, window, horizon, evaluations):
+def simplex(
+    payload: bytes,
+    gains: dict[str, Any],
+    spacing: int,
+    committed: np.ndarray,
+    window: np.ndarray,
+    horizon: int,
+    evaluations: int,
+) -> Result:
     """Sok's downhill simplex (Nelder and Mead) from one window on. Needs SciPy.
 
     window: (free, 18); evaluations: how many at most; the rest as `costs`. Returns {"cost",
@@ -111,7 +137,7 @@ def simplex(payload, gains, spacing, committed, window, horizon, evaluations):
     }
 
 
-def _scipy():
+def _scipy() -> Any:
     try:
         return importlib.import_module("scipy.optimize")
     except ImportError as error:
@@ -121,7 +147,7 @@ def _scipy():
 
 
 @lru_cache(maxsize=2)
-def _stage(payload, gains, spacing):
+def _stage(payload: bytes, gains: str, spacing: int) -> "Stage":
     problem = problem_of(payload)
     return Stage(problem, Gains.from_dict(json.loads(gains), problem.character), spacing)
 
@@ -129,7 +155,7 @@ def _stage(payload, gains, spacing):
 class Stage:
     """A simulation that can go on from every node at which it has been."""
 
-    def __init__(self, problem, gains, spacing):
+    def __init__(self, problem: Problem, gains: Gains, spacing: int) -> None:
         """problem: trial.Problem; spacing: samples between nodes."""
         self.spacing = spacing
         correction = Correction(spacing, np.zeros((1, SIZE)))
@@ -143,11 +169,11 @@ class Stage:
         self._committed = np.zeros((1, SIZE))
         self._saved = [self._simulation.settle(0)]
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Samples of the motion."""
         return len(self._reference)
 
-    def cost(self, committed, window, horizon):
+    def cost(self, committed: np.ndarray, window: np.ndarray, horizon: int) -> float:
         """What the offsets `window` (free, 18) of the nodes after the committed ones cost."""
         first, last = self._return(committed), len(self) - 1
         last = min(last, first + horizon * self.spacing)
@@ -164,7 +190,7 @@ class Stage:
         size = np.square(window / UNIT).mean()
         return float(goal.cost(first, states) + _OFFSETS * size)
 
-    def perform(self, committed):
+    def perform(self, committed: np.ndarray) -> list[Observation]:
         """What there is to record of the last interval of the committed nodes."""
         if len(committed) == 1:
             self._return(committed)
@@ -172,7 +198,7 @@ class Stage:
         first = self._return(committed[:-1])
         return self._go_on(first, committed)
 
-    def _go_on(self, first, committed):
+    def _go_on(self, first: int, committed: np.ndarray) -> list[Observation]:
         """Simulate from the node at sample `first` to the next one, or to the end."""
         last = min(first + self.spacing, len(self) - 1)
         self._write(first, last, committed[-2:])
@@ -188,7 +214,7 @@ class Stage:
         self._committed = committed.copy()
         return samples
 
-    def _return(self, committed):
+    def _return(self, committed: np.ndarray) -> int:
         """Go to the last committed node, and there simulate what has not been simulated yet.
         Returns the sample at which it is."""
         shared = 1
@@ -207,12 +233,12 @@ class Stage:
         self._simulation.rewind(self._saved[node], node * self.spacing)
         return node * self.spacing
 
-    def _write(self, first, last, offsets):
+    def _write(self, first: int, last: int, offsets: np.ndarray) -> None:
         target = self._simulation.target
         write(target, self._reference, self._columns, self.spacing, first, last, offsets)
 
 
-def _decaying(offsets, count):
+def _decaying(offsets: np.ndarray, count: int) -> np.ndarray:
     """The first `count` nodes of offsets that die away behind the last of them."""
     behind = count - len(offsets)
     if behind <= 0:
@@ -224,7 +250,7 @@ def _decaying(offsets, count):
 class _Goal:
     """How far a simulation is from the reference, sample by sample."""
 
-    def __init__(self, character, reference):
+    def __init__(self, character: Character, reference: Reference) -> None:
         centres = reference.smooth.centres
         self._rate = reference.trajectory.rate
         self._shares = character.masses / character.masses.sum()
@@ -244,12 +270,12 @@ class _Goal:
             [shapes[SEGMENTS[s]].position + signs * shapes[SEGMENTS[s]].size for s in FEET + TOES]
         )
 
-    def begin(self, first, transforms):
+    def begin(self, first: int, transforms: Transforms) -> None:
         """Begin at a sample, in this state."""
         self._before = transforms
         self._first = first
 
-    def fell(self, sample, centres, turns):
+    def fell(self, sample: int, centres: np.ndarray, turns: np.ndarray) -> bool:
         """Whether this state is that of a fall."""
         com = self._shares @ centres
         if not abs(com[2] - self._com[sample, 2]) < _MOST_RISE:
@@ -261,7 +287,7 @@ class _Goal:
         apart[:, :2] -= com[:2]
         return float(self._shares @ np.square(apart).sum(1)) > _MOST_APART**2
 
-    def cost(self, first, states):
+    def cost(self, first: int, states: list[Transforms]) -> float:
         """The mean cost of the samples that follow `first`, weighted as Sok does."""
         states = [self._before, *states]
         centres = np.array([centres for centres, _ in states])
@@ -290,7 +316,7 @@ class _Goal:
         weight = time**2 + _EARLY
         return (weight @ total) / weight.sum()
 
-    def _slip(self, first, centres, turns):
+    def _slip(self, first: int, centres: np.ndarray, turns: np.ndarray) -> np.ndarray:
         """(n,) squared horizontal speed [m/s] of the sole corners on the floor, both feet's."""
         frames = matrix_from_quaternion(turns[:, FEET + TOES])
         corners = np.einsum("nfij,fcj->nfci", frames, self._corners)

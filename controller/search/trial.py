@@ -9,8 +9,10 @@ import hashlib
 import io
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -21,14 +23,19 @@ from ..control.gains import Gains
 from ..exceptions import PoiseError, SettingsError, SimulationError
 from ..geometry.motion import Motion
 from ..geometry.solids import stands_at
+from ..geometry.trajectory import Trajectory
 from ..reference.gait import Endless, Walk
 from ..reference.planting import physical
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
 from ..simulation.measures import T_MAX
 from ..simulation.scenario import Scenario
-from ..simulation.simulation import Settings, Simulation
+from ..simulation.simulation import Correcting, Settings, Simulation
 from .clip_features import clip_features
+
+#: What a task comes to, by names: plain data that crosses processes. {"error": [class, sentence]}
+#: if the input is at fault, as `raise_error` raises it.
+Result = dict[str, Any]
 
 #: SCA12's motor noise [N m].
 NOISE = 5.0
@@ -47,11 +54,11 @@ class Problem:
     motion: Motion
     mass: float | None = None
     settings: Settings = field(default_factory=lambda: Settings(duration=T_MAX, noise=NOISE))
-    disturbance: dict = field(default_factory=dict)
+    disturbance: dict[str, float] = field(default_factory=dict)
     scenario: Scenario = field(default_factory=Scenario)
     morphology: Morphology = field(default_factory=Morphology)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         unknown = self.disturbance.keys() - {"pushes", "spheres"}
         if unknown or not all(0 <= v < np.inf for v in self.disturbance.values()):
             raise SettingsError(
@@ -59,7 +66,7 @@ class Problem:
             )
 
     @cached_property
-    def _shaped(self):
+    def _shaped(self) -> tuple[Character, Motion]:
         floor = stands_at(self.scenario.colliders, self.motion)
         clip = self.motion.source if isinstance(self.motion, Endless) else self.motion
         terrain = Terrain.of(self.scenario, floor or 0.0, clip)
@@ -67,21 +74,21 @@ class Problem:
         return reshape(character, self.motion, self.morphology)
 
     @property
-    def character(self):
+    def character(self) -> Character:
         """The body."""
         return self._shaped[0]
 
     @property
-    def shaped_motion(self):
+    def shaped_motion(self) -> Motion:
         """The motion with the proportions of the body."""
         return self._shaped[1]
 
     @cached_property
-    def reference(self):
+    def reference(self) -> Reference:
         """The reference, which all trials share. Raises MotionError."""
         return self.build_reference()
 
-    def build_reference(self, plant=physical):
+    def build_reference(self, plant: Callable[..., Trajectory] = physical) -> Reference:
         """A Reference of this problem; plant: as Reference.build has it. Raises MotionError."""
         settings = self.settings
         return Reference.build(
@@ -96,7 +103,13 @@ class Problem:
             plant=plant,
         )
 
-    def simulation(self, gains, seed, scenario=None, correction=None):
+    def simulation(
+        self,
+        gains: Gains | None,
+        seed: int,
+        scenario: Scenario | None = None,
+        correction: Correcting | None = None,
+    ) -> Simulation:
         """A Simulation of this problem with these gains and this seed of the motor noise and of
         the random disturbances. scenario: what happens, None for the problem's own. correction: of
         the reference, if it is rectified."""
@@ -106,11 +119,11 @@ class Problem:
         motion = self.shaped_motion
         return Simulation(self.character, motion, gains, settings, reference, scenario, correction)
 
-    def to_bytes(self):
+    def to_bytes(self) -> bytes:
         """The problem as bytes, the same for equal problems."""
         motion, walk = self.motion, None
-        if isinstance(motion, Endless):
-            motion, walk = motion.source, motion.walk.as_dict()
+        if isinstance(self.motion, Endless):
+            motion, walk = self.motion.source, self.motion.walk.as_dict()
         header = {
             "name": motion.name,
             "rate": motion.rate,
@@ -133,7 +146,7 @@ class Problem:
         return buffer.getvalue()
 
     @classmethod
-    def from_bytes(cls, payload):
+    def from_bytes(cls, payload: bytes) -> "Problem":
         """The problem that `to_bytes` wrote."""
         with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
             header = json.loads(str(arrays["header"]))
@@ -158,19 +171,19 @@ class Problem:
         )
 
 
-def digest(payload):
+def digest(payload: bytes) -> str:
     """A short name of a problem's bytes, the same everywhere."""
     return hashlib.sha256(payload).hexdigest()[:16]
 
 
 @lru_cache(maxsize=4)
-def problem_of(payload):
+def problem_of(payload: bytes) -> Problem:
     """The Problem of these bytes. A process keeps those that it has met lately, with what they
     have computed."""
     return Problem.from_bytes(payload)
 
 
-def evaluate(payload, gains, seed):
+def evaluate(payload: bytes, gains: dict[str, Any], seed: int) -> Result:
     """Run one trial.
 
     payload: of Problem.to_bytes. gains: of Gains.as_dict. seed: of the motor noise. Returns
@@ -189,7 +202,7 @@ def evaluate(payload, gains, seed):
     return result | {"cpu": time.process_time() - started}
 
 
-def describe(payload):
+def describe(payload: bytes) -> Result:
     """Features of a problem's clip, as `clip_features` has them; {"error": …} as `evaluate`."""
     try:
         problem = problem_of(payload)
@@ -198,7 +211,7 @@ def describe(payload):
         return {"error": [type(error).__name__, str(error)]}
 
 
-def _run(simulation):
+def _run(simulation: Simulation) -> Result:
     recording = simulation.recording
     reward, blew_up = None, False
     try:
@@ -216,7 +229,7 @@ def _run(simulation):
     }
 
 
-def raise_error(result):
+def raise_error(result: Result) -> None:
     """Raise the PoiseError that a trial came back with, if it did."""
     if "error" in result:
         name, sentence = result["error"]
