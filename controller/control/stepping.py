@@ -13,6 +13,7 @@ and without the offsets: a step of no length changes nothing.
 """
 
 from math import exp, hypot, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,20 @@ _MISSED_COST = 3.0  # of a metre that the goal is too near, against one that the
 _STRAIGHT = 0.995  # of a leg's length, as far as a leg that stands elsewhere is stretched
 
 
+class StepMemory(NamedTuple):
+    """What Stepping knows of the feet: as there, but `taken`, how many steps there were."""
+
+    swing: int | None
+    drop: float
+    away: bool
+    offsets: np.ndarray
+    started: float
+    landed: float
+    origin: np.ndarray
+    goal: tuple[float, float]
+    taken: int
+
+
 class Stepping:
     """The step in progress, and where earlier ones have put the feet.
 
@@ -56,7 +71,8 @@ class Stepping:
         self._away = False  # a foot has stepped somewhere else
         self._offsets = np.zeros((2, 2))  # of the feet from the reference [m]
         self._started = self._landed = -1.0  # [s]
-        self._origin = self._goal = None  # where the swinging ankle left (offset) and lands [m]
+        #: Where the swinging ankle left (offset) and lands [m].
+        self._origin, self._goal = np.zeros(2), (0.0, 0.0)
         self._reference = reference
         self._ground = float(character.ground)
         foot = character.feet[0]
@@ -72,6 +88,28 @@ class Stepping:
         """The feet are where the reference has them."""
         self._away, self.swing, self.drop = False, None, 0.0
         self._offsets = np.zeros((2, 2))
+
+    def memory(self) -> StepMemory:
+        """What it knows of the feet, for `recall`."""
+        return StepMemory(
+            self.swing,
+            self.drop,
+            self._away,
+            self._offsets.copy(),
+            self._started,
+            self._landed,
+            self._origin,
+            self._goal,
+            len(self.steps),
+        )
+
+    def recall(self, memory: StepMemory) -> None:
+        """Go back to what it knew."""
+        self.swing, self.drop, self._away = memory.swing, memory.drop, memory.away
+        self._offsets = memory.offsets.copy()
+        self._started, self._landed = memory.started, memory.landed
+        self._origin, self._goal = memory.origin, memory.goal
+        del self.steps[memory.taken :]
 
     def update(self, step, com, velocity, goals, base, soles, standing, may_begin=True):
         """Begin a step (if it may), follow it, end it. Once for each balance.

@@ -70,6 +70,36 @@ def test_a_step_between_animation_and_animation(person):
     assert moved[-1] < 1e-9
 
 
+def test_a_step_can_be_taken_again_from_its_middle(person):
+    """To the last bit, once the body has been returned there with all that is known of the step."""
+    character, motion = person
+    scenario = Scenario((Push(1.0, 0.2, (260.0, 0.0, 0.0)),))
+    simulation = Simulation(character, motion, scenario=scenario)
+    simulation.begin()
+    sample, stepping = 0, simulation.controller.balance.stepping
+    while stepping.swing is None:
+        sample += 1
+        simulation.advance(sample)
+    simulation.advance(sample + 1)
+    sample += 1
+    assert stepping.swing is not None
+    saved = simulation.settle(sample)
+
+    def onward():
+        simulation.rewind(saved, sample)
+        taken = len(stepping.steps)
+        bodies = []
+        for later in range(sample + 1, sample + 60):
+            simulation.advance(later)
+            bodies.append(simulation.world.body_transforms()[0])
+        return np.array(bodies), stepping.steps[taken:]
+
+    (first, steps), (again, same_steps) = onward(), onward()
+    simulation.close()
+    assert np.array_equal(first, again)
+    assert steps == same_steps
+
+
 def test_the_mirrored_push_is_answered_with_the_other_foot(person):
     moved = []
     for sign in (1, -1):
