@@ -79,7 +79,11 @@ def draw_job(layout, job):
     row.label(text=tr(job.note), translate=False)
     sub = row.row()
     sub.alignment = "RIGHT"
-    sub.label(text="discards" if rectifies else "stops", icon="EVENT_ESC")
+    balanced = rectifies and job.balanced
+    sub.label(
+        text="keeps balance" if balanced else "discards" if rectifies else "stops",
+        icon="EVENT_ESC",
+    )
 
 
 def draw_outcome(layout, context, result):

@@ -2,7 +2,9 @@
 """Rectify a shot on other processes, while the user goes on; choose whether that is needed."""
 
 import contextlib
+import copy
 import time
+from dataclasses import replace
 
 import bpy
 
@@ -36,8 +38,9 @@ class RectifyJob(SimulateJob):
     """Read an armature's animation, measure the body and rectify it, or choose what will do.
 
     search: rectification.Rectification, once it has begun; None before. resumed_at: moment [s] at
-    which an earlier search was taken up again; None if it began anew. What is reached becomes the
-    result of the armature unless the job is cancelled; a checkpoint of it stays in either case.
+    which an earlier search was taken up again; None if it began anew. balanced: whether balance
+    alone was tried before, which then is the result of the armature. What is rectified becomes the
+    result unless the job is cancelled; a checkpoint of it stays in either case.
     """
 
     rectifies = True
@@ -53,6 +56,7 @@ class RectifyJob(SimulateJob):
         self._workers, self._earlier, self._frame = workers, earlier, frame
         self._began = 0.0
         self.search = self.resumed_at = None
+        self.balanced = False
         self._warning = ""
 
     # --- Going on -------------------------------------------------------------------------------
@@ -81,13 +85,22 @@ class RectifyJob(SimulateJob):
         if shot.choice is not None and shot.choice.method == "balance":
             self.doing = "simulating"
             yield from simulating(shot)
+            yield from in_background(shot.judge)
             if not (yield from in_background(lambda: method.look_back(shot))):
                 return
+            self._keep_balanced()
             self.doing = "rectifying"
             yield from self._rectify()
             yield from in_background(lambda: method.take_better(shot))
             return
         yield from self._rectify()
+
+    def _keep_balanced(self):
+        """What balance alone did is the result, however the search ends."""
+        balanced = copy.copy(self.shot)
+        balanced.choice = replace(balanced.choice, method="balance")
+        session.keep(self.scene_name, self.armature_name, balanced, self.settings)
+        self.balanced = True
 
     def _rectify(self):
         """Leaves no process behind, however it ends."""
@@ -231,7 +244,7 @@ class PerformOperator(JobOperator):
     def hint(self):
         """What the status bar says meanwhile."""
         if self._job.rectifies:
-            return "Poise is at work: Esc discards; Keep, in the sidebar, keeps what is rectified"
+            return "Poise is at work: Esc discards what is rectified, Keep in the sidebar keeps it"
         return "Poise: Esc to stop"
 
     def modal(self, context, event):
@@ -256,9 +269,14 @@ class PerformOperator(JobOperator):
     @property
     def stopped(self):
         """What Esc reports."""
-        if self._job.rectifies and self._job.can_resume:
+        job = self._job
+        if not job.rectifies or not (job.balanced or job.can_resume):
+            return super().stopped
+        if not job.balanced:
             return "Stopped: the result is as it was. Rectify goes on where this search was"
-        return super().stopped
+        if not job.can_resume:
+            return "Stopped: what balance alone did stays"
+        return "Stopped: what balance alone did stays. Rectify goes on where this search was"
 
     def finished(self):
         """Report the outcome."""
@@ -392,7 +410,10 @@ class POISE_OT_discard_rectified(_AtWork, bpy.types.Operator):
 
     bl_idname = "poise.discard_rectified"
     bl_label = "Stop and Discard Rectified"
-    bl_description = "Stop, and leave the result as it was before; Rectify can still resume it"
+    bl_description = (
+        "Stop, and leave the result as it was before the search: by balance alone, where Automatic "
+        "has tried that. Rectify can still resume it"
+    )
 
     def execute(self, _context):
         """Stop; the operator that runs notices at its next turn."""

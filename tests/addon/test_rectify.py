@@ -18,8 +18,10 @@ import poise
 from poise.addon.blender import checkpoints, compat, session
 from poise.addon.jobs import modal
 from poise.addon.operators import rectify as operators
+from poise.addon.operators import simulate
 from poise.addon.rigs import bake_target
 from poise.addon.settings import method, properties
+from poise.addon.shots import outdated
 from poise.addon.shots import rectify as settings_of_rectify
 from poise.addon.shots.shot import Shot
 from poise.addon.sidebar import panels, rectify_panel
@@ -380,6 +382,30 @@ def test_automatic_rectifies_a_walk_that_balance_does_not_keep(armature, monkeyp
     assert choice.method == "rectify" and "It slides." in choice.why
     assert "leaves its place" in choice.why
     job.cancel()
+
+
+def test_escape_of_automatic_keeps_what_balance_did(window, armature, monkeypatch, drawn):
+    scene_settings().method = "BALANCE"
+    bpy.ops.poise.simulate()
+    before = result(armature).shot
+    scene_settings().method = "AUTO"
+    checked(monkeypatch, "rectify")
+    monkeypatch.setattr(method, "not_kept", lambda _shot: "It slides.")
+    operator = window.begin(simulate.POISE_OT_simulate)
+    window.turn_until(operator, lambda: nodes(session.job()) == 1)
+    assert "keeps balance" in drawn(armature)
+    assert window.send(operator, "ESC") == {"CANCELLED"}
+    words = "Stopped: what balance alone did stays. Rectify goes on where this search was"
+    assert operator.reports == [("INFO", words)]
+    shot = result(armature).shot
+    assert shot is not before and shot.rectified is None and shot.verdict is not None
+    assert np.array_equal(places(shot.recording), places(before.recording))
+    assert shot.choice.method == "balance" and "It slides." in shot.choice.why
+    assert not outdated.changed(
+        result(armature).settings,
+        outdated.settings_of(bpy.context.scene, armature, shot.options),
+    )
+    assert bpy.ops.poise.bake() == {"FINISHED"}
 
 
 @pytest.mark.parametrize(
