@@ -9,6 +9,7 @@ Bullet's ball joints have no limits and take torques in the parent's frame.
 import contextlib
 import importlib
 import sys
+import weakref
 from collections.abc import Sequence
 from importlib import metadata
 from itertools import chain
@@ -189,6 +190,8 @@ class World:
         self._client = pybullet.connect(pybullet.DIRECT)
         if self._client < 0:
             raise SimulationError("PyBullet could not open another world: close some simulations.")
+        # No __del__: at the end of the program that might find the module empty.
+        self._free = weakref.finalize(self, pybullet.disconnect, self._client)
         self._keywords = {"physicsClientId": self._client}
         pybullet.setGravity(0, 0, -GRAVITY, **self._keywords)
         pybullet.setPhysicsEngineParameter(
@@ -223,13 +226,8 @@ class World:
 
     def close(self) -> None:
         """Free the engine's memory. Safe to call twice."""
-        if self._client >= 0:
-            pybullet.disconnect(**self._keywords)
-            self._client = -1
-
-    def __del__(self) -> None:
-        if getattr(self, "_client", -1) >= 0 and pybullet.isConnected(self._client):
-            self.close()
+        self._free()
+        self._client = -1
 
     def _change(self, body: int, link: int, **values: object) -> None:
         """Set dynamic properties one call each: PyBullet 3.2.8 ignores some that come together."""

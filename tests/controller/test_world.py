@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The engine against mechanics: momenta, forward dynamics, damping."""
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pybullet
 import pytest
@@ -182,6 +186,29 @@ def test_worlds_do_not_mix(adult, make_motion):
     beside.step()
     beside.close()
     other.close()
+
+
+def test_a_world_that_nobody_closes_is_freed(adult):
+    world = World(adult, 1000.0, Legs(adult).segments)
+    client = world._client
+    assert pybullet.isConnected(client)
+    del world
+    assert not pybullet.isConnected(client)
+
+
+def test_a_world_at_the_end_of_the_program_says_nothing(adult, tmp_path):
+    """Modules are emptied one after the other: PyBullet's before NumPy's, which has the world."""
+    path = tmp_path / "adult"
+    path.write_bytes(pickle.dumps(adult))
+    script = f"""
+import pathlib, pickle, numpy
+from poise.controller.control.legs import Legs
+from poise.controller.simulation.world import World
+adult = pickle.loads(pathlib.Path({str(path)!r}).read_bytes())
+numpy.world = World(adult, 1000.0, Legs(adult).segments)
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert found.returncode == 0 and "Error" not in found.stderr, found.stderr
 
 
 @pytest.mark.parametrize(
