@@ -5,6 +5,7 @@ import bpy
 from bpy.props import StringProperty
 
 from ...controller.body.morphology import GROUPS, KINDS, Morphology
+from ...controller.exceptions import SettingsError
 from ..baking import bake_proportions
 from ..blender import session
 from ..blender.translations import tr
@@ -25,7 +26,8 @@ class POISE_OT_set_morphology(bpy.types.Operator):
 
     name: StringProperty(
         name="Body",
-        description="Name of a body that comes with Poise; empty: as in the clip",
+        description="Name of a body that comes with Poise, or path of a .json file; empty: as in "
+        "the clip",
         options={"SKIP_SAVE"},
     )
 
@@ -34,7 +36,10 @@ class POISE_OT_set_morphology(bpy.types.Operator):
         """What the body is like."""
         if not properties.name:
             return tr("The proportions that the armature has")
-        return tr(morphology.known()[properties.name].description)
+        try:
+            return tr(Morphology.named(properties.name).description)
+        except SettingsError as error:
+            return tr(str(error)).rstrip(".")
 
     @classmethod
     def poll(cls, context):
@@ -43,7 +48,11 @@ class POISE_OT_set_morphology(bpy.types.Operator):
 
     def execute(self, context):
         """Set them."""
-        body = morphology.known()[self.name] if self.name else Morphology()
+        try:
+            body = Morphology.named(self.name) if self.name else Morphology()
+        except SettingsError as error:
+            self.report({"ERROR"}, tr(str(error)))
+            return {"CANCELLED"}
         morphology.put(context.scene.poise.morphology, body)
         return {"FINISHED"}
 

@@ -257,6 +257,9 @@ def test_sliders_and_menu(poise):
     assert morphology.label(settings) == "Own"
     bpy.ops.poise.set_morphology()
     assert not morphology.of(settings)
+    with pytest.raises(RuntimeError, match=r"There is no morphology 'tall': use .*long"):
+        bpy.ops.poise.set_morphology(name="tall")
+    assert not morphology.of(settings)
     settings.shin.girth = 0
     assert morphology.of(settings).factors["shin"] == (1.0, 0.3, 1.0)
     for group in GROUPS:
