@@ -95,7 +95,8 @@ def reading(
 
     scene: a scene, or a context for its scene.
     frames: (start, end, step) in scene frames, fractions allowed; None for all keys.
-    action: read this action (or the one of that name) instead of the assigned one.
+    action: read this action (or the one of that name, or an (action, slot)) instead of the assigned
+        one.
     rig_map: which bones carry what; None to find it.
     rate: frames per second [Hz]; None for the scene's.
     metres_per_unit: size of a scene unit [m]; None to conclude it from the length of the legs.
@@ -207,7 +208,10 @@ def _animation(armature, action):
 
 
 def _assign_action(armature, action):
-    """Assign a chosen action (by name or itself) to the armature: (action, slot)."""
+    """Assign a chosen action (by name, itself, or with a slot) to the armature: (action, slot)."""
+    if isinstance(action, tuple):
+        strips.assign(armature, *action)
+        return action
     if isinstance(action, str):
         name, action = action, compat.find_action(action)
         if action is None:

@@ -2,7 +2,8 @@
 """Bakes as NLA strips: each on a track of its own, over a muted one that has their source.
 
 The mark of such a bake notes what its track and that of its source look like. A track is Poise's
-as long as it looks like that, muted or not; what somebody has changed is theirs. A bake is shown by
+as long as it plays that and looks like that, muted or not and at any frames: a strip that was moved
+stays where it is. What somebody has changed otherwise is theirs. A bake is shown by
 its track, alone among those of Poise's and without an action; the source by assigning its action.
 """
 
@@ -17,8 +18,6 @@ NOTES = ("strip", "stash")
 
 _LOOKS = (
     "name",
-    "frame_start",
-    "frame_end",
     "action_frame_start",
     "action_frame_end",
     "scale",
@@ -55,43 +54,50 @@ def _tracks(thing):
 
 
 def _looks(track):
-    """A short text of all that people change of a track with one strip; None of other tracks."""
+    """A short text of all that people change of a track with one strip, but for its place; None of
+    other tracks."""
     if len(track.strips) != 1:
         return None
     strip = track.strips[0]
     looks = [getattr(strip, name) for name in _LOOKS]
-    return json.dumps([track.name, *looks, len(strip.modifiers)])
+    return json.dumps([track.name, *map(_rounded, looks), len(strip.modifiers)])
+
+
+def _rounded(value):
+    """A value as it is after a strip was moved, too, which counts its scale anew."""
+    return round(value, 3) if isinstance(value, float) else value
 
 
 def _own(thing):
     """(track, (action, slot), mark) of each of Poise's tracks, the lowest first; the mark is None
     for that of a source."""
     tracks = [(track, _looks(track)) for track in _tracks(thing)]
-    found, stashes = [], set()
+    found, stashes = [], []
     for track, looks in tracks:
         pair = compat.of_strip(track.strips[0]) if looks else (None, None)
         mark = bake_marks.mark_of(*pair) if pair[0] else None
         if mark is not None and mark.get("strip") == looks:
             found.append((track, pair, mark))
-            stashes.add(mark["stash"])
+            stashes.append((bake_marks.source_of(mark), mark["stash"]))
     sources = [
         (track, compat.of_strip(track.strips[0]), None)
         for track, looks in tracks
-        if looks in stashes
+        if looks and (compat.of_strip(track.strips[0]), looks) in stashes
     ]
     return sources + found
 
 
-def _find(thing, looks):
-    """The track that looks like that; None if there is none."""
-    return next((track for track in _tracks(thing) if looks and _looks(track) == looks), None)
+def _find(thing, pair, looks):
+    """The track that plays (action, slot) and looks like that; None if there is none."""
+    alike = (track for track in _tracks(thing) if looks and _looks(track) == looks)
+    return next((track for track in alike if compat.of_strip(track.strips[0]) == pair), None)
 
 
 def is_edited(thing, action, mark):
     """Whether somebody has changed the strip of a bake, so that it is theirs now."""
-    if not mark.get("strip") or _find(thing, mark["strip"]) is not None:
-        return False
     pair = action, compat.find_slot(action, mark["slot"])
+    if not mark.get("strip") or _find(thing, pair, mark["strip"]) is not None:
+        return False
     return pair in _played(thing)
 
 
@@ -170,14 +176,14 @@ def show(thing, action, slot):
 
 
 def place(scene, armature, source, baked):
-    """Put a bake that is finished on a strip, in place of that of the bake that it replaces, else
-    over those of other bakes; and show it.
+    """Put a bake that is finished on a strip, in place of that of the bake that it replaces and
+    moved as that was, else over those of other bakes; and show it.
 
     source, baked: (action, slot); no source where NLA strips are what was baked.
     """
     mark = bake_marks.mark_of(*baked)
     name = bake_marks.take_of(mark) or baked[0].name
-    track, stash = _find(armature, mark.get("strip")), mark.get("stash")
+    track, stash = _find(armature, baked, mark.get("strip")), mark.get("stash")
     if track is None:
         below, stash = _stashed(scene, armature, source)
         track = _new_track(armature, name, below)
@@ -226,18 +232,20 @@ def _new_track(armature, name, below=None):
 
 
 def _fill(scene, armature, track, name, pair):
-    """Let a track have one strip, which plays (action, slot) exactly as the action would -> how it
-    looks then, which bakes that have their source on it note, too."""
-    before, own = _looks(track), _own(armature)
+    """Let a track have one strip, which plays (action, slot) exactly as the action would, as much
+    later as the one before was moved -> how it looks then, which bakes that have their source on it
+    note, too."""
+    before, own, moved = _looks(track), _own(armature), 0.0
     for strip in list(track.strips):
+        moved = strip.frame_start - strip.action_frame_start
         track.strips.remove(strip)
     action, slot = pair
     first, last = _span(scene, pair)
-    strip = track.strips.new(name, int(first), action)
+    strip = track.strips.new(name, int(first + moved), action)
     if compat.HAS_SLOTS:
         strip.action_slot = slot
     strip.action_frame_start, strip.action_frame_end = first, last
-    strip.frame_start, strip.frame_end = first, last
+    strip.frame_start, strip.frame_end = first + moved, last + moved
     strip.extrapolation = armature.animation_data.action_extrapolation
     strip.use_auto_blend = strip.use_sync_length = False
     looks = _looks(track)
@@ -268,14 +276,14 @@ def remove(armature, baked):
     mark = bake_marks.mark_of(*baked)
     if "strip" not in mark:
         return
-    track, stash = _find(armature, mark["strip"]), mark["stash"]
+    track, stash = _find(armature, baked, mark["strip"]), mark["stash"]
     bake_marks.change(*baked, strip=None, stash=None)
     if track is None:
         return
     tracks = armature.animation_data.nla_tracks
     tracks.remove(track)
     left = [one[note] for _, _, one in _own(armature) if one is not None for note in NOTES]
-    stashed = _find(armature, stash)
+    stashed = _find(armature, bake_marks.source_of(mark), stash)
     if stashed is not None and stash not in left:
         tracks.remove(stashed)
 
@@ -283,7 +291,7 @@ def remove(armature, baked):
 def is_shared(armature, baked):
     """Whether a bake (action, slot) has other users than its armature's action and its strip."""
     (action, slot), mark = baked, bake_marks.mark_of(*baked)
-    own = _find(armature, mark.get("strip"))
+    own = _find(armature, baked, mark.get("strip"))
     if mark["whole"]:
         uses = (compat.assigned(armature) == baked) + (own is not None)
         return action.users - action.use_fake_user > uses
@@ -293,7 +301,7 @@ def is_shared(armature, baked):
 def over(armature, baked):
     """Names of tracks over that of a bake which also animate what it does."""
     mark = bake_marks.mark_of(*baked)
-    own = _find(armature, mark.get("strip"))
+    own = _find(armature, baked, mark.get("strip"))
     if own is None:
         return ()
     tracks = _tracks(armature)

@@ -601,6 +601,8 @@ class Shot(ArmatureShot):
             self.scene,
             self.armature,
             frames=(float(before.frames[0]), float(before.frames[samples - 1]), step),
+            # By itself: its strip may have been moved to other frames.
+            action=strips.shown(self.armature),
             rig_map=before.rig_map,
             rate=self.options.fps,
             metres_per_unit=before.metres_per_unit,

@@ -213,19 +213,46 @@ def test_a_ghost_makes_room_for_its_strip(armature):
 # --- What is somebody's --------------------------------------------------------------------------
 
 
-def test_a_strip_that_somebody_moved_stays(armature):
+def move(strip, frames):
+    """Let a strip begin so much later."""
+    begin, end = strip.frame_start + frames, strip.frame_end + frames
+    strip.frame_end, strip.frame_start = end, begin
+
+
+def test_a_take_is_baked_again_into_its_strip_wherever_somebody_has_moved_it(armature):
+    bake()
+    shot = session.result_of(bpy.context.scene, armature).shot
+    before, measured = poses(armature), shot.measures
+    move(tracks(armature)[1].strips[0], 40)
+    bpy.ops.poise.bake()
+    assert shot.baked.left is None and len(bake_target.bakes_of(armature)) == 1
+    assert heard(armature) == {"stand": False, "Take 1": True}
+    (strip,) = tracks(armature)[1].strips
+    assert (strip.frame_start, strip.scale) == (41, 1)
+    assert compat.of_strip(strip) == strips.shown(armature) == bake_target.current(armature)
+    np.testing.assert_array_equal(poses(armature, np.add(FRAMES, 40)), before)
+    assert shot.measures == measured, "it is compared frame by frame all the same"
+    bpy.ops.poise.show(which="source")
+    assert heard(armature) == {"stand": False, "Take 1": False}
+    bpy.ops.poise.show(which="baked")
+    np.testing.assert_array_equal(poses(armature, np.add(FRAMES, 40)), before)
+    bpy.ops.poise.delete_bake()
+    assert not tracks(armature)
+
+
+def test_a_strip_that_somebody_changed_stays(armature):
     bake()
     (strip,) = tracks(armature)[1].strips
-    strip.frame_end, strip.frame_start = strip.frame_end + 40, strip.frame_start + 40
-    moved = strip.frame_start, strip.frame_end, strip.action.name
+    strip.repeat = 2
+    changed = strip.frame_start, strip.frame_end, strip.action.name
     bpy.ops.poise.bake()
     assert session.result_of(bpy.context.scene, armature).shot.baked.left == "stand Poise Take 1"
-    old = next(s for t in tracks(armature) for s in t.strips if s.frame_start == moved[0])
-    assert (old.frame_start, old.frame_end, old.action.name) == moved
+    old = next(s for t in tracks(armature) for s in t.strips if s.repeat == 2)
+    assert (old.frame_start, old.frame_end, old.action.name) == changed
     assert strips.shown(armature)[0].name == "stand Poise Take 1.001"
     bpy.ops.poise.show(which="source")
     assert compat.assigned(armature)[0].name == "stand"
-    assert moved[2] in bpy.data.actions
+    assert changed[2] in bpy.data.actions
 
 
 def test_a_track_that_somebody_deleted_is_made_again(armature):
@@ -512,7 +539,7 @@ def test_a_slot_that_a_strip_of_somebodys_plays_is_not_deleted(armature):
     source = compat.assigned(armature)
     action, slot = bake()
     (strip,) = tracks(armature)[1].strips
-    strip.frame_end, strip.frame_start = strip.frame_end + 40, strip.frame_start + 40
+    strip.repeat = 2
     compat.assign(armature, *source)
     seen = poses(armature)
     with pytest.raises(RuntimeError, match="'Shared' is used elsewhere too, as by an NLA strip"):
