@@ -271,7 +271,8 @@ def remove(scene, armature, bake):
     shown = bake == strips.shown(armature)
     if strips.is_shared(armature, bake):
         raise BakeError(
-            f"'{action.name}' is used elsewhere too, as by an NLA strip: take it away there first."
+            f"'{action.name}' is used elsewhere too, as by an NLA strip or as the source of "
+            "another bake: take it away there first."
         )
     if shown:
         show(scene, armature, "source")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The marks of baked actions, in their custom property "poise": see bake_target."""
 
+import bpy
+
 from ..blender import compat
 
 MARK = "poise"
@@ -61,3 +63,11 @@ def without_bake(action, slot):
     """The (action, slot) that this one is a bake of; itself if it is none."""
     mark = mark_of(action, slot)
     return source_of(mark) if mark else (action, slot)
+
+
+def is_source(action, slot):
+    """Whether anything was baked from (action, slot)."""
+    marks = (mark for baked in bpy.data.actions for mark in marks_of(baked).values())
+    return any(
+        mark.get("source") == action and mark["source_slot"] == slot_key(slot) for mark in marks
+    )

@@ -289,13 +289,15 @@ def remove(armature, baked):
 
 
 def is_shared(armature, baked):
-    """Whether a bake (action, slot) has other users than its armature's action and its strip."""
+    """Whether a bake (action, slot) has other users than its armature's action and its strip; so
+    has one that is the source of another bake."""
     (action, slot), mark = baked, bake_marks.mark_of(*baked)
     own = _find(armature, baked, mark.get("strip"))
     if mark["whole"]:
         uses = (compat.assigned(armature) == baked) + (own is not None)
         return action.users - action.use_fake_user > uses
-    return baked in _played(armature, own) or any(one != armature for one in slot.users())
+    others = any(one != armature for one in slot.users())
+    return others or baked in _played(armature, own) or bake_marks.is_source(*baked)
 
 
 def over(armature, baked):

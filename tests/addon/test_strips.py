@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bakes on NLA strips: exact, beside each other, and gone without a trace."""
 
+from dataclasses import replace
+
 import bpy
 import numpy as np
 import pytest
@@ -434,6 +436,26 @@ def test_a_clean_up_on_a_strip_is_a_source(armature):
     bpy.ops.poise.show(which="source")
     assert compat.assigned(armature) == clean and not any(heard(armature).values())
     np.testing.assert_array_equal(poses(armature), expected)
+
+
+@pytest.mark.skipif(not compat.HAS_SLOTS, reason="actions have slots from Blender 4.4 on")
+def test_a_slot_that_is_the_source_of_another_bake_is_not_deleted(armature):
+    bpy.context.scene.poise.bake_to = "ACTION"
+    bpy.context.scene.poise.action = bpy.data.actions.new("Shared")
+    bpy.ops.poise.clean_up()
+    clean = strips.shown(armature)
+    assert clean[0].name == "Shared"
+    shot = shot_of(armature, "Shared")
+    shot.options = replace(shot.options, keys=BakeOptions())
+    shot.bake()
+    bpy.ops.poise.show(which="source")
+    assert strips.shown(armature) == clean
+    with pytest.raises(RuntimeError, match="as the source of another bake"):
+        bpy.ops.poise.delete_bake()
+    assert strips.shown(armature) == clean and len(clean[0].slots) == 1
+    bpy.data.actions.remove(bpy.data.actions["Shared Poise"])
+    bpy.ops.poise.delete_bake()
+    assert len(bpy.data.actions["Shared"].slots) == 0
 
 
 def test_reading_leaves_tracks_as_somebody_muted_them(armature):
