@@ -23,10 +23,11 @@ def build(context):
     context.window.scene = scene
     armature = build_armature("Character", character.bones())
     build_body(armature, character.HEIGHT)
-    (first, slot), *_ = actions.add(armature)
-    compat.assign(armature, first, slot)
+    made = actions.add(armature)
+    compat.assign(armature, *made[0])
     scene.render.fps, scene.render.fps_base = actions.FPS, 1.0
-    scene.frame_start, scene.frame_end = (int(frame) for frame in first.frame_range)
+    scene.frame_start = 1
+    scene.frame_end = max(int(action.frame_range[1]) for action, _ in made)
     scene.frame_set(scene.frame_start)
     _add_push(scene)
     _add_light(scene)

@@ -51,6 +51,8 @@ def test_the_character_has_three_actions_with_a_slot_each(scene):
         assert action.use_fake_user
         slot = compat.object_slot(action, armature)
         assert len(list(compat.curves(action, slot))) == 4 * len(armature.data.bones) + 3
+        first, last = action.frame_range
+        assert first == scene.frame_start and last <= scene.frame_end
     assert compat.assigned(armature)[0].name == "Wave (keyed)"
 
 
