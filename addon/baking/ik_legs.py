@@ -8,6 +8,7 @@ two bones pulls a leg, it is none of these.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -128,9 +129,7 @@ def sentences(keyed, released):
 
 def find(armature, rig_map):
     """The IkLegs of an armature, none of maps that name controls."""
-    # Panels ask at every drawing.
-    solvers = (one.type == "IK" for bone in armature.pose.bones for one in bone.constraints)
-    if rig_map.controls or armature.pose.ik_solver != "LEGACY" or not any(solvers):
+    if rig_map.controls or armature.pose.ik_solver != "LEGACY":
         return ()
     found = _Finder(armature, rig_map)
     return tuple(leg for leg in map(found.leg, SIDES) if leg is not None)
@@ -178,28 +177,56 @@ def switch_off(bone, constraint, driven):
     )
 
 
+def _with_all_below(bone):
+    """A bone and all that hang on it."""
+    yield bone
+    for child in bone.children:
+        yield from _with_all_below(child)
+
+
 class _Finder:
-    """What is asked of both legs."""
+    """What is asked of both legs. Panels ask at every drawing, and a rig may have hundreds of bones
+    and thousands of curves: only what can move a leg is looked at."""
 
     def __init__(self, armature, rig_map):
         self._armature, self._map = armature, rig_map
-        self._driven, self._keyed = animated_paths(armature)
-        self._animated = self._driven | self._keyed
         self._mapped = {bone for chain in rig_map.bones.values() for bone in chain}
-        self._all = [
-            (bone, constraint, moved_by(bone, constraint))
-            for bone in armature.pose.bones
-            for constraint in bone.constraints
-        ]
+
+    @cached_property
+    def _paths(self):
+        return animated_paths(self._armature)
+
+    @property
+    def _driven(self):
+        return self._paths[0]
+
+    @property
+    def _keyed(self):
+        return self._paths[1]
+
+    @cached_property
+    def _animated(self):
+        return self._driven | self._keyed
+
+    def _moving(self, names):
+        """(bone, constraint, names of those that it moves) of all constraints on some bones, or on
+        bones below whose chains reach up to these."""
+        owners = dict.fromkeys(
+            one.name for name in names for one in _with_all_below(self._armature.data.bones[name])
+        )
+        bones = [self._armature.pose.bones[name] for name in owners]
+        held = [(bone, one, moved_by(bone, one)) for bone in bones for one in bone.constraints]
+        return [(bone, one, moved) for bone, one, moved in held if not moved.isdisjoint(names)]
 
     def _holding(self, names):
-        """(bone, constraint, names of those that it moves) of what acts on one of some bones."""
-        moving = (held for held in self._all if not held[2].isdisjoint(names))
-        return [held for held in moving if not is_off(held[1], self._animated)]
+        """Those of `_moving` that act."""
+        return [held for held in self._moving(names) if not is_off(held[1], self._animated)]
 
     def leg(self, side):
         """The IkLeg of a side, None if none is found, or one that is not understood."""
         names = [carrier(self._map, f"{part}_{side}") for part in ("thigh", "shin", "foot")]
+        if not any(one.type == "IK" for _, one, _ in self._moving(names)):
+            return None
         holding = self._holding(names)
         held = [(bone, one) for bone, one, _ in holding]
         solvers = [one for _, one in held if one.type == "IK"]

@@ -488,3 +488,15 @@ def test_the_window_offers_the_choice_and_tells_the_controls(
         for constraint in list(bone.constraints):
             bone.constraints.remove(constraint)
     assert "legs" not in draw_panels([panels.POISE_PT_bake], armature).splitlines()
+
+
+def test_only_what_can_move_a_leg_is_looked_at(biped, biped_map, monkeypatch):
+    """A panel asks at each drawing, on rigs of hundreds of bones and thousands of curves."""
+    arm = biped.pose.bones["forearm.L"].constraints.new("IK")
+    arm.target, arm.subtarget = biped, "head"
+    biped.pose.bones["thigh.L"].constraints.new("COPY_ROTATION").target = biped
+    looked, moved_by = [], ik_legs.moved_by
+    monkeypatch.setattr(ik_legs, "moved_by", lambda *of: looked.append(of[0].name) or moved_by(*of))
+    monkeypatch.setattr(ik_legs, "animated_paths", lambda _: pytest.fail("all curves are read"))
+    assert ik_legs.controls(biped, biped_map) == []
+    assert looked == ["thigh.L"]
