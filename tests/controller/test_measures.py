@@ -19,16 +19,22 @@ def test_a_perfect_trial_earns_two():
     assert measures.reward(20.0) == pytest.approx(2.0)
 
 
-def test_reward_of_equation_21():
-    """Half of every maximum throughout: 1 + 1/2."""
-    measures = Measures(10.0)
-    run(measures, 100, pose=0.05, stance_differs=False, slide=0.125, torque=500)
-    for _ in range(101):
-        measures.add(0.05, False, 0.125, 500)
-    averages = measures.averages()
-    share = np.mean([1 - averages[n] / MAXIMA[n] for n in MAXIMA])
-    assert measures.reward(20.0) == pytest.approx(1 + share)
-    assert 1.5 < measures.reward(20.0) < 1.7
+@pytest.mark.parametrize("seconds", [20, 5])
+def test_reward_of_equation_21(seconds):
+    """With the paper's maxima of 0.1 m, 0.5, 0.25 m/s and 1000 N m, its 20 s and its bonus of 1."""
+    measures = Measures(2.0)  # so that a window is never shorter than a sample
+    rest = {"pose": 0.025, "slide": 0.125, "torque": 750}
+    samples = 2 * seconds + 1
+    assert all(run(measures, samples - 5, **rest))
+    # One sample in the four that a window of 2 s has, so four of all have a stance error of 1/4.
+    assert all(run(measures, 1, stance_differs=True, **rest)) and all(run(measures, 4, **rest))
+    shares = 0.75, 1 - (4 * 0.25 / samples) / 0.5, 0.5, 0.25
+    assert measures.reward(20.0) == pytest.approx(seconds / 20 * (1 + sum(shares) / 4))
+
+
+def test_the_maxima_are_the_papers():
+    own = {"pose_error": 0.1, "stance_error": 0.5, "slide_error": 0.25, "torque_error": 1000}
+    assert own == MAXIMA
 
 
 def test_a_fall_ends_the_trial_and_names_the_measure():

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Recovery steps: none where none is needed, one where feet in place cannot do it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -154,8 +152,3 @@ def test_a_landing_is_where_the_capture_point_will_be(stepping, person):
     (x, y), missed = stepping._landing(0, (0.0, -0.5), 3.0, 0.2, soles)
     assert y == pytest.approx(0.03)  # legs do not cross
     assert missed > 0.5
-
-
-def test_steps_are_an_option_of_the_settings():
-    assert Settings().recovery_steps
-    assert not replace(Settings(), recovery_steps=False).recovery_steps
