@@ -398,22 +398,18 @@ def test_what_is_still_needs_no_keys_within(blender):
     assert keys.distinct(keys.Track("x", "x", frames[:1], moving[:1], "SCALE"), "LINEAR") == [0]
 
 
-@pytest.mark.slow
-def test_writing_is_fast(blender):
-    """150 curves of 600 keys: 15 ms is the aim, on a machine with nothing else to do."""
-    import time
-
+def test_all_keys_of_many_curves_are_written(blender):
     frames = np.arange(600.0)
     values = np.random.default_rng(0).normal(size=(600, 3))
     tracks = [
-        keys.Track(f'pose.bones["b{i}"].rotation_euler', f"b{i}", frames, values, "XYZ")
+        keys.Track(f'pose.bones["b{i}"].rotation_euler', f"b{i}", frames, values + i, "XYZ")
         for i in range(50)
     ]
-    seconds = []
-    for _ in range(5):
-        holder = compat.channels(*compat.new_action("bench"), ensure=True)
-        started = time.perf_counter()
-        written = keys.write(holder, tracks, [np.arange(600)] * 50, "LINEAR")
-        seconds.append(time.perf_counter() - started)
-    assert written == (150, 90000)
-    assert min(seconds) < 0.05
+    holder = compat.channels(*compat.new_action("many"), ensure=True)
+    assert keys.write(holder, tracks, [np.arange(600)] * 50, "LINEAR") == (150, 90000)
+    for curve in holder.fcurves:
+        written = np.empty(1200)
+        curve.keyframe_points.foreach_get("co", written)
+        i = int(curve.data_path.split('"')[1][1:])
+        assert np.abs(written[::2] - frames).max() == 0
+        assert np.abs(written[1::2] - values[:, curve.array_index] - i).max() < 1e-5

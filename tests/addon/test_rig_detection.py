@@ -2,7 +2,6 @@
 """Detection of bipeds without any help from names, and its refusal of what is none."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -395,8 +394,9 @@ def test_detected_map_is_saved_and_read(import_clip, tmp_path):
     assert (again.name, again.bones) == ("dribbler", found.bones)
 
 
-def test_detection_of_a_hundred_bones_is_quick(import_clip):
-    armature = import_clip("bow", rename=True)
-    start = time.perf_counter()
+def test_detection_looks_at_few_frames_of_a_long_clip(import_clip, blender):
+    armature, seen = import_clip("walk", rename=True), []
+    blender.app.handlers.frame_change_post.append(lambda scene, _: seen.append(scene.frame_current))
     rig.find(armature)
-    assert time.perf_counter() - start < 0.3
+    assert 2 < len(set(seen)) <= 24
+    assert (min(seen), max(seen)) == (1, 194)
