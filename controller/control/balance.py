@@ -7,21 +7,85 @@ bring that wrench about, what of it is known beforehand, and how often it is tak
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from math import hypot
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.sole import Ground
+from ..body.state import State
 from ..geometry.rotations import vector_of_matrix
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
+from ..reference.reference import COM, HEIGHT, MOMENTUM, VELOCITY, Reference
 from .foot_hold import FootHold
-from .gains import size_of
-from .legs import AXES, Legs
-from .stepping import MOMENTUM_SHARE
+from .gains import Gains, size_of
+from .legs import AXES, LegPlan, Legs
+from .stepping import MOMENTUM_SHARE, Stepping
+from .walking import Walking
 
-_MOST_DRIFT = 0.3  # [m/s] at which a body that has drifted off goes back
-#: How fast [1/s] one that travels does.
+#: [m/s] at which a body that has drifted off goes back. By trial, on a first prototype.
+_MOST_DRIFT = 0.3
+#: How fast [1/s] one that travels does. In the study that chose this and walking._HOME 12 of 12
+#: runs of four walks were kept with both.
 _DRIFT_GAIN = 2.0
+
+
+class Engine(Protocol):
+    """What the control asks of the engine, as simulation.world.World has it."""
+
+    @property
+    def floor(self) -> float: ...
+
+    @property
+    def has_colliders(self) -> bool: ...
+
+    def supports(self, ankles: Sequence[Sequence[float]], /) -> list[Ground]:
+        """What is under either foot."""
+
+    def state(self, legs: bool = True, /) -> State:
+        """Where the body is, with or without what only the balance needs."""
+
+    def mass_matrix(self, angles: np.ndarray, /) -> np.ndarray:
+        """(6 + dofs, 6 + dofs) at the last state."""
+
+    def bias(self, state: State, inertia: np.ndarray, /) -> np.ndarray:
+        """(6 + dofs,) gravity and velocity-dependent forces."""
+
+
+class Choices(Protocol):
+    """What is to be chosen of the control, as simulation.Settings has it."""
+
+    @property
+    def balance(self) -> str: ...
+
+    @property
+    def tracking(self) -> str: ...
+
+    @property
+    def torque_limit(self) -> float: ...
+
+    @property
+    def noise(self) -> float: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def style(self) -> str: ...
+
+    @property
+    def recovery_steps(self) -> bool: ...
+
+
+class Memory(NamedTuple):
+    """What a balance knows besides what the world holds: the legs' plan and the step at which it
+    was made, and what moves feet."""
+
+    plan: LegPlan | None
+    planned: int
+    steps: Any
 
 
 class Balance(ABC):
@@ -37,12 +101,19 @@ class Balance(ABC):
     #: What keeps standing feet from tipping and twisting; to be replaced in experiments.
     holder = FootHold
 
-    def __init__(self, character, reference, gains, settings, world):
+    def __init__(
+        self,
+        character: Character,
+        reference: Reference,
+        gains: Gains,
+        settings: Choices,
+        world: Engine,
+    ) -> None:
         self.reference, self.world = reference, world
         self.goals = reference.goals
         self.legs = Legs(character)
         self.grounds = [Ground(0.0, 0.0, world.floor)] * 2
-        self.stepping = None
+        self.stepping: Stepping | Walking | None = None
         self.torques = np.zeros(2 * AXES)
         self.foot_hold = self.holder(character, reference, self.legs, size_of(character))
         self.keeps_place = reference.travels and not reference.endless
@@ -51,49 +122,54 @@ class Balance(ABC):
         scales = self.weight_factors()
         self.weights = {1: (scales * gains.single).tolist(), 2: (scales * gains.dual).tolist()}
         #: (steps,) how much of the body's place is simulated, where not all of it is throughout.
-        self.shares = None
+        self.shares: np.ndarray | None = None
         self._mass, self._step = character.mass, 1 / reference.rate
         self._pelvis_arm = character.centres[0]
-        self._plan = self._planned = None  # of the legs after a step, and when it was made
-        self._local = np.empty((3, 3))  # com, its velocity, angular momentum, in the pelvis frame
+        #: Of the legs after a step, and the step at which it was made.
+        self._plan: LegPlan | None = None
+        self._planned = 0
+        #: Rows as those of goals, in the pelvis frame.
+        self._local = np.empty((3, 3))
 
-    def weight_factors(self):
+    def weight_factors(self) -> np.ndarray:
         """Factors (4,) on the weights of com_position, com_velocity, trunk and momentum."""
         return np.ones(4)
 
-    def soften(self, stiffness, damping):
+    def soften(self, stiffness: np.ndarray, damping: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Stiffness and damping (dofs,) of the joints' tracking, as this balance wants them."""
         return stiffness, damping
 
     @abstractmethod
-    def feed_forward(self, step, state, inertia, bias):
+    def feed_forward(
+        self, step: int, state: State, inertia: np.ndarray, bias: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | float]:
         """(what the tracking knows of the joints' torques (6 + dofs,), what to add to its own
         (dofs,)) of a step, from the mass matrix and the bias forces (6 + dofs,)."""
 
     @abstractmethod
-    def press(self, step, state, standing):
+    def press(self, step: int, state: State, standing: Sequence[int]) -> np.ndarray:
         """(14,) torques of both legs [N m] that bring the wrench about, while at least one foot is
         `standing`."""
 
-    def memory(self):
+    def memory(self) -> Memory:
         """What it knows besides what the world holds, for `recall`."""
         steps = None if self.stepping is None else self.stepping.memory()
-        return self._plan, self._planned, steps
+        return Memory(self._plan, self._planned, steps)
 
-    def recall(self, memory):
+    def recall(self, memory: Memory) -> None:
         """Go on with nothing but what the world holds, and this memory."""
-        self._plan, self._planned, steps = memory
+        self._plan, self._planned = memory.plan, memory.planned
         if self.stepping is not None:
-            self.stepping.recall(steps)
+            self.stepping.recall(memory.steps)
 
-    def take_inertia(self, inertia):
+    def take_inertia(self, inertia: np.ndarray) -> None:
         """Take a new mass matrix H. Its rows of the root give the momenta, and the centre of mass
         in the pelvis frame is (H[2, 4], H[0, 5], H[1, 3]) / m."""
         self._root_rows = inertia[:6].copy()
-        self._local[0] = inertia[2, 4], inertia[0, 5], inertia[1, 3]
-        self._local[0] /= self._mass
+        self._local[COM] = inertia[2, 4], inertia[0, 5], inertia[1, 3]
+        self._local[COM] /= self._mass
 
-    def update(self, step, state):
+    def update(self, step: int, state: State) -> None:
         """See where the body is, take steps, and press."""
         self._update_momentum(state)
         self.legs.update(state.positions, state.frames, state.angles)
@@ -101,33 +177,34 @@ class Balance(ABC):
             self.grounds = self.world.supports(self.legs.anchors[:, 2].tolist())
         self.legs.set_down(self.grounds)
         if self.stepping is not None:
-            self._step_aside(step, state)
+            self._step_aside(self.stepping, step, state)
         self.foot_hold.release()
         standing = self.standing()
         self.torques = self.press(step, state, standing) if any(standing) else np.zeros(2 * AXES)
 
-    def targets(self, step):
+    def targets(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Angles and speeds (dofs,) that the joints should have at a step."""
         angles, speeds = self.reference.angles[step], self.reference.speeds[step]
         if self._plan is None:
             return angles, speeds
-        turn, speed, acceleration = self._plan * self.share(step)
+        plan = self._plan if self.shares is None else self._plan.scaled(self.share(step))
+        turn, speed, acceleration = plan
         ahead = (step - self._planned) * self._step
         angles, speeds = angles.copy(), speeds.copy()
         angles[self.legs.dofs] += turn + ahead * (speed + ahead / 2 * acceleration)
         speeds[self.legs.dofs] += speed + ahead * acceleration
         return angles, speeds
 
-    def share(self, step):
+    def share(self, step: int) -> float:
         """How much of the body's place is simulated: 0 where the animation has it."""
         return 1.0 if self.shares is None else self.shares[step]
 
     @property
-    def swing(self):
+    def swing(self) -> int | None:
         """The foot (0, 1) that takes a recovery step now, or None."""
         return None if self.stepping is None else self.stepping.swing
 
-    def standing(self):
+    def standing(self) -> list[int]:
         """[left, right] 1 for each foot that has a sole corner close to the floor, else 0."""
         left, right = self.legs.soles
         return [
@@ -135,20 +212,23 @@ class Balance(ABC):
             int(self.swing != 1 and right.clearance < SIMULATED_CLEARANCE),
         ]
 
-    def base(self, step):
+    def base(self, step: int) -> tuple[float, float]:
         """Base of support (SCA12, equation 9), by the stance of the reference."""
         support = self.reference.support[step]
         left, right = self.legs.soles
-        moved = self.stepping and self.stepping.base(step, self.legs.soles)
-        if moved:
-            return moved
+        if self.stepping is not None:
+            moved = self.stepping.base(step, self.legs.soles)
+            if moved is not None:
+                return moved
         if support == LEFT:
-            return left[:2]
+            return left.x, left.y
         if support == RIGHT:
-            return right[:2]
-        return (left[0] + right[0]) / 2, (left[1] + right[1]) / 2
+            return right.x, right.y
+        return (left.x + right.x) / 2, (left.y + right.y) / 2
 
-    def wrench(self, step, state, standing):
+    def wrench(
+        self, step: int, state: State, standing: Sequence[int]
+    ) -> tuple[list[float], list[float]]:
         """Force [N] and torque [N m] on the body, [x, y, z] each: SCA12, equations 12, 13 (with
         the vector in the world frame, where equation 7 wants it) and 15."""
         reference = self.reference
@@ -180,36 +260,36 @@ class Balance(ABC):
         ]
         return force, torque
 
-    def _update_momentum(self, state):
+    def _update_momentum(self, state: State) -> None:
         """Centre of mass, its velocity and the angular momentum about it, from H u."""
         hx, hy, hz, px, py, pz = (self._root_rows @ state.speeds).tolist()
         wx, wy, wz, vx, vy, vz = state.speeds[:6].tolist()
         local = self._local
-        x, y, z = local[0].tolist()
+        x, y, z = local[COM].tolist()
         mass, step = self._mass, self._step * self.period
         cx, cy, cz = px / mass, py / mass, pz / mass
-        local[1] = cx, cy, cz
-        local[2] = hx - y * pz + z * py, hy - z * px + x * pz, hz - x * py + y * px
+        local[VELOCITY] = cx, cy, cz
+        local[MOMENTUM] = hx - y * pz + z * py, hy - z * px + x * pz, hz - x * py + y * px
         self._current = current = local @ state.frame.T
-        self.com = current[0]
+        self.com = current[COM]
         self.com += state.root
         # In the pelvis frame the centre of mass moves on until the next mass matrix or balance.
-        local[0] = (
+        local[COM] = (
             x + (cx - vx - wy * z + wz * y) * step,
             y + (cy - vy - wz * x + wx * z) * step,
             z + (cz - vz - wx * y + wy * x) * step,
         )
 
-    def _step_aside(self, step, state):
+    def _step_aside(self, stepping: Stepping | Walking, step: int, state: State) -> None:
         """Take a recovery step where one is needed, and go on with one that has begun."""
-        stepping, goals = self.stepping, self.goals[step]
+        goals = self.goals[step]
         if self.drift_gain:
             goals = goals.copy()
-            goals[1, :2] += self._way_back(*(goals[0, :2] - self.com[:2]).tolist())
+            goals[VELOCITY, :2] += self._way_back(*(goals[COM, :2] - self.com[:2]).tolist())
         stepping.update(
             step,
             self.com.tolist(),
-            self._current[1].tolist(),
+            self._current[VELOCITY].tolist(),
             goals,
             self.base(step),
             self.legs.soles,
@@ -226,16 +306,16 @@ class Balance(ABC):
             self._plan = stepping.plan(step * self._step, root, velocity, state.frame, seconds)
             self._planned = step
 
-    def _way_back(self, x, y):
+    def _way_back(self, x: float, y: float) -> tuple[float, float]:
         """Velocity (x, y) [m/s] with which to go to a place that is (x, y) [m] away."""
         back = min(self.drift_gain, _MOST_DRIFT / max(hypot(x, y), 1e-9))
         return back * x, back * y
 
-    def _rise(self, step):
+    def _rise(self, step: int) -> float:
         """How much higher [m] than in the reference the floor is under the feet that stand: of
         those that the reference has standing, if they do."""
         support, standing = int(self.reference.support[step]), self.standing()
-        heights = self.reference.floors[step, :, 0].tolist()
+        heights = self.reference.floors[step, :, HEIGHT].tolist()
         rises = [
             (bool(support & bit) and standing[foot], self.legs.soles[foot].floor - heights[foot])
             for foot, bit in enumerate((LEFT, RIGHT))

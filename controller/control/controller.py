@@ -8,55 +8,63 @@ from math import sqrt
 
 import numpy as np
 
+from ..body.character import Character
+from ..reference.reference import Reference
 from . import tracking
+from .balance import Balance, Choices, Engine, Memory
 from .foot_forces import FootForces
-from .gains import size_of
+from .gains import Gains, size_of
+from .physics_weights import Hold
 from .virtual_forces import VirtualForces
 
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
 #: The ways of keeping balance, by gains.BALANCE_MODES.
-MODES = {"foot_forces": FootForces, "virtual_forces": VirtualForces}
+MODES: dict[str, type[Balance]] = {"foot_forces": FootForces, "virtual_forces": VirtualForces}
 
 
 class Controller:
     """One character's controller over a reference."""
 
-    def __init__(self, character, reference, gains, settings, world, balance=None):
+    def __init__(
+        self,
+        character: Character,
+        reference: Reference,
+        gains: Gains,
+        settings: Choices,
+        world: Engine,
+        balance: type[Balance] | None = None,
+    ) -> None:
         """balance: a subclass of balance.Balance, None for that of the settings' mode."""
         self.world = world
         make = balance or MODES[settings.balance]
         self.balance = make(character, reference, gains, settings, world)
         stiffness, damping = self.balance.soften(*gains.per_dof(character))
         self.tracker = tracking.make(settings.tracking, stiffness, damping, 1 / reference.rate)
-        self._hold = None
+        #: Where not all of the body is simulated throughout.
+        self.hold: Hold | None = None
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
         size = size_of(character)
         self.limit = settings.torque_limit * size
         self.noise = settings.noise * sqrt(NOISE_STEP * reference.rate) * size
         self.random = np.random.default_rng(settings.seed)
 
-    @property
-    def hold(self):
-        """physics_weights.Hold, where not all of the body is simulated throughout; else None."""
-        return self._hold
+    def take_hold(self, hold: Hold) -> None:
+        """Have what is not simulated held."""
+        self.hold, self.balance.shares = hold, hold.weights.root
 
-    @hold.setter
-    def hold(self, hold):
-        self._hold, self.balance.shares = hold, hold.weights.root
-
-    def memory(self):
+    def memory(self) -> Memory:
         """What it knows besides what the world holds, for `restart`."""
         return self.balance.memory()
 
-    def restart(self, step, memory):
+    def restart(self, step: int, memory: Memory) -> None:
         """Go on from `step` with nothing but what the world holds, and this memory."""
         self._origin = step
         self.balance.recall(memory)
 
-    def torques(self, step):
+    def torques(self, step: int) -> np.ndarray:
         """(dofs,) joint torques [N m] for the step that begins now."""
-        balance, hold = self.balance, self._hold
+        balance, hold = self.balance, self.hold
         count = step - self._origin
         balancing = count % balance.period == 0
         self._state = state = self.world.state(balancing)
@@ -69,7 +77,7 @@ class Controller:
         known, added = balance.feed_forward(step, state, self.inertia, bias)
         targets = balance.targets(step + 1)
         if hold is None:
-            limit = self.limit
+            limit: float | np.ndarray = self.limit
             torques = self.tracker.torques(state.angles, state.speeds[6:], *targets, known)
         else:
             limit = hold.limits(step, self.limit)
@@ -85,6 +93,6 @@ class Controller:
             torques += self.random.uniform(-self.noise, self.noise, len(torques))
         return torques
 
-    def toe_motor(self, step):
+    def toe_motor(self, step: int) -> tuple[list[int], list[float], list[float]]:
         """What World.drive needs in the step that begins now, after `torques`."""
         return self.balance.foot_hold.toe_motor(step, self._state, self.balance.share(step))

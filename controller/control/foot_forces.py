@@ -2,13 +2,18 @@
 """Balance by foot forces: what the floor should press the soles with, brought about by the legs,
 and inverse dynamics for what is known beforehand."""
 
+from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..body.sole import carrying
-from .balance import Balance
+from ..body.sole import Region, Sole, carrying
+from ..body.state import State
+from ..reference.reference import COM, VELOCITY, Reference
+from .balance import Balance, Choices, Engine
+from .gains import Gains
 from .pressure import (
     DUAL_EDGE_SHARE,
     EDGE_SHARE,
@@ -18,18 +23,22 @@ from .pressure import (
     shift_weight,
 )
 from .stepping import Stepping
-from .styles import of_joints
+from .styles import Factors, of_joints
 from .walking import Walking
 
-#: The mass matrix changes slowly: it is taken anew every so many seconds.
+#: The mass matrix changes slowly: it is taken anew every so many seconds. By trial on the
+#: captured clips, like the next.
 _INERTIA_PERIOD = 1 / 37.5
 #: Foot forces move the whole body, slowly: they are taken less often than the joints' tracking.
 _BALANCE_PERIOD = 1 / 75
+#: Share of the weight below which the reference's feet carry nothing, as in flight: what does stand
+#: carries then. By judgement.
 _LEAST_LOAD = 0.05
 #: How far [m] the capture point may be behind the reference's before a raised heel comes down, and
-#: over how much more it does.
+#: over how much more it does. By trial on a squat on the toes.
 _TOE_ROOM, _HEEL_ROOM = 0.02, 0.03
-_LEAST_HEIGHT = 0.3  # [m] of the centre of mass, for the time in which a body falls
+#: [m] of the centre of mass, for the time in which a body falls: one that lies has none.
+_LEAST_HEIGHT = 0.3
 #: Factors on the weights of com_position, com_velocity, trunk and momentum while the clip travels:
 #: chosen on four captured walks, of which each one needs each of them.
 _TRAVELLING_WEIGHTS = np.array([1.0, 2.0, 2.0, 0.7])
@@ -46,14 +55,21 @@ class FootForces(Balance):
 
     carry, weigh = staticmethod(carrying), staticmethod(shift_weight)
 
-    def __init__(self, character, reference, gains, settings, world):
+    def __init__(
+        self,
+        character: Character,
+        reference: Reference,
+        gains: Gains,
+        settings: Choices,
+        world: Engine,
+    ) -> None:
         super().__init__(character, reference, gains, settings, world)
         # A new mass matrix comes with a new balance.
         self.period = max(1, round(_BALANCE_PERIOD * reference.rate))
         times = max(1, round(_INERTIA_PERIOD * reference.rate / self.period))
         self.inertia_period = self.period * times
-        #: Factors of the style (4, dofs), where it has any: see styles.of_joints.
-        self._style = None
+        #: Of the style, where it has any.
+        self._style: Factors | None = None
         if settings.style != "close":
             self._style = of_joints(settings.style, character.dof_names)
         if reference.walks:
@@ -61,40 +77,41 @@ class FootForces(Balance):
         elif settings.recovery_steps:
             self.stepping = Stepping(character, reference)
 
-    def weight_factors(self):
+    def weight_factors(self) -> np.ndarray:
         """Those for clips that travel."""
         return _TRAVELLING_WEIGHTS if self.keeps_place else super().weight_factors()
 
-    def soften(self, stiffness, damping):
+    def soften(self, stiffness: np.ndarray, damping: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As the style has it."""
         if self._style is None:
             return stiffness, damping
-        softer, calmer, _, _ = self._style
-        return stiffness * softer, damping * calmer
+        return stiffness * self._style.stiffness, damping * self._style.damping
 
-    def feed_forward(self, step, state, inertia, bias):
+    def feed_forward(
+        self, step: int, state: State, inertia: np.ndarray, bias: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The reference's accelerations and what bears them: inverse dynamics, less what the style
         takes away."""
         wanted = self.reference.accelerations[step].copy()
         if self._plan is not None:
-            wanted[6:][self.legs.dofs] += self._plan[2]
+            wanted[6:][self.legs.dofs] += self._plan.acceleration
         wanted[:6] = (wanted[:6].reshape(2, 3) @ state.frame).ravel()
         known = inertia @ wanted
         if self._style is not None:
-            _, _, ahead, support = self._style
-            known[6:] = ahead * known[6:] - (1 - support) * bias[6:]
+            style = self._style
+            known[6:] = style.ahead * known[6:] - (1 - style.support) * bias[6:]
         return known, bias[6:] + known[6:]
 
-    def press(self, step, state, standing):
+    def press(self, step: int, state: State, standing: Sequence[int]) -> np.ndarray:
         """With the feet that stand, as the reference loads them."""
         left_load, right_load = self.reference.load[step].tolist()
         share = DUAL_EDGE_SHARE if left_load and right_load else EDGE_SHARE
         if self.swing is not None:
             share = STEP_EDGE_SHARE
         ahead = None if self.reference.travels else self._capture_point(step)
-        regions = [
+        left, right = (
             self.region(step, foot, sole, share, ahead) for foot, sole in enumerate(self.legs.soles)
-        ]
+        )
         left_load, right_load = left_load * standing[0], right_load * standing[1]
         if left_load + right_load < _LEAST_LOAD:
             left_load, right_load = float(standing[0]), float(standing[1])
@@ -106,14 +123,17 @@ class FootForces(Balance):
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),
             self.com.tolist(),
             self.grounds,
-            *regions,
+            left,
+            right,
             (left_load / most, right_load / most),
             self.weigh,
         )
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         return -self.legs.transposed_jacobian(points, forces, moments)
 
-    def region(self, step, foot, sole, share, ahead):
+    def region(
+        self, step: int, foot: int, sole: Sole, share: float, ahead: tuple[float, float] | None
+    ) -> Region:
         """Where a foot may be pressed on (sole.Region), with a share of its width: only what is
         down of it, of its heel in the reference too. ahead: as `_capture_point` gives it in place,
         None on the way."""
@@ -125,10 +145,10 @@ class FootForces(Balance):
             heel = max(heel, min((back - _TOE_ROOM) / _HEEL_ROOM, 1.0))
         return self.carry(sole, heel, share + (1 - heel) * (min(RAISED_EDGE_SHARE, share) - share))
 
-    def _capture_point(self, step):
+    def _capture_point(self, step: int) -> tuple[float, float]:
         """How far the capture point (x, y) [m] is ahead of the reference's own, from the feet."""
-        x, y = (self._current[0] - self.goals[step, 0]).tolist()[:2]
-        vx, vy = (self._current[1] - self.goals[step, 1]).tolist()[:2]
+        x, y = (self._current[COM] - self.goals[step, COM]).tolist()[:2]
+        vx, vy = (self._current[VELOCITY] - self.goals[step, VELOCITY]).tolist()[:2]
         (base_x, base_y), (goal_x, goal_y) = self.base(step), self.reference.base[step].tolist()
         floor = min(sole.floor for sole in self.legs.soles)
         seconds = sqrt(max(float(self.com[2]) - floor, _LEAST_HEIGHT) / GRAVITY)

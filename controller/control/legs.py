@@ -5,10 +5,13 @@ A leg is hip (pitch, roll, twist), knee (pitch) and ankle (pitch, roll, twist): 
 anchors. All of them are columns of four frames (pelvis, thigh, shin, foot), or lie between two.
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from ..body.character import PITCH, ROLL, TWIST
-from ..body.sole import sole_of
+from ..body.character import PITCH, ROLL, TWIST, Character
+from ..body.sole import Ground, sole_of
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES, TOES
 
 AXES = 7  # degrees of freedom of a leg
@@ -26,6 +29,19 @@ for _a, _b, _c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
     _CROSS[_c, 3 * _a + _b] -= 1
 
 
+class LegPlan(NamedTuple):
+    """How the angles of both legs differ from the reference's (14,) [rad], and how fast that
+    changes [rad/s], [rad/s^2]."""
+
+    turn: np.ndarray
+    speed: np.ndarray
+    acceleration: np.ndarray
+
+    def scaled(self, share: float) -> "LegPlan":
+        """A share of it."""
+        return LegPlan(*(share * values for values in self))
+
+
 class Legs:
     """Both legs in the world; left before right in every array.
 
@@ -33,7 +49,7 @@ class Legs:
     `set_down`: soles, sole.Sole of each foot.
     """
 
-    def __init__(self, character):
+    def __init__(self, character: Character) -> None:
         joints = {joint.segment: joint for joint in character.joints}
         legs = [[SEGMENT_INDEX[f"{n}_{side}"] for n in SEGMENTS_OF_LEG] for side in SIDES]
         self.segments = [segment for leg in legs for segment in leg]
@@ -57,7 +73,7 @@ class Legs:
         self.toe_dofs = [joints[toe].first for toe in TOES]
         self._pick = np.arange(AXES) * 3 + np.array(_ANCHOR)
 
-    def update(self, positions, frames, angles):
+    def update(self, positions: np.ndarray, frames: np.ndarray, angles: np.ndarray) -> None:
         """Take a new state: joint positions (6, 3) [m] of thigh, shin and foot, frames (7, 3, 3),
         columns as rows, of the pelvis and of those, joint angles (dofs,) [rad]."""
         columns = self._columns
@@ -75,13 +91,15 @@ class Legs:
         self.anchors = positions.reshape(2, 3, 3)
         self._bends = angles[self.toe_dofs].tolist()
 
-    def set_down(self, grounds):
+    def set_down(self, grounds: Sequence[Ground]) -> None:
         """Take the sole.Ground under either foot."""
         ankles, frames = self.anchors[:, 2].tolist(), self._columns[:, _FOOT:].tolist()
         parts = zip(self._feet, ankles, frames, self._bends, grounds, strict=True)
         self.soles = tuple(sole_of(*part) for part in parts)
 
-    def transposed_jacobian(self, points, forces, moments):
+    def transposed_jacobian(
+        self, points: np.ndarray, forces: np.ndarray, moments: np.ndarray
+    ) -> np.ndarray:
         """(14,) joint torques J^T w of wrenches on points (2, 3) [m]: forces (2, 3) [N] and
         moments (2, 3) [N m] (SCA12, equations 5 and 7)."""
         skew = (forces @ _CROSS).reshape(2, 3, 3)

@@ -8,12 +8,17 @@ nothing to do but to press on the floor as the motion itself does. That help is 
 `residual`. With every weight 1 none of this exists.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi
+from typing import Any
 
 import numpy as np
 
+from ..body.character import Character
+from ..body.state import State
 from ..exceptions import SettingsError
+from ..geometry.motion import Motion
 from ..geometry.rotations import (
     continuous,
     exponential,
@@ -25,12 +30,14 @@ from ..geometry.rotations import (
 )
 from ..geometry.skeleton import ENTRIES, FEET, PARENTS, SEGMENT_INDEX, SEGMENTS, joint_of_dof
 from ..geometry.stance import FLIGHT, runs
-from ..reference.reference import hermite
+from ..reference.reference import Reference, hermite
 from .gains import unmirrored
 from .regions import REGIONS, inertias
 
 #: What has a weight.
 NAMES = (*REGIONS, "root")
+
+# By trial, where nothing else is said.
 
 #: Natural frequency [Hz] with which joints at weight 0 follow, and the help on the root.
 JOINT_FREQUENCY = 25.0
@@ -48,7 +55,7 @@ _SOFTEST = 0.1
 _PASSAGE = 0.25
 
 
-def checked(weights, samples):
+def checked(weights: dict[str, Any], samples: int) -> dict[str, np.ndarray]:
     """{name: (samples,) float} of those weights that are anywhere below 1.
 
     weights: {name: one number or (samples,)}. Raises SettingsError for an unknown region, a wrong
@@ -83,13 +90,15 @@ class PhysicsWeights:
     (K, dofs), root: (K,) at the control steps.
     """
 
-    regions: dict
+    regions: dict[str, np.ndarray]
     animated: np.ndarray
     joints: np.ndarray
     root: np.ndarray
 
     @classmethod
-    def build(cls, character, motion, reference, weights):
+    def build(
+        cls, character: Character, motion: Motion, reference: Reference, weights: dict[str, Any]
+    ) -> "PhysicsWeights | None":
         """The weights of a simulation of a motion; None if all are 1. Beyond the motion's end, in
         a loop, the last value holds. Raises SettingsError, see `checked`."""
         given = checked(weights, len(motion))
@@ -107,7 +116,7 @@ class PhysicsWeights:
         animated = ~np.any(list(regions.values()), axis=0)
         return cls(regions, animated, np.stack(columns, 1), steps["root"])
 
-    def blended(self, turns, rate):
+    def blended(self, turns: np.ndarray, rate: float) -> np.ndarray:
         """World rotations (n, S, 3, 3) from the animation to the simulation, as far as the weights
         let them: each segment's, beyond what its parent has."""
         result = turns.copy()
@@ -123,11 +132,11 @@ class PhysicsWeights:
             result[:, index] = base @ matrix_from_quaternion(exponential(share[:, None] * own))
         return result
 
-    def blended_root(self, displacement, rate):
+    def blended_root(self, displacement: np.ndarray, rate: float) -> np.ndarray:
         """Displacement (n, 3) of the pelvis, as far as the weight of the root lets it."""
         return displacement * self.shown("root", rate)[: len(displacement), None]
 
-    def ways_back(self, rate):
+    def ways_back(self, rate: float) -> Iterator[tuple[int, int, int]]:
         """(first, stop, limit) samples of each way back to the animation: the bake leaves the
         simulation at the first, and nothing is simulated from stop to limit."""
         shares = np.max([self.shown(name, rate) for name in self.regions], axis=0)
@@ -136,7 +145,7 @@ class PhysicsWeights:
             if stop:
                 yield int(np.flatnonzero(rises[:stop])[-1]), stop, limit
 
-    def shown(self, name, rate):
+    def shown(self, name: str, rate: float) -> np.ndarray:
         """(F,) share of the simulation in the bake: the weight, where it does not change too fast
         for a smooth passage; 0 wherever the weight is."""
         slope = np.arange(len(self.regions[name])) / (_PASSAGE * rate)
@@ -151,7 +160,15 @@ class Hold:
     on the root, of which `residual` (6,) is the force [N] and the torque [N m] about the pelvis'
     centre of mass, in the world, at the last step."""
 
-    def __init__(self, character, reference, weights, stiffness, damping, lifts):
+    def __init__(
+        self,
+        character: Character,
+        reference: Reference,
+        weights: PhysicsWeights,
+        stiffness: np.ndarray,
+        damping: np.ndarray,
+        lifts: np.ndarray,
+    ) -> None:
         """stiffness [N m/rad], damping [N m s/rad] (dofs,) at weight 1; lifts: (F,) how much
         higher [m] than in the reference the root is held."""
         self.reference, self.weights, self.step = reference, weights, 1 / reference.rate
@@ -168,14 +185,16 @@ class Hold:
         self._ankles = joints[:, FEET]
         self._ankles[..., 2] += lifts[:, None]
         self._acts = ((weights.joints < 1).any(1) | (weights.root < 1)).tolist()
-        self._held = None
+        self._held: tuple[float, ...] | None = None
         self.residual = np.zeros(6)
 
-    def refresh(self, inertia):
+    def refresh(self, inertia: np.ndarray) -> None:
         """Take a new mass matrix (6 + n, 6 + n)."""
         self._inertia, self._held = inertia, None
 
-    def torques(self, step, state, angles, speeds, known):
+    def torques(
+        self, step: int, state: State, angles: np.ndarray, speeds: np.ndarray, known: np.ndarray
+    ) -> np.ndarray:
         """(n,) joint torques [N m] for the step that begins now, towards the angles and speeds (n,)
         of the next; known: as in StablePD."""
         weights = self.weights
@@ -194,7 +213,7 @@ class Hold:
         self.residual[3:] = state.frame @ force[:3]
         return force[6:]
 
-    def strays(self, sample, state):
+    def strays(self, sample: int, state: State) -> bool:
         """Whether the feet are not where the reference has them at a sample at which nothing is
         simulated: the floor holds them where they were pushed to, or where they land first."""
         if not self.weights.animated[sample]:
@@ -202,7 +221,9 @@ class Hold:
         apart = state.positions[[2, 5]] - self._ankles[sample]
         return bool(np.linalg.norm(apart, axis=1).max() > _STRAY)
 
-    def pose(self, step):
+    def pose(
+        self, step: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What World.reset needs to put the body where the reference is at a step."""
         reference = self.reference
         frame, (spin, velocity) = reference.pelvis[step], self._root_speeds[step]
@@ -216,15 +237,15 @@ class Hold:
             reference.speeds[step],
         )
 
-    def acts(self, step):
+    def acts(self, step: int) -> bool:
         """Whether anything is held at a step."""
         return self._acts[step]
 
-    def limits(self, step, limit):
+    def limits(self, step: int, limit: float) -> np.ndarray:
         """(n,) largest torques [N m]: `limit` at weight 1, without bound towards 0."""
         return limit / np.maximum(self.weights.joints[step], 1e-6)
 
-    def _take(self, joints, root):
+    def _take(self, joints: np.ndarray, root: float) -> None:
         """Gains at these weights, and what they need of the mass matrix."""
         self._k = self._stiff * self._softer**joints
         self._d = self._damped * self._looser**joints
@@ -237,7 +258,7 @@ class Hold:
         matrix[diagonal, diagonal] += self.step * self._d
         self._matrix = matrix
 
-    def _root_errors(self, step, state):
+    def _root_errors(self, step: int, state: State) -> np.ndarray:
         """(6,) rotation vector and displacement to the next step's root, in the pelvis frame."""
         position, frame = self._root[step + 1], self.reference.pelvis[step + 1]
         turn = vector_of_matrix(frame @ state.frame.T)
@@ -246,12 +267,12 @@ class Hold:
         return np.concatenate([turn @ state.frame, apart @ state.frame])
 
     @staticmethod
-    def _multiply(joints, root, values):
+    def _multiply(joints: np.ndarray, root: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Gains times values (6 + n,)."""
         return np.concatenate([root @ values[:6], joints * values[6:]])
 
 
-def standing_lifts(character, reference):
+def standing_lifts(character: Character, reference: Reference) -> np.ndarray:
     """(F,) how much higher [m] than in the reference a body is whose lower foot touches the floor,
     while one stands; between, linear."""
     joints, frames = character.pose(reference.trajectory)
@@ -262,7 +283,9 @@ def standing_lifts(character, reference):
     return np.interp(np.arange(len(lowest)), stands, character.ground - lowest[stands])
 
 
-def _root_path(character, reference, lifts):
+def _root_path(
+    character: Character, reference: Reference, lifts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Pelvis centre of mass (K, 3) [m], and its angular [rad/s] and linear [m/s] velocity
     (K, 2, 3) in the world, at the control steps."""
     trajectory = reference.trajectory

@@ -6,29 +6,47 @@ the pelvis, a leg's joint turns the foot, so a wrench that the *floor* exerts on
 at the joint as J^T w, and the torque that lets the leg press with it is the negative.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-EDGE_SHARE = 0.95  # of the sole's half width that the centre of pressure may use
-DUAL_EDGE_SHARE = 0.8  # of it, where weight can be shifted to the other foot instead
-#: Of it, where the heel is up: a foot on its ball tips over more easily.
+from ..body.sole import Ground, Region
+
+#: (x, y) on the floor [m].
+Point = tuple[float, float]
+#: What divides the weight between the feet, as `shift_weight` does.
+Weigh = Callable[[float, float, Point, Point, float, float], float]
+
+#: Of the sole's half width, what the centre of pressure may use. By trial on the captured clips.
+EDGE_SHARE = 0.95
+#: Of it, where weight can be shifted to the other foot instead. By trial, as above.
+DUAL_EDGE_SHARE = 0.8
+#: Of it, where the heel is up: a foot on its ball tips over more easily. By trial: without it
+#: the feet of captured walks tipped farther on a prototype.
 RAISED_EDGE_SHARE = 0.4
 #: Of it, while the other foot takes a recovery step: a foot that is pressed onto one corner of its
-#: sole pivots about it.
+#: sole pivots about it. By trial on the pushed character of the example scene.
 STEP_EDGE_SHARE = 0.48
+#: Of which the second one finds the floor between feet of different heights. By trial on stairs.
 _FLOOR_ROUNDS = 2
-_NEAR_ENOUGH = 1e-8  # [m^2]
-FRICTION_SHARE = 0.8  # tangential to normal force
-TWIST_SHARE = 0.25  # twisting moment to normal force times the width of both regions together
+_NEAR_ENOUGH = 1e-8  # [m^2]: a tenth of a millimetre does not show
+#: Tangential to normal force: within the friction of soles, which is 1. By trial, on a prototype.
+FRICTION_SHARE = 0.8
+#: Twisting moment to normal force times the width of both regions together. By trial on captured
+#: walks.
+TWIST_SHARE = 0.25
 
 
-def centres_of_pressure(x, y, left, right, least, most, weigh):
+def centres_of_pressure(
+    x: float, y: float, left: Region, right: Region, least: float, most: float, weigh: Weigh
+) -> tuple[float, Point, Point]:
     """Bring the body's centre of pressure to (x, y), or as near as the soles allow.
 
     left, right: sole.Region of each foot; `weigh` (as `shift_weight`) keeps the left foot's share
     of the weight from `least` to `most`. Weight is shifted along the line between the feet, the
     rest of the way is taken by both soles. Returns the left share and both centres of pressure [m].
     """
-    a, b = left[:2], right[:2]
+    a, b = (left.x, left.y), (right.x, right.y)
     for _ in range(3):
         share = weigh(x, y, a, b, least, most)
         rest = 1 - share
@@ -43,7 +61,7 @@ def centres_of_pressure(x, y, left, right, least, most, weigh):
     return share, a, b
 
 
-def shift_weight(x, y, a, b, least, most):
+def shift_weight(x: float, y: float, a: Point, b: Point, least: float, most: float) -> float:
     """Weight of point a against b that brings their mean nearest to (x, y)."""
     dx, dy = a[0] - b[0], a[1] - b[1]
     square = dx * dx + dy * dy
@@ -53,7 +71,16 @@ def shift_weight(x, y, a, b, least, most):
     return min(max(share, least), most)
 
 
-def press(force, torque, com, grounds, left, right, load, weigh=shift_weight):
+def press(
+    force: Sequence[float],
+    torque: Sequence[float],
+    com: Sequence[float],
+    grounds: Sequence[Ground],
+    left: Region,
+    right: Region,
+    load: Sequence[float],
+    weigh: Weigh = shift_weight,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Forces of the floor on the feet that come closest to a wanted wrench on the body.
 
     force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; grounds:

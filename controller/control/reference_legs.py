@@ -5,16 +5,34 @@ Legs are turned by the difference between two solutions, with and without the of
 no offset changes nothing.
 """
 
+from collections.abc import Sequence
 from math import asin, atan2, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
+from ..body.character import Character
 from ..geometry.rotations import frame_from_up, rotation_about
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
+from ..reference.reference import Reference
 from .legs import SEGMENTS_OF_LEG
 
-SHORTEST = 0.3  # [m] from hip to ankle
-_LONGEST_LEG = 0.9999  # of its length: a straight leg has no knee to solve for
+#: [m] from hip to ankle: no leg folds more. By judgement.
+SHORTEST = 0.3
+#: Of its length: a straight leg has no knee to solve for. So near that it does not show.
+_LONGEST_LEG = 0.9999
+
+
+class LegPose(NamedTuple):
+    """The reference at one moment: pelvis (3,) [m] and its frame (3, 3), ankles (2, 3) [m], frames
+    (2, 3, 3) of the soles, left: axes (2, 3) of the knees, and both legs' own angles (7,) [rad]."""
+
+    pelvis: np.ndarray
+    frame: np.ndarray
+    ankles: np.ndarray
+    soles: np.ndarray
+    left: np.ndarray
+    own: tuple[np.ndarray, ...] = ()
 
 
 class ReferenceLegs:
@@ -23,49 +41,49 @@ class ReferenceLegs:
     joints: hip, knee and ankle of each; lengths: of thigh and shin [m].
     """
 
-    def __init__(self, character, reference):
+    def __init__(self, character: Character, reference: Reference) -> None:
         joints = {joint.segment: joint for joint in character.joints}
         legs = [[SEGMENT_INDEX[f"{n}_{side}"] for n in SEGMENTS_OF_LEG] for side in SIDES]
         self.joints = [[joints[segment] for segment in leg] for leg in legs]
         self.lengths = [[-float(joint.offset[2]) for joint in leg[1:]] for leg in self.joints]
         self._reference, self._character = reference, character
-        self._track = None
-        self._poses = {}  # by time: a search asks for the same moments again and again
+        self._track: tuple[np.ndarray, ...] | None = None
+        #: By time: a search asks for the same moments again and again.
+        self._poses: dict[float, LegPose] = {}
 
-    def pose(self, time):
-        """The reference at a time [s]: pelvis (3,) and its frame, ankles (2, 3), frames of the
-        feet (2, 3, 3), the axes (2, 3) of the knees and the legs' own angles (2, 7)."""
+    def pose(self, time: float) -> LegPose:
+        """The reference at a time [s]."""
         pose = self._poses.get(time)
         if pose is None:
             pose = self._poses[time] = self._pose(time)
         return pose
 
-    def _pose(self, time):
+    def _pose(self, time: float) -> LegPose:
         reference = self._reference
         if self._track is None:
             positions, frames = self._character.pose(reference.trajectory)
             feet, thighs = ([leg[i].segment for leg in self.joints] for i in (2, 0))
-            self._track = {
-                "pelvis": positions[:, 0],
-                "frame": frames[:, 0],
-                "ankles": positions[:, feet],
-                "feet": frames[:, feet],
-                "left": frames[:, thighs][..., 1],
-            }
+            self._track = (
+                positions[:, 0],
+                frames[:, 0],
+                positions[:, feet],
+                frames[:, feet],
+                frames[:, thighs][..., 1],
+            )
         last = len(reference) - 1
         at = min(time * reference.rate / reference.steps_per_sample, float(last))
         low = min(int(at), last - 1)
-        pose = {
-            name: values[low] + (at - low) * (values[low + 1] - values[low])
-            for name, values in self._track.items()
-        }
-        feet = pose["feet"]
-        pose["soles"] = frame_from_up(feet[:, :, 2], feet[:, :, 1])
-        placed = pose["pelvis"], pose["frame"]
-        pose["own"] = [self.angles(i, *placed, pose["ankles"][i], pose) for i in range(2)]
-        return pose
+        pelvis, frame, ankles, feet, left = (
+            values[low] + (at - low) * (values[low + 1] - values[low]) for values in self._track
+        )
+        soles = frame_from_up(feet[:, :, 2], feet[:, :, 1])
+        pose = LegPose(pelvis, frame, ankles, soles, left)
+        own = tuple(self.angles(i, pelvis, frame, ankles[i], pose) for i in range(2))
+        return pose._replace(own=own)
 
-    def angles(self, i, pelvis, frame, ankle, pose):
+    def angles(
+        self, i: int, pelvis: np.ndarray, frame: np.ndarray, ankle: np.ndarray, pose: LegPose
+    ) -> np.ndarray:
         """(7,) angles of a leg whose ankle is at (3,) [m], or as near as it reaches."""
         thigh, shin, foot = self.joints[i]
         upper, lower = self.lengths[i]
@@ -74,7 +92,7 @@ class ReferenceLegs:
         length = sqrt(x * x + y * y + z * z)
         reach = min(max(length, SHORTEST), _LONGEST_LEG * (upper + lower))
         x, y, z = x / length, y / length, z / length  # from hip to ankle
-        a, b, c = pose["left"][i].tolist()
+        a, b, c = pose.left[i].tolist()
         along = a * x + b * y + c * z
         a, b, c = a - along * x, b - along * y, c - along * z
         length = sqrt(a * a + b * b + c * c)
@@ -95,18 +113,18 @@ class ReferenceLegs:
             [
                 *_yxz((frame @ thigh.basis).T @ thigh_frame),
                 bend,
-                *_yxz(above.T @ pose["soles"][i]),
+                *_yxz(above.T @ pose.soles[i]),
             ]
         )
 
 
-def _frame(left, up):
+def _frame(left: Sequence[float], up: Sequence[float]) -> np.ndarray:
     """(3, 3) frame from two of its axes, which are at right angles."""
     (a, b, c), (u, v, w) = left, up
     return np.array([[b * w - c * v, a, u], [c * u - a * w, b, v], [a * v - b * u, c, w]])
 
 
-def _yxz(matrix):
+def _yxz(matrix: np.ndarray) -> tuple[float, float, float]:
     """Angles of a (3, 3) matrix as `rotations.angles_yxz` has them."""
     (_, _, x), (d, e, f), (_, _, z) = matrix.tolist()
     return atan2(x, z), asin(min(max(-f, -1.0), 1.0)), atan2(d, e)

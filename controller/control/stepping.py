@@ -12,16 +12,21 @@ clip. The legs are turned by the difference between two solutions of their inver
 and without the offsets: a step of no length changes nothing.
 """
 
+from collections.abc import Sequence
 from math import exp, hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..body.sole import Region
+from ..body.sole import Region, Sole
 from ..geometry.stance import DIRECTIONS, DUAL, support_reach
-from .legs import AXES
-from .reference_legs import SHORTEST, ReferenceLegs
+from ..reference.reference import COM, VELOCITY, Reference
+from .legs import AXES, LegPlan
+from .reference_legs import SHORTEST, LegPose, ReferenceLegs
+
+# By trial on pushed characters that stand, where nothing else is said.
 
 #: A swinging leg has angular momentum of its own: this share of its weight keeps the rest.
 MOMENTUM_SHARE = 0.5
@@ -62,9 +67,9 @@ class Stepping:
     foot) of all steps so far. drop: how much lower [m] the pelvis must be for the legs to reach.
     """
 
-    def __init__(self, character, reference):
-        self.swing = None
-        self.steps = []
+    def __init__(self, character: Character, reference: Reference) -> None:
+        self.swing: int | None = None
+        self.steps: list[tuple[float, int]] = []
         self.drop = 0.0
         # A reference that will lift a foot by itself is left to it.
         self._ahead = round(_DURATION * reference.rate)
@@ -80,11 +85,11 @@ class Stepping:
         self._legs = ReferenceLegs(character, reference)
 
     @property
-    def active(self):
+    def active(self) -> bool:
         """Whether the feet are elsewhere than the reference has them."""
         return self._away
 
-    def forget(self):
+    def forget(self) -> None:
         """The feet are where the reference has them."""
         self._away, self.swing, self.drop = False, None, 0.0
         self._offsets = np.zeros((2, 2))
@@ -111,7 +116,17 @@ class Stepping:
         self._origin, self._goal = memory.origin, memory.goal
         del self.steps[memory.taken :]
 
-    def update(self, step, com, velocity, goals, base, soles, standing, may_begin=True):
+    def update(
+        self,
+        step: int,
+        com: Sequence[float],
+        velocity: Sequence[float],
+        goals: np.ndarray,
+        base: tuple[float, float],
+        soles: Sequence[Sole],
+        standing: Sequence[int],
+        may_begin: bool = True,
+    ) -> None:
         """Begin a step (if it may), follow it, end it. Once for each balance.
 
         com, velocity: of the simulation, (3,) each. goals (3, 3), base (2,): of the reference and
@@ -122,7 +137,7 @@ class Stepping:
         omega = sqrt(GRAVITY / height)
         point = com[0] + velocity[0] / omega, com[1] + velocity[1] / omega
         if self.swing is not None:
-            self._follow(time, point, omega, soles)
+            self._follow(self.swing, time, point, omega, soles)
         elif (
             may_begin
             and (self._reference.support[step : step + self._ahead] == DUAL).all()
@@ -130,30 +145,37 @@ class Stepping:
             and time - self._landed >= _REST
             and self._is_outside(point, soles, standing)
         ):
-            own = goals[0][:2] + goals[1][:2] / omega - self._reference.base[step]
+            own = goals[COM][:2] + goals[VELOCITY][:2] / omega - self._reference.base[step]
             if hypot(point[0] - base[0] - own[0], point[1] - base[1] - own[1]) > _UNUSUAL:
                 self._begin(time, point, omega, soles)
 
-    def base(self, step, soles):
+    def base(self, step: int, soles: Sequence[Sole]) -> tuple[float, float] | None:
         """Base of support (x, y) while a foot swings: between the stance ankle and where the other
         will land; None while none does."""
         if self.swing is None:
             return None
-        x, y = soles[1 - self.swing][:2]
-        return (x + self._goal[0]) / 2, (y + self._goal[1]) / 2
+        standing = soles[1 - self.swing]
+        return (standing.x + self._goal[0]) / 2, (standing.y + self._goal[1]) / 2
 
-    def plan(self, time, root, velocity, frame, interval):
-        """(3, 14) how the legs' angles differ from the reference's [rad], their speeds and
-        accelerations. root (3,): pelvis joint now, velocity (3,) and frame (3, 3) of it; interval
-        [s] over which they are taken."""
+    def plan(
+        self,
+        time: float,
+        root: np.ndarray,
+        velocity: np.ndarray,
+        frame: np.ndarray,
+        interval: float,
+    ) -> LegPlan:
+        """root (3,): pelvis joint now, velocity (3,) and frame (3, 3) of it; interval [s] over
+        which speeds and accelerations are taken."""
         first, second, third = (
             self._turn(time + i * interval, root + i * interval * velocity, frame) for i in range(3)
         )
-        return np.stack(
-            [first, (second - first) / interval, (third - 2 * second + first) / interval**2]
-        )
+        speed = (second - first) / interval
+        return LegPlan(first, speed, (third - 2 * second + first) / interval**2)
 
-    def _is_outside(self, point, soles, standing):
+    def _is_outside(
+        self, point: tuple[float, float], soles: Sequence[Sole], standing: Sequence[int]
+    ) -> bool:
         """Whether a point is outside of the soles that stand."""
         back, front, right, left = self._sole
         corners = [
@@ -164,40 +186,56 @@ class Stepping:
             ]
             for x, y, fx, fy, *_ in soles
         ]
-        reach = support_reach(np.array([corners]), [standing])[0]
+        reach = support_reach(np.array([corners]), np.array([standing]))[0]
         return bool((DIRECTIONS @ point > reach).any())
 
-    def _begin(self, time, point, omega, soles):
+    def _begin(
+        self, time: float, point: tuple[float, float], omega: float, soles: Sequence[Sole]
+    ) -> None:
         """Choose the foot that has the less to do, and lift it."""
 
-        def cost(foot):
+        def cost(foot: int) -> float:
             goal, missed = self._landing(foot, point, omega, _DURATION, soles)
-            return hypot(goal[0] - soles[foot][0], goal[1] - soles[foot][1]) + _MISSED_COST * missed
+            return hypot(goal[0] - soles[foot].x, goal[1] - soles[foot].y) + _MISSED_COST * missed
 
         foot = min(range(2), key=cost)
-        ankles = self._legs.pose(time)["ankles"]
-        self._offsets = np.array([sole[:2] for sole in soles]) - ankles[:, :2]
+        ankles = self._legs.pose(time).ankles
+        self._offsets = np.array([(sole.x, sole.y) for sole in soles]) - ankles[:, :2]
         self._origin = self._offsets[foot].copy()
         self._goal, _ = self._landing(foot, point, omega, _DURATION, soles)
         self.swing, self._started, self._away = foot, time, True
         self.steps.append((time, foot))
 
-    def _follow(self, time, point, omega, soles):
+    def _follow(
+        self,
+        foot: int,
+        time: float,
+        point: tuple[float, float],
+        omega: float,
+        soles: Sequence[Sole],
+    ) -> None:
         """Let the goal follow the capture point; notice the landing."""
-        foot, passed = self.swing, time - self._started
+        passed = time - self._started
         if passed < _PLANNING * _DURATION:
             self._goal, _ = self._landing(foot, point, omega, _DURATION - passed, soles)
         low = soles[foot].clearance < _LANDED
         if (low and passed > _PLANNING * _DURATION) or passed > _DURATION + _LATE:
-            ankle = self._legs.pose(time)["ankles"][foot]
-            self._offsets[foot] = soles[foot][0] - ankle[0], soles[foot][1] - ankle[1]
+            ankle = self._legs.pose(time).ankles[foot]
+            self._offsets[foot] = soles[foot].x - ankle[0], soles[foot].y - ankle[1]
             self.swing, self._landed = None, time
 
-    def _landing(self, foot, point, omega, remaining, soles):
+    def _landing(
+        self,
+        foot: int,
+        point: tuple[float, float],
+        omega: float,
+        remaining: float,
+        soles: Sequence[Sole],
+    ) -> tuple[tuple[float, float], float]:
         """Where the ankle of a foot should land (x, y), and by how much [m] that misses what the
         capture point asks for."""
         stance_x, stance_y, fx, fy, *_ = soles[1 - foot]
-        px, py = Region(*soles[1 - foot][:4], *self._sole).nearest(*point)
+        px, py = Region(stance_x, stance_y, fx, fy, *self._sole).nearest(*point)
         dx, dy = point[0] - px, point[1] - py
         far = hypot(dx, dy)
         grow = exp(omega * remaining) + _BEYOND / max(far, 1e-6)
@@ -215,11 +253,11 @@ class Stepping:
 
     # --- What the legs do
 
-    def _turn(self, time, root, frame):
+    def _turn(self, time: float, root: np.ndarray, frame: np.ndarray) -> np.ndarray:
         """(14,) what the legs' angles differ by at a time. The leg that stands brings the pelvis
         over both feet; the one that swings aims from where the pelvis is."""
         pose = self._legs.pose(time)
-        own, pelvis = pose["ankles"], pose["pelvis"].copy()
+        own, pelvis = pose.ankles, pose.pelvis.copy()
         ankles = own.copy()
         ankles[:, :2] += self._offsets
         if self.swing is not None:
@@ -230,11 +268,11 @@ class Stepping:
         result = np.empty((2, AXES))
         for i in range(2):
             swings = i == self.swing
-            placed = (root, frame) if swings else (pelvis, pose["frame"])
-            result[i] = self._legs.angles(i, *placed, ankles[i], pose) - pose["own"][i]
+            placed = (root, frame) if swings else (pelvis, pose.frame)
+            result[i] = self._legs.angles(i, *placed, ankles[i], pose) - pose.own[i]
         return result.ravel()
 
-    def _on_the_way(self, time, own):
+    def _on_the_way(self, time: float, own: np.ndarray) -> np.ndarray:
         """Where the swinging ankle should be at a time (3,) [m]; own: in the reference."""
         share = (time - self._started) / _DURATION
         s = min(share, 1.0)
@@ -245,13 +283,13 @@ class Stepping:
             [x + smooth * (self._goal[0] - x), y + smooth * (self._goal[1] - y), own[2] + lift]
         )
 
-    def _needed_drop(self, pelvis, ankles, pose):
+    def _needed_drop(self, pelvis: np.ndarray, ankles: np.ndarray, pose: LegPose) -> float:
         """How far [m] the pelvis must come down for both legs to reach, no straighter than they
         are in the reference."""
         drop = 0.0
         for i, leg in enumerate(self._legs.joints):
-            hip = pose["frame"] @ leg[0].offset
-            own = pose["pelvis"] + hip - pose["ankles"][i]
+            hip = pose.frame @ leg[0].offset
+            own = pose.pelvis + hip - pose.ankles[i]
             longest = max((_STRAIGHT * sum(self._legs.lengths[i])) ** 2, own @ own)
             x, y, z = pelvis + hip - ankles[i]
             drop = max(drop, z - sqrt(max(longest - x * x - y * y, SHORTEST**2)))

@@ -7,7 +7,9 @@ how they will be accelerated lag behind, swing through and settle, and sink if t
 carried either. Then softness shows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,9 +31,19 @@ class Firmness:
     support: float = 1.0
 
 
+class Factors(NamedTuple):
+    """Of each degree of freedom (dofs,): factors on stiffness and damping, and what Firmness says
+    besides."""
+
+    stiffness: np.ndarray
+    damping: np.ndarray
+    ahead: np.ndarray
+    support: np.ndarray
+
+
 #: {style: {region: Firmness}}; other regions are held as firmly as the gains say. Chosen on the
 #: captured clips that balance alone performs, so that all of them stand in every style.
-STYLES = {
+STYLES: dict[str, dict[str, Firmness]] = {
     "close": {},
     "natural": {
         "trunk": Firmness(0.6, 1.0, ahead=0.5),
@@ -51,9 +63,8 @@ STYLES = {
 }
 
 
-def of_joints(style, names):
-    """(4, dofs) factors on stiffness and on damping, `ahead` and `support` of a style, for the
-    degrees of freedom of these names."""
+def of_joints(style: str, names: Sequence[str]) -> Factors:
+    """Of a style, for the degrees of freedom of these names."""
     factors = np.ones((4, len(names)))
     for region, firmness in STYLES[style].items():
         members = [i for i, name in enumerate(names) if joint_of_dof(name).region == region]
@@ -65,4 +76,4 @@ def of_joints(style, names):
                 [firmness.support],
             ]
         )
-    return factors
+    return Factors(*factors)

@@ -14,7 +14,9 @@ class StablePD:
     stable at any stiffness.
     """
 
-    def __init__(self, stiffness, damping, step):
+    _inverse: np.ndarray  # rows of the joints, from `refresh` on
+
+    def __init__(self, stiffness: np.ndarray, damping: np.ndarray, step: float) -> None:
         """stiffness (n,) [N m/rad], damping (n,) [N m s/rad], step [s]."""
         self.stiffness, self.damping, self.step = stiffness, damping, step
         count = len(stiffness)
@@ -22,13 +24,19 @@ class StablePD:
         self._implicit = step * damping
         self._diagonal = np.zeros((6 + count, 6 + count))
         self._diagonal[range(6, 6 + count), range(6, 6 + count)] = self._implicit
-        self._inverse = None
 
-    def refresh(self, inertia):
+    def refresh(self, inertia: np.ndarray) -> None:
         """Take a new mass matrix (6 + n, 6 + n)."""
         self._inverse = np.linalg.inv(inertia + self._diagonal)[6:]
 
-    def torques(self, angles, speeds, target, target_speeds, known):
+    def torques(
+        self,
+        angles: np.ndarray,
+        speeds: np.ndarray,
+        target: np.ndarray,
+        target_speeds: np.ndarray,
+        known: np.ndarray,
+    ) -> np.ndarray:
         """(n,) torques [N m] towards the target (n,) of the next step. known: (6 + n,) sum of the
         generalised forces that act besides, gravity and inertia included."""
         force = self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
@@ -42,17 +50,30 @@ class ExplicitPD:
     """SCA12, equation 1: torques from the present errors. Stable only for damping below half the
     joint's inertia per step, so at high rates."""
 
-    def __init__(self, stiffness, damping, step):
+    def __init__(self, stiffness: np.ndarray, damping: np.ndarray, step: float) -> None:
         self.stiffness, self.damping, self.step = stiffness, damping, step
 
-    def refresh(self, inertia):
+    def refresh(self, inertia: np.ndarray) -> None:
         """Needs no mass matrix."""
 
-    def torques(self, angles, speeds, target, target_speeds, known):
+    def torques(
+        self,
+        angles: np.ndarray,
+        speeds: np.ndarray,
+        target: np.ndarray,
+        target_speeds: np.ndarray,
+        known: np.ndarray,
+    ) -> np.ndarray:
         """(n,) torques [N m]."""
         return self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
 
 
-def make(mode, stiffness, damping, step):
+def make(
+    mode: str, stiffness: np.ndarray, damping: np.ndarray, step: float
+) -> StablePD | ExplicitPD:
     """The tracker of that name."""
-    return {"stable_pd": StablePD, "explicit_pd": ExplicitPD}[mode](stiffness, damping, step)
+    trackers: dict[str, type[StablePD | ExplicitPD]] = {
+        "stable_pd": StablePD,
+        "explicit_pd": ExplicitPD,
+    }
+    return trackers[mode](stiffness, damping, step)

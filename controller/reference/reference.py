@@ -46,6 +46,10 @@ _IN_PLACE_CUTOFF, _TRAVEL_CUTOFF, _ENDLESS_CUTOFF, _SPEED_CUTOFF = 4.0, 6.0, 10.
 #: Over so long [s] a foot takes its share of the weight, before and after; by trial.
 _LOAD_RAMP = 0.15
 
+#: Rows of a step's goals, and where a foot's floor has its height and its rises.
+COM, VELOCITY, MOMENTUM = range(3)
+HEIGHT, SLOPES = 0, slice(1, 3)
+
 
 @dataclass(frozen=True)
 class Pose:

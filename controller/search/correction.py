@@ -14,7 +14,7 @@ import numpy as np
 from ..body.character import Character
 from ..exceptions import SettingsError
 from ..geometry.trajectory import Trajectory
-from ..reference.reference import Reference
+from ..reference.reference import COM, VELOCITY, Reference
 
 SCHEMA = 1
 
@@ -73,7 +73,7 @@ class Correction:
         """Trajectory of the corrected reference, at the motion's samples."""
         target, steps = self.corrected(character, reference), reference.steps_per_sample
         at = slice(0, (len(reference) - 1) * steps + 1, steps)
-        moved = target.goals[at, 0] - reference.goals[at, 0]
+        moved = target.goals[at, COM] - reference.goals[at, COM]
         source = reference.trajectory
         return replace(source, root=source.root + moved, angles=target.angles[at])
 
@@ -144,8 +144,8 @@ def write(
     target.speeds[rows] = reference.speeds[rows]
     target.speeds[rows, columns] += speeds[:, :turns]
     target.goals[rows] = reference.goals[rows]
-    target.goals[rows, 0] += values[:, turns:]
-    target.goals[rows, 1] += speeds[:, turns:]
+    target.goals[rows, COM] += values[:, turns:]
+    target.goals[rows, VELOCITY] += speeds[:, turns:]
 
 
 def _interpolated(

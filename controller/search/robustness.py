@@ -29,7 +29,7 @@ from ..control.gains import Gains
 from ..exceptions import PoiseError, SimulationError, demand
 from ..geometry.stance import LEFT, RIGHT
 from ..ranges import RANGES, check_all
-from ..reference.reference import Reference
+from ..reference.reference import COM, Reference
 from ..simulation import world
 from ..simulation.scenario import FIRST, PUSH_DURATION, SPHERE_DISTANCE, SPHERE_SPEED, Push, Throw
 from .polling import Plan, Polled, Task
@@ -68,7 +68,8 @@ class LimitSettings:
     None for 20 N or 0.25 kg. sequences: random ones of 20 s for each magnitude. share: of them
     that must reach the target reward for a magnitude to count as withstood. directions, phases: of
     single disturbances, all round and over the clip; 0 phases for none of them. seed: of all that
-    is drawn. budget: wall time [s], None without limit.
+    is drawn. budget: wall time [s], None without limit. Steps and target are SCA12's, the other
+    numbers by judgement.
     """
 
     kind: str = "pushes"
@@ -272,7 +273,7 @@ def capture_bounds(
         if not feet:
             continue
         step = sample * reference.steps_per_sample
-        com = reference.goals[step, 0]
+        com = reference.goals[step, COM]
         height = com[2] - character.ground
         x, y, z, roll, pitch, _ = reference.wrench[step]
         pressure = com[:2] - np.array([height * x + pitch, height * y - roll]) / z

@@ -11,7 +11,7 @@ import numpy as np
 from ..body.character import Character
 from ..contacts.contact_plan import ContactPlan
 from ..control import tracking
-from ..control.balance import Balance
+from ..control.balance import Balance, Memory
 from ..control.controller import Controller
 from ..control.gains import BALANCE_MODES, Gains
 from ..control.legs import Legs
@@ -43,22 +43,21 @@ class Settings:
     rate: control and physics rate [Hz]. balance: "foot_forces" or "virtual_forces" (SCA12).
     tracking: "stable_pd" or "explicit_pd". noise: motor noise [N m] as SCA12 counts it (their
     value is 5). seed: of the noise. torque_limit: largest torque of a joint [N m] of an adult of
-    71 kg and 1.80 m, scaled to the body (SCA12 have 200). duration: loop the clip to this length
-    [s], None for the clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima:
-    largest allowed errors by name, as `measures.MAXIMA` has them: a trial ends where one is
-    exceeded. recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance.
-    cleaning: names of `cleaning.CLEANING`, what to mend of the motion first. style: of
-    `styles.STYLES`, how firmly `foot_forces` hold the upper body to the animation. contacts:
-    ContactPlan of the clip, which says when feet stand; None to find that. An endless motion always
-    finds it.
+    71 kg and 1.80 m, scaled to the body. duration: loop the clip to this length [s], None for the
+    clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
+    errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
+    recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance. cleaning:
+    names of `cleaning.CLEANING`, what to mend of the motion first. style: of `styles.STYLES`, how
+    firmly `foot_forces` hold the upper body to the animation. contacts: ContactPlan of the clip,
+    which says when feet stand; None to find that. An endless motion always finds it.
     """
 
-    rate: float = 300.0
+    rate: float = 300.0  # by trial of 100 to 3333 Hz, on a prototype
     balance: str = "foot_forces"
     tracking: str = "stable_pd"
     noise: float = 0.0
     seed: int = 0
-    torque_limit: float = 300.0
+    torque_limit: float = 300.0  # by trial; SCA12 have 200
     duration: float | None = None
     cutoff: float | None = None
     maxima: dict[str, float] = field(default_factory=lambda: dict(MAXIMA))
@@ -121,7 +120,7 @@ class Moment(NamedTuple):
     besides."""
 
     world: Saved
-    memory: tuple[Any, ...]
+    memory: Memory
 
 
 class Simulation:
@@ -267,14 +266,9 @@ class Simulation:
             lifts = np.full(len(reference), lift)
             if not self.scenario.colliders and world.floor == self.character.ground:
                 lifts = standing_lifts(self.character, reference)
-            self.controller.hold = Hold(
-                self.character,
-                reference,
-                self.weights,
-                tracker.stiffness,
-                tracker.damping,
-                lifts,
-            )
+            gains = tracker.stiffness, tracker.damping
+            hold = Hold(self.character, reference, self.weights, *gains, lifts)
+            self.controller.take_hold(hold)
         steps = reference.steps_per_sample
         self.efforts = np.zeros((steps, self.character.dofs))
         self._helps = np.zeros((steps, 6))

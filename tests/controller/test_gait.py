@@ -228,7 +228,7 @@ def _left_landing(walker, left):
     step = int(air[len(air) // 2])
     step -= step % 4
     for at in range(step - 40, step, 4):
-        ankles = walking._legs.pose(at / reference.rate)["ankles"]
+        ankles = walking._legs.pose(at / reference.rate).ankles
         height = character.feet[0].depth
         soles = [
             sole_of(character.feet[0], [x, y, height], np.eye(3).tolist(), 0.0, Ground(0, 0, 0.0))

@@ -124,17 +124,17 @@ def test_the_legs_reach_the_offset_feet(stepping, person):
     character, motion = person
     stepping._offsets = np.array([[0.12, 0.05], [-0.06, -0.04]])
     pose = stepping._legs.pose(1.0)
-    turn = stepping.plan(1.0, pose["pelvis"], np.zeros(3), pose["frame"], 0.01)[0]
+    turn = stepping.plan(1.0, pose.pelvis, np.zeros(3), pose.frame, 0.01)[0]
     trajectory = stepping._reference.trajectory
     sample = round(motion.rate)
     angles = trajectory.angles[sample].copy()
     first = next(joint.first for joint in character.joints if joint.name == "hip_l")
     angles[first : first + 14] += turn
-    root = pose["pelvis"] + [*stepping._offsets.mean(0), -stepping.drop]
+    root = pose.pelvis + [*stepping._offsets.mean(0), -stepping.drop]
     frame = matrix_from_quaternion(trajectory.rotation[sample])
     joints, _ = character.forward(root[None], frame[None], angles[None])
     ankles = joints[0, [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]]
-    wanted = pose["ankles"] + np.pad(stepping._offsets, ((0, 0), (0, 1)))
+    wanted = pose.ankles + np.pad(stepping._offsets, ((0, 0), (0, 1)))
     assert np.abs(ankles - wanted).max() < 2e-3
 
 
