@@ -320,7 +320,7 @@ class Balance(ABC):
             (bool(support & bit) and standing[foot], self.legs.soles[foot].floor - heights[foot])
             for foot, bit in enumerate((LEFT, RIGHT))
         ]
-        if not (rises[0][0] or rises[1][0]):
+        if not any(stands for stands, _ in rises):
             rises = [(stands, rise) for stands, (_, rise) in zip(standing, rises, strict=True)]
         found = [rise for stands, rise in rises if stands]
         drop = 0.0 if self.stepping is None else self.stepping.drop

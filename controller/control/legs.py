@@ -64,7 +64,7 @@ class Legs:
         self._mix[:, _KNEE, _SHIN + PITCH] = 1
         self._mix[:, _ANKLE_TWIST, _FOOT + TWIST] = 1
         for side, leg in enumerate(legs):
-            hip, ankle = joints[leg[0]].basis, joints[leg[2]].basis
+            hip, _, ankle = (joints[segment].basis for segment in leg)
             self._mix[side, _HIP_PITCH, _PELVIS : _PELVIS + 3] = hip[:, PITCH]
             self._mix[side, _ANKLE_PITCH, _SHIN : _SHIN + 3] = ankle[:, PITCH]
         self._columns = np.empty((2, 12, 3))

@@ -287,8 +287,8 @@ class Stepping:
         """How far [m] the pelvis must come down for both legs to reach, no straighter than they
         are in the reference."""
         drop = 0.0
-        for i, leg in enumerate(self._legs.joints):
-            hip = pose.frame @ leg[0].offset
+        for i, (thigh, _, _) in enumerate(self._legs.joints):
+            hip = pose.frame @ thigh.offset
             own = pose.pelvis + hip - pose.ankles[i]
             longest = max((_STRAIGHT * sum(self._legs.lengths[i])) ** 2, own @ own)
             x, y, z = pelvis + hip - ankles[i]

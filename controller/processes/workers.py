@@ -181,8 +181,9 @@ class _Crew:
                 with contextlib.suppress(queue.Empty):  # a thread was faster
                     task = self.tasks.get_nowait()
                     if task:
-                        task[0].cancel()
-                        task[0].set_running_or_notify_cancel()
+                        future, _ = task
+                        future.cancel()
+                        future.set_running_or_notify_cancel()
             self.tasks.put(None)
 
     def end(self) -> None:

@@ -50,7 +50,8 @@ class SearchSettings:
     "factors" exp(x) on the gains to start from, or the paper's linear "ranges". spread: standard
     deviation to start with, in units of x. confirmations: trials on noise that the search has not
     seen, all of which must reach the target. restarts: searches side by side, each with random
-    numbers of its own; with workers to spare they cost no time.
+    numbers of its own; with workers to spare they cost no time. Population and target are SCA12's;
+    `make study` chose parametrisation and spread; the others are by judgement.
     """
 
     generations: int = 60

@@ -329,7 +329,7 @@ class Rectification(Polled):
         if self.settings.method == "sampling":
             size, generations = size * generations, 1
         windows_of = _Strategy(self._warm_start, spread * (1 + tries / 2), size, random)
-        best = math.inf, self._warm_start
+        cost, window = math.inf, self._warm_start
         for _ in range(generations):
             windows = windows_of.ask()
             results = yield [
@@ -340,9 +340,9 @@ class Rectification(Polled):
             self.evaluations += len(found)
             windows_of.tell(found)
             least = int(np.argmin(found))
-            if found[least] < best[0]:
-                best = found[least], windows[least]
-        return best
+            if found[least] < cost:
+                cost, window = found[least], windows[least]
+        return cost, window
 
     @property
     def _warm_start(self) -> np.ndarray:

@@ -427,7 +427,8 @@ class LimitSearch(Polled):
 
     def time_left(self) -> float | None:
         """How much longer it takes [s], as a guess; None before there is anything to go by."""
-        done = self._done + self.progress[0]
+        finished, _ = self.progress
+        done = self._done + finished
         if not self.rates:
             return None
         settings, rows = self.settings, len(self.rates)

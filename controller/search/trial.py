@@ -76,12 +76,14 @@ class Problem:
     @property
     def character(self) -> Character:
         """The body."""
-        return self._shaped[0]
+        character, _ = self._shaped
+        return character
 
     @property
     def shaped_motion(self) -> Motion:
         """The motion with the proportions of the body."""
-        return self._shaped[1]
+        _, motion = self._shaped
+        return motion
 
     @cached_property
     def reference(self) -> Reference:
