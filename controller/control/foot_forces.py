@@ -37,7 +37,7 @@ _LEAST_LOAD = 0.05
 #: How far [m] the capture point may be behind the reference's before a raised heel comes down, and
 #: over how much more it does. By trial on a squat on the toes.
 _TOE_ROOM, _HEEL_ROOM = 0.02, 0.03
-#: [m] of the centre of mass, for the time in which a body falls: one that lies has none.
+#: [m] of the centre of mass, for the time in which a body falls. By judgement.
 _LEAST_HEIGHT = 0.3
 #: Factors on the weights of com_position, com_velocity, trunk and momentum while the clip travels:
 #: chosen on four captured walks, of which each one needs each of them.
