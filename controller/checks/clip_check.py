@@ -9,59 +9,89 @@ Every limit is one of physics or of people, in units that a smaller body and a s
 the captured clips lie well to either side of each.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.foot_check import odd_feet
 from ..body.footing import floors_under, level
 from ..body.momentum import GRAVITY, com_dynamics, zero_moment_point
-from ..geometry.motion import FEW_UPSIDE_DOWN
+from ..geometry.motion import FEW_UPSIDE_DOWN, Motion
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDES, joint_name, segment_name
 from ..geometry.stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
+from ..geometry.trajectory import Trajectory
 from ..reference import faults
 from ..reference.cleaning import clean, despike
+from ..reference.faults import Ground, Pop
 from ..reference.planting import physical
-from ..reference.reference import MAX_JOINT_SPEED, START_CLEARANCE, joint_speeds
+from ..reference.reference import (
+    IN_PLACE_CUTOFF,
+    MAX_JOINT_SPEED,
+    START_CLEARANCE,
+    TRAVEL_CUTOFF,
+    joint_speeds,
+)
+from ..reference.terrain import Terrain
 from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
 
-#: What is measured over time: label and unit.
+
+class Measure(NamedTuple):
+    """What a measure is called, and its unit."""
+
+    label: str
+    unit: str
+
+
+#: What is measured over time.
 MEASURES = {
-    "joint_speed": ("Fastest joint", "rad/s"),
-    "com_acceleration": ("Weight acceleration", "m/s²"),
-    "zmp_outside": ("Weight beyond feet", "m"),
-    "friction": ("Grip needed", ""),
-    "foot_slide": ("Foot slide", "m/s"),
-    "clearance": ("Feet above floor", "m"),
+    "joint_speed": Measure("Fastest joint", "rad/s"),
+    "com_acceleration": Measure("Weight acceleration", "m/s²"),
+    "zmp_outside": Measure("Weight beyond feet", "m"),
+    "friction": Measure("Grip needed", ""),
+    "foot_slide": Measure("Foot slide", "m/s"),
+    "clearance": Measure("Feet above floor", "m"),
 }
-#: What each may be; clearance: [deepest, highest where the body needs the floor], of an adult.
-LIMITS = {
+#: What each may be at most: joints and slides as `faults` has them, the others by trial on captured
+#: clips ...
+_MOST = {
     "joint_speed": faults.JOINT_SPEED,
     "com_acceleration": 20.0,
     "zmp_outside": 0.05,
-    "friction": 0.8,
+    "friction": 0.8,  # of what the feet press, as much as the balance plans with
     "foot_slide": faults.SKATE_SPEED,
-    "clearance": (-faults.DEPTH, faults.AIR_HEIGHT),
 }
+#: ... and clearance: deepest, and highest where the body needs the floor, of an adult.
+LIMITS = {**_MOST, "clearance": (-faults.DEPTH, faults.AIR_HEIGHT)}
 #: In the order of weight: no body can do it; gains alone will not carry it; good to know.
 SEVERITIES = ("mend", "rectify", "note")
 
+
+class _Bounds(NamedTuple):
+    """From where on gains have to be found for a clip, and from where on there are none."""
+
+    tune: float
+    rectify: float
+
+
+# By trial on captured clips, of which balance alone carries some, and others fall.
 #: Forces are told where the body asks the floor for so much of its weight.
 _LOADED = 0.3
 _LASTING = 0.08  # [s] that a force must be out of reach
 _POP_EDGE = 0.15  # [s] to each side of a pop that a low-pass spreads it over
 _IMPOSSIBLE_ACCELERATION = 60.0  # [m/s^2]
 #: Stances may change so often in the time T = sqrt(height of the centre of mass / g) in which a
-#: body tips by e: above the first, gains have to be found for it; above the second they are not.
-_CHANGES = (0.75, 1.25)
+#: body tips by e.
+_CHANGES = _Bounds(0.75, 1.25)
 #: Likewise the share of the time in which the zero-moment point is outside by more than 3 cm.
 _OUTSIDE = 0.03
-_OUTSIDE_SHARES = (0.015, 0.05)
+_OUTSIDE_SHARES = _Bounds(0.015, 0.05)
 #: A foot that is slower stands [m/s, adult]; feet ride if they stand for longer than this [s] on
-#: what moves, and for less than half of that on the floor meanwhile.
+#: what moves, and for less than half of that on the floor meanwhile. By trial.
 _STANDS, _RIDES = 0.06, 0.3
-_FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # [share], [s]
-_CUTOFFS = {True: 4.0, False: 6.0}  # [Hz] in place, travelling, as `reference` has them
+_FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # of the time, and [s], in the air
 
 
 @dataclass(frozen=True)
@@ -75,7 +105,7 @@ class Finding:
     """
 
     kind: str
-    frames: tuple
+    frames: tuple[float, float]
     subject: str
     value: float
     limit: float
@@ -110,25 +140,25 @@ class ClipCheck:
 
     clip: str
     frames: np.ndarray
-    measures: dict
+    measures: dict[str, np.ndarray]
     stance: np.ndarray
-    shares: dict
+    shares: dict[str, float]
     travel: float
     in_place: bool
     changes: float
     outside: float
-    findings: tuple
+    findings: tuple[Finding, ...]
     recommend: str
     why: str
     verdict: str
-    cleaning: tuple = ()
+    cleaning: tuple[str, ...] = ()
 
     @property
-    def faults(self):
+    def faults(self) -> tuple[Finding, ...]:
         """The findings that no body can do."""
         return tuple(finding for finding in self.findings if finding.severity == "mend")
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """For JSON; the measures as their extremes."""
         return {
             "verdict": self.verdict,
@@ -144,7 +174,7 @@ class ClipCheck:
                 name: {
                     "least": _extreme(np.nanmin, values),
                     "most": _extreme(np.nanmax, values),
-                    "unit": MEASURES[name][1],
+                    "unit": MEASURES[name].unit,
                 }
                 for name, values in self.measures.items()
             },
@@ -152,7 +182,13 @@ class ClipCheck:
         }
 
 
-def check(character, motion, cleaning=(), terrain=None, ride=None):
+def check(
+    character: Character,
+    motion: Motion,
+    cleaning: Sequence[str] = (),
+    terrain: Terrain | None = None,
+    ride: Ride | None = None,
+) -> ClipCheck:
     """The ClipCheck of a motion that a character is to perform; never refuses one.
 
     cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. terrain:
@@ -165,7 +201,7 @@ def check(character, motion, cleaning=(), terrain=None, ride=None):
     meets = faults.meet_ground(character, trajectory, sound, terrain)
     measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
     words = _Words(motion, pops, meets, measures, adult_size(character))
-    findings = [
+    found = [
         *words.upside_down(motion),
         *words.rides(ride),
         *words.pops(),
@@ -173,16 +209,16 @@ def check(character, motion, cleaning=(), terrain=None, ride=None):
         *words.axes(character, trajectory),
     ]
     if "despike" not in cleaning:
-        findings += words.flips()
-    findings += [*words.hangs(), *words.floats(), *words.sinks()]
-    findings += [*words.start(character.height), *words.skates()]
-    findings += [*words.forces(), *words.flights(), *words.feet(character)]
-    findings += words.tempo(character)
-    findings = tuple(sorted(findings, key=_weight))
+        found += words.flips()
+    found += [*words.hangs(), *words.floats(), *words.sinks()]
+    found += [*words.start(character.height), *words.skates()]
+    found += [*words.forces(), *words.flights(), *words.feet(character)]
+    found += words.tempo(character)
+    findings = tuple(sorted(found, key=_weight))
     recommend, why = _choose(findings, sound, meets, change, outside)
     return ClipCheck(
         clip=motion.name,
-        frames=motion.frame(np.arange(len(motion))),
+        frames=motion.first_frame + motion.frame_step * np.arange(len(motion)),
         measures=measures,
         stance=meets.stance,
         shares=_shares(meets.stance),
@@ -201,17 +237,22 @@ def check(character, motion, cleaning=(), terrain=None, ride=None):
 # --- Measures ------------------------------------------------------------------------------------
 
 
-def _measures(character, trajectory, sound, meets, terrain):
+def _measures(
+    character: Character,
+    trajectory: Trajectory,
+    sound: Trajectory,
+    meets: Ground,
+    terrain: Terrain | None,
+) -> tuple[dict[str, np.ndarray], float, float]:
     """{name: (F,)} measures; stance changes in the time T; share of zero-moment points outside."""
     rate = trajectory.rate
-    cutoff = _CUTOFFS[meets.in_place]
+    cutoff = IN_PLACE_CUTOFF if meets.in_place else TRAVEL_CUTOFF
     target, footings = sound, level(character.ground, len(sound))
     if terrain is not None:
         footings = terrain.footings(character, sound, meets.contacts)
     if meets.in_place:
         target = physical(character, sound, meets.contacts, cutoff, footings)
-    target, *_ = target.smoothed(cutoff)
-    joints, frames = character.pose(target)
+    joints, frames = character.pose(target.smoothed(cutoff).trajectory)
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, rate, cutoff)
     stands = (meets.stance != FLIGHT) & (meets.need > _LOADED)
@@ -241,23 +282,23 @@ def _measures(character, trajectory, sound, meets, terrain):
     return measures, _changes(meets.stance, rate) * tips, float(share)
 
 
-def _changes(stance, rate):
+def _changes(stance: np.ndarray, rate: float) -> float:
     """Stance changes per second."""
     return float(np.count_nonzero(np.diff(stance)) * rate / max(1, len(stance) - 1))
 
 
-def _shares(stance):
+def _shares(stance: np.ndarray) -> dict[str, float]:
     share = np.bincount(stance, minlength=len(NAMES)) / len(stance)
     return dict(zip(NAMES, share.tolist(), strict=True))
 
 
-def _travel(trajectory):
+def _travel(trajectory: Trajectory) -> float:
     """Farthest horizontal distance from the start [m]."""
     away = trajectory.root[:, :2] - trajectory.root[0, :2]
     return float(np.linalg.norm(away, axis=1).max())
 
 
-def _extreme(function, values):
+def _extreme(function: Callable[[np.ndarray], float], values: np.ndarray) -> float | None:
     known = values[np.isfinite(values)]
     return round(float(function(known)), 4) if len(known) else None
 
@@ -268,11 +309,18 @@ def _extreme(function, values):
 class _Words:
     """Findings of one clip, each kind by a method."""
 
-    def __init__(self, motion, pops, meets, measures, size):
+    def __init__(
+        self,
+        motion: Motion,
+        pops: Sequence[Pop],
+        meets: Ground,
+        measures: dict[str, np.ndarray],
+        size: float,
+    ) -> None:
         self.motion, self.rate, self.found_pops = motion, motion.rate, pops
         self.meets, self.measures, self.size = meets, measures, size
 
-    def pops(self):
+    def pops(self) -> Iterator[Finding]:
         """Joints that flip and roots that jump, at the frames that are off."""
         for pop in self.found_pops:
             place = pop.channel is None
@@ -289,7 +337,7 @@ class _Words:
                 does if pop.channel != 0 else "the whole body flips round",
             )
 
-    def flips(self):
+    def flips(self) -> Iterator[Finding]:
         """Bones that turn over where the joints of a body do not show it."""
         for sample, segment, angle in faults.find_flips(self.motion):
             if any(pop.first - 1 <= sample <= pop.last for pop in self.found_pops):
@@ -300,16 +348,16 @@ class _Words:
             span = sample, sample + 1
             yield self._finding("pop", span, subject, value, limit, "rad/s", "mend", does, False)
 
-    def speeds(self):
+    def speeds(self) -> Iterator[Finding]:
         """Joints that are too fast for longer than a pop."""
         values = self.measures["joint_speed"].copy()
         for pop in self.found_pops:
             values[pop.first : pop.last + 2] = 0
         does = "a joint turns faster than any can"
-        limit = LIMITS["joint_speed"]
+        limit = _MOST["joint_speed"]
         yield from self._beyond("speed", "joint_speed", limit, "mend", "a joint", does, values)
 
-    def axes(self, character, trajectory):
+    def axes(self, character: Character, trajectory: Trajectory) -> Iterator[Finding]:
         """Single axes of a joint that no simulation follows, beside its pops."""
         speeds = joint_speeds(character, trajectory)
         for pop in self.found_pops:
@@ -329,14 +377,14 @@ class _Words:
                 f"the {character.joint_words(dof)} spins",
             )
 
-    def upside_down(self, motion):
+    def upside_down(self, motion: Motion) -> Iterator[Finding]:
         """A body that stands on its head, or whose armature does."""
         if value := motion.upside_down():
             does = f"the feet are above the pelvis in {value:.0%} of the frames: it is upside down"
             span, limit = (0, len(motion) - 1), FEW_UPSIDE_DOWN
             yield self._finding("upright", span, "body", value, limit, "", "mend", does, False)
 
-    def rides(self, ride):
+    def rides(self, ride: Ride | None) -> Iterator[Finding]:
         """Feet that stand on what moves the body, and not on a floor that does not."""
         if ride is None:
             return
@@ -349,22 +397,23 @@ class _Words:
         stands, rides = ((moves & (speeds < slow)).any(1).sum() for speeds in (on_floor, on_it))
         if rides > max(_RIDES * self.rate, 2 * stands):
             does = f"the feet stand on '{ride.name}', which moves, and is no collider: make it one"
-            span = np.flatnonzero(moves.any(1))[[0, -1]]
+            at = np.flatnonzero(moves.any(1))
+            span = int(at[0]), int(at[-1])
             value = rides / self.rate
             yield self._finding("support", span, "feet", value, _RIDES, "s", "mend", does, False)
 
-    def _speeds(self, points):
+    def _speeds(self, points: np.ndarray) -> np.ndarray:
         """(F, n) speeds of points (F, n, 3) [m/s]."""
         return np.linalg.norm(np.gradient(points, axis=0), axis=-1) * self.rate
 
-    def start(self, height):
+    def start(self, height: float) -> Iterator[Finding]:
         """A clip that begins in a flight: a body can only begin on its feet."""
         value, limit = float(self.meets.low[0]), START_CLEARANCE * height
         if value > limit and not self.meets.floats[0]:
             does = f"it starts in the air, {100 * value:.0f} cm above the floor"
             yield self._finding("start", (0, 0), "body", value, limit, "m", "mend", does, False)
 
-    def hangs(self):
+    def hangs(self) -> Iterator[Finding]:
         """Feet that stand where there is nothing to stand on."""
         limit = faults.AIR_HEIGHT * self.size
         for foot, subject in enumerate(("left foot", "right foot")):
@@ -379,7 +428,7 @@ class _Words:
                     "support", span, subject, value, limit, "m", "mend", does, False
                 )
 
-    def floats(self):
+    def floats(self) -> Iterator[Finding]:
         """In the air where the body needs the floor."""
         for start, stop in runs(self.meets.floats):
             if self.meets.hangs[start:stop].any():
@@ -390,7 +439,7 @@ class _Words:
             span = start, stop - 1
             yield self._finding("float", span, "body", value, limit, "m", "mend", does, False)
 
-    def sinks(self):
+    def sinks(self) -> Iterator[Finding]:
         """Soles under the floor."""
         limit = faults.DEPTH * self.size
         for start, stop in runs(self.meets.low < -limit):
@@ -399,7 +448,7 @@ class _Words:
             span = start, stop - 1
             yield self._finding("sink", span, "feet", value, limit, "m", "note", does, False)
 
-    def skates(self):
+    def skates(self) -> Iterator[Finding]:
         """Feet that carry and slide."""
         for foot, subject in enumerate(("left foot", "right foot")):
             for start, stop in runs(self.meets.skates[:, foot]):
@@ -417,7 +466,7 @@ class _Words:
                     f"the {subject} skates",
                 )
 
-    def forces(self):
+    def forces(self) -> Iterator[Finding]:
         """What the floor would have to give."""
         for kind, name, subject, does in (
             (
@@ -429,10 +478,10 @@ class _Words:
             ("zmp", "zmp_outside", "body", "the weight is thrown beyond the feet"),
             ("friction", "friction", "feet", "the feet need more grip than a floor has"),
         ):
-            limit = LIMITS[name] * (self.size if name == "zmp_outside" else 1)
+            limit = _MOST[name] * (self.size if name == "zmp_outside" else 1)
             yield from self._beyond(kind, name, limit, "rectify", subject, does)
 
-    def flights(self):
+    def flights(self) -> Iterator[Finding]:
         """Phases in the air, as they should be."""
         flies = _flies(self.meets) & ~self.meets.floats
         for start, stop in runs(flies):
@@ -443,20 +492,20 @@ class _Words:
                     "flight", span, "body", seconds, _FLIGHT, "s", "rectify", does, False
                 )
 
-    def feet(self, character):
+    def feet(self, character: Character) -> Iterator[Finding]:
         """What the rig says of its feet, and what is taken instead."""
         span = 0, len(self.motion) - 1
         for value, limit, unit, does in odd_feet(character, self.motion):
             yield self._finding("feet", span, "feet", value, limit, unit, "note", does, False)
 
-    def tempo(self, character):
+    def tempo(self, character: Character) -> Iterator[Finding]:
         """Steps that nobody takes at this pace: the clip may be of another frame rate."""
         product = step_product(self.motion, self.meets.contacts, character.ground)
         odd = oddity(product)
-        if odd is None:
+        if product is None or odd is None:
             return
         rate = self.rate * self.motion.frame_step
-        how, limit = {"slow": ("in slow motion", SLOW), "fast": ("played too fast", FAST[1])}[odd]
+        how, limit = {"slow": ("in slow motion", SLOW), "fast": ("played too fast", FAST)}[odd]
         does = (
             f"it steps as if {how}, at {USUAL / product:.2g} times the usual pace: perhaps it is "
             f"of {likely_rate(rate, product):g} frames a second, not {rate:g}"
@@ -464,7 +513,16 @@ class _Words:
         span = 0, len(self.motion) - 1
         yield self._finding("tempo", span, "body", product, limit, "", "note", does, False)
 
-    def _beyond(self, kind, name, limit, severity, subject, does, values=None):
+    def _beyond(
+        self,
+        kind: str,
+        name: str,
+        limit: float,
+        severity: str,
+        subject: str,
+        does: str,
+        values: np.ndarray | None = None,
+    ) -> Iterator[Finding]:
         """Findings where a measure exceeds its limit for a while. values: (F,) of it, None for all
         that were measured."""
         values = self.measures[name] if values is None else values
@@ -475,12 +533,24 @@ class _Words:
             value = float(values[start:stop].max())
             if kind == "acceleration" and value > _IMPOSSIBLE_ACCELERATION:
                 severity = "mend"
-            unit = MEASURES[name][1]
+            unit = MEASURES[name].unit
             span = start, stop - 1
             yield self._finding(kind, span, subject, value, limit, unit, severity, does)
 
-    def _finding(self, kind, span, subject, value, limit, unit, severity, does, figure=True):
-        frames = tuple(float(self.motion.frame(sample)) for sample in span)
+    def _finding(
+        self,
+        kind: str,
+        span: tuple[int, int],
+        subject: str,
+        value: float,
+        limit: float,
+        unit: str,
+        severity: str,
+        does: str,
+        figure: bool = True,
+    ) -> Finding:
+        first, last = span
+        frames = float(self.motion.frame(first)), float(self.motion.frame(last))
         sentence = f"{frames_words(frames)}: {does}"
         if figure:
             sentence += f" ({_number(value)}{' ' + unit if unit else ''})"
@@ -488,22 +558,21 @@ class _Words:
         return Finding(kind, frames, subject, value, limit, unit, severity, sentence)
 
 
-def _joined(spans, gap):
+def _joined(spans: np.ndarray, gap: int) -> list[tuple[int, int]]:
     """(start, stop) spans, those at most `gap` samples apart as one."""
-    result = []
-    for start, stop in np.asarray(spans).tolist():
+    result: list[tuple[int, int]] = []
+    for start, stop in spans.tolist():
         if result and start - result[-1][1] <= gap:
-            result[-1][1] = stop
-        else:
-            result.append([start, stop])
+            start, _ = result.pop()
+        result.append((start, stop))
     return result
 
 
-def _number(value):
+def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def frames_words(frames):
+def frames_words(frames: tuple[float, float]) -> str:
     """(first, last) frame in words."""
     first, last = frames
     return f"frame {first:g}" if first == last else f"frames {first:g}-{last:g}"
@@ -512,7 +581,9 @@ def frames_words(frames):
 # --- Choice --------------------------------------------------------------------------------------
 
 
-def _choose(findings, sound, meets, change, outside):
+def _choose(
+    findings: Sequence[Finding], sound: Trajectory, meets: Ground, change: float, outside: float
+) -> tuple[str, str]:
     """("balance", "tune" or "rectify", why)."""
     if not meets.in_place:
         return (
@@ -528,7 +599,7 @@ def _choose(findings, sound, meets, change, outside):
         (change, _CHANGES, "it steps too fast from foot to foot for balance alone"),
         (outside, _OUTSIDE_SHARES, f"its weight is beyond its feet {outside:.0%} of the time"),
     ):
-        if value > limits[1]:
+        if value > limits.rectify:
             return "rectify", words
     for kind, words in (
         ("acceleration", "it starts, stops or lands too hard"),
@@ -536,29 +607,29 @@ def _choose(findings, sound, meets, change, outside):
     ):
         if any(f.kind == kind for f in findings):
             return "rectify", words
-    if change > _CHANGES[0]:
+    if change > _CHANGES.tune:
         return "tune", "it steps fast from foot to foot"
-    if outside > _OUTSIDE_SHARES[0]:
+    if outside > _OUTSIDE_SHARES.tune:
         return "tune", f"its weight is beyond its feet {outside:.1%} of the time"
     return "balance", "it stays in place, on its feet, with its weight above them"
 
 
-def _flies(meets):
+def _flies(meets: Ground) -> np.ndarray:
     """(F,) samples without a foot on the floor."""
     return (meets.stance == FLIGHT) & ~meets.carries.any(1)
 
 
-def _slides(meets):
+def _slides(meets: Ground) -> np.ndarray:
     """(F,) samples in which all feet on the floor are too fast to stand."""
     return (meets.stance == FLIGHT) & meets.carries.any(1)
 
 
-def _weight(finding):
+def _weight(finding: Finding) -> tuple[int, tuple[float, float], float]:
     """Findings in this order: the severe ones, by frames, the farthest beyond its limit first."""
     return SEVERITIES.index(finding.severity), finding.frames, -finding.value / finding.limit
 
 
-def _verdict(findings, recommend, why):
+def _verdict(findings: Sequence[Finding], recommend: str, why: str) -> str:
     """One line: what to mend first, else what will do."""
     mend = [finding for finding in findings if finding.severity == "mend"]
     if mend:

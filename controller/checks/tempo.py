@@ -11,20 +11,21 @@ from itertools import pairwise
 import numpy as np
 
 from ..body.momentum import GRAVITY
+from ..geometry.motion import Motion
 from ..geometry.skeleton import LANDMARK_INDEX, SIDES
 from ..geometry.stance import runs
 
-#: Length times duration of people's steps; from where on they are as in slow motion, and between
-#: what they are too fast: whoever hops from foot to foot has less. A walk at twice its speed has
-#: 0.5 to 0.8.
-USUAL, SLOW, FAST = 1.5, 2.5, (0.25, 0.85)
-#: So many steps tell, each of so many heights of the hips: shorter ones are no gait.
+#: Length times duration of people's steps; from where on they are as in slow motion, and below what
+#: they are too fast, down to HOPS: whoever hops from foot to foot has less. Captured walks and
+#: runs, which chose all of these, have 1.1 to 2.0, at twice their speed 0.5 to 0.8.
+USUAL, SLOW, FAST, HOPS = 1.5, 2.5, 0.85, 0.25
+#: So many steps tell, each of so many heights of the hips: shorter ones are no gait. By trial.
 _STEPS, _LONG = 4, 0.5
 #: Frame rates of clips [Hz].
 _RATES = np.array([24, 25, 30, 48, 50, 60, 90, 100, 120, 180, 200, 240])
 
 
-def step_product(motion, contacts, ground):
+def step_product(motion: Motion, contacts: np.ndarray, ground: float) -> float | None:
     """Median length times duration of a motion's steps, as above; None where too few are long.
 
     contacts: (F, 2) stance of left and right. ground: height of the floor [m].
@@ -54,13 +55,13 @@ def step_product(motion, contacts, ground):
     return length / height * duration / motion.rate / np.sqrt(height / GRAVITY)
 
 
-def oddity(product):
+def oddity(product: float | None) -> str | None:
     """ "slow" or "fast" for the product of steps that nobody takes so, else None."""
-    if product is None or FAST[1] <= product <= SLOW or product < FAST[0]:
+    if product is None or FAST <= product <= SLOW or product < HOPS:
         return None
     return "slow" if product > SLOW else "fast"
 
 
-def likely_rate(rate, product):
+def likely_rate(rate: float, product: float) -> float:
     """The usual frame rate [Hz] that is nearest to the one at which steps would be as usual."""
     return float(_RATES[np.argmin(np.abs(np.log(_RATES / (rate * product / USUAL))))])

@@ -12,10 +12,12 @@ are those of an adult. `MEASURES` is the rule: another measure is another entry.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from ..geometry.motion import Motion
 from ..geometry.rotations import (
     matrix_from_quaternion,
     quaternion_from_matrix,
@@ -49,6 +51,8 @@ _MASSES = (
         )
     ),
 )
+# These, and the limits below, are those of the judge that tests/keepers.py sets beside this one. It
+# says what an animator would keep from bones and keys alone: `measures.md`, The verdict.
 #: A sole reaches this far behind the ankle, below the tip of the foot bone, and before it [m].
 _HEEL, _DEPTH, _TOES = 0.05, 0.025, 0.07
 #: A foot that stays so much higher than the other one [m] has no height of its own in stance.
@@ -65,6 +69,7 @@ _DOWN = 0.04
 #: What moves faster than a body sways is noise of the capture: a Hann window of this length [s].
 _WINDOW = 0.12
 #: Below this no shaking is seen [m/s^3]; people who were captured as they stood still have more.
+#: By eye.
 _STEADY = 10.0
 #: The source rests where its joints move slower [m/s], for so long [s].
 _RESTS, _RESTING = 0.08, 0.3
@@ -82,19 +87,19 @@ class Body:
     feet: np.ndarray
 
     @classmethod
-    def of(cls, motion):
+    def of(cls, motion: Motion) -> "Body":
         """The Body of a Motion."""
         feet = [SEGMENT_INDEX[f"foot_{side}"] for side in SIDES]
         return cls(motion.positions, matrix_from_quaternion(motion.rotations[:, feet]))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.points)
 
-    def start(self, count):
+    def start(self, count: int) -> "Body":
         """The first samples of it."""
         return Body(self.points[:count], self.feet[:count])
 
-    def landmark(self, name):
+    def landmark(self, name: str) -> np.ndarray:
         """(n, 3) positions [m]. The tip of a foot is its ball, or the end of the foot bone where
         there are no toes; what a rig has not counts where its joint is."""
         side = name[-1]
@@ -106,7 +111,7 @@ class Body:
         return points
 
     @cached_property
-    def joints(self):
+    def joints(self) -> np.ndarray:
         """(n, J, 3) the joints that every rig has, the head's middle and top, and the tips of the
         feet [m]."""
         top, *tips = (self.landmark(name) for name in ("head_top", *_TIPS))
@@ -114,13 +119,19 @@ class Body:
         return np.concatenate([self.points[:, _JOINTS], np.stack([middle, top, *tips], 1)], 1)
 
     @cached_property
-    def com(self):
+    def com(self) -> np.ndarray:
         """(n, 3) centre of mass [m]."""
-        com, total = 0.0, sum(mass for *_, mass, _ in _MASSES)
-        for start, end, mass, centre in _MASSES:
-            start, end = self.landmark(start), self.landmark(end)
+        com, total = np.zeros(3), sum(mass for *_, mass, _ in _MASSES)
+        for begins, ends, mass, centre in _MASSES:
+            start, end = self.landmark(begins), self.landmark(ends)
             com = com + mass / total * (start + centre * (end - start))
         return com
+
+
+#: Values of source (None if the measure is a difference from it) and result, each (m,), or (m, 2)
+#: for left and right foot, NaN where they do not count; index of one: sample, and foot if any.
+Values = tuple[np.ndarray | None, np.ndarray]
+At = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -128,19 +139,18 @@ class Measure:
     """One thing that counts.
 
     unit: of its values. summed: what makes one value of those of all samples. limit: what the
-    result may have, given what the source has (None if it is a difference from the source).
-    samples: takes a Pair, gives the values of source (or None) and result, each (m,), or (m, 2) for
-    left and right foot, NaN where they do not count. words: the finding, with {worst} (the result's
+    result may have, given what the source has (0 where it has none, or the measure is a difference
+    from it). samples: takes a Pair, gives Values. words: the finding, with {worst} (the result's
     value there), {frame}, {ratio} (of what the result has in all to the limit) and {foot}; of
     several, `which` takes a Pair and the index of the worst value and tells the one that fits.
     """
 
     unit: str
-    summed: Callable
-    limit: Callable
-    samples: Callable
-    words: tuple
-    which: Callable = lambda _pair, _at: 0
+    summed: Callable[[np.ndarray], float]
+    limit: Callable[[float], float]
+    samples: Callable[["Pair"], Values]
+    words: tuple[str, ...]
+    which: Callable[["Pair", At], int] = lambda _pair, _at: 0
 
 
 @dataclass(frozen=True)
@@ -172,37 +182,42 @@ class Judged:
     after: float | None
     limit: float
     passes: bool
-    worst: tuple
+    worst: tuple[Finding, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the limit in the value, 1 for a measure that passes."""
+        return 1.0 if self.passes or self.after is None else self.limit / self.after
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What `judge` found. judged: a Judged for each of MEASURES, in their order."""
 
-    judged: tuple
+    judged: tuple[Judged, ...]
 
     @property
-    def keeper(self):
+    def keeper(self) -> bool:
         """Whether the result is one to keep."""
         return not self.not_kept_for
 
     @property
-    def not_kept_for(self):
+    def not_kept_for(self) -> tuple[str, ...]:
         """Names of the measures that the result misses."""
         return tuple(judged.name for judged in self.judged if not judged.passes)
 
     @property
-    def score(self):
+    def score(self) -> float:
         """How near a result is to one that is kept, from above 0 to 1: the mean over all measures
         of limit / value, a measure that passes counting as 1."""
-        return float(np.mean([j.limit / j.after if not j.passes else 1.0 for j in self.judged]))
+        return float(np.mean([judged.share for judged in self.judged]))
 
     @property
-    def findings(self):
+    def findings(self) -> tuple[Finding, ...]:
         """A Finding for each thing that is missed, of each foot."""
         return tuple(found for judged in self.judged if not judged.passes for found in judged.worst)
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "keeper": self.keeper,
@@ -226,7 +241,13 @@ class Verdict:
         }
 
 
-def judge(source, result, rate, reached=True, frame=float):
+def judge(
+    source: Body,
+    result: Body,
+    rate: float,
+    reached: bool = True,
+    frame: Callable[[float], float] = float,
+) -> Verdict:
     """Judge a result against its source -> Verdict.
 
     source, result: Body of at least two samples each at `rate` [Hz]; the result may end earlier.
@@ -236,21 +257,21 @@ def judge(source, result, rate, reached=True, frame=float):
     return Verdict(tuple(_judged(name, pair, frame) for name in MEASURES))
 
 
-def judge_motions(before, after, reached=True):
+def judge_motions(before: Motion, after: Motion, reached: bool = True) -> Verdict:
     """`judge` for two Motions of one rate."""
     return judge(Body.of(before), Body.of(after), before.rate, reached, before.frame)
 
 
-def _judged(name, pair, frame):
+def _judged(name: str, pair: "Pair", frame: Callable[[float], float]) -> Judged:
     measure = MEASURES[name]
     source, result = measure.samples(pair)
     before, after = _summed(measure, source), _summed(measure, result)
-    limit = float(measure.limit(before))
+    limit = float(measure.limit(before or 0.0))
     if after is None:
         return Judged(name, None, None, limit, True, ())
     worst = []
-    for sample, *foot in _worst(measure, limit, source, result):
-        at, foot = (sample, *foot), foot[0] if foot else None
+    for at in _worst(measure, limit, source, result):
+        sample, foot = at[0], at[1] if len(at) > 1 else None
         sentence = measure.words[measure.which(pair, at)].format(
             worst=float(result[at]),
             ratio=after / limit,
@@ -261,13 +282,17 @@ def _judged(name, pair, frame):
     return Judged(name, before, after, limit, after <= limit, tuple(worst))
 
 
-def _summed(measure, values):
+def _summed(measure: Measure, values: np.ndarray | None) -> float | None:
     """One value of all; None where there is none."""
-    known = values[np.isfinite(values)] if values is not None else ()
+    if values is None:
+        return None
+    known = values[np.isfinite(values)]
     return float(measure.summed(known)) if len(known) else None
 
 
-def _worst(measure, limit, source, result):
+def _worst(
+    measure: Measure, limit: float, source: np.ndarray | None, result: np.ndarray
+) -> list[At]:
     """Indices of the worst sample, of each foot that misses the limit by itself."""
     excess = result if source is None else result - np.nan_to_num(source)
     if result.ndim == 1:
@@ -287,7 +312,7 @@ def _worst(measure, limit, source, result):
 class Pair:
     """Source and result side by side, over the m samples that both have."""
 
-    def __init__(self, source, result, rate, reached=True):
+    def __init__(self, source: Body, result: Body, rate: float, reached: bool = True) -> None:
         """As `judge` has them. What is the floor, and a sole, is taken of all of the source."""
         self.rate, self.reached = rate, reached
         self.count = min(len(source), len(result))
@@ -295,7 +320,7 @@ class Pair:
         self.source, self.result = source.start(self.count), result.start(self.count)
 
     @cached_property
-    def stands(self):
+    def stands(self) -> np.ndarray:
         """(m, 2) where a foot of the source stands."""
         out = np.zeros((self.count, 2), bool)
         edge, least = round(_EDGE * self.rate), max(3, round(_LASTING * self.rate))
@@ -307,18 +332,18 @@ class Pair:
         return out
 
     @cached_property
-    def turned(self):
+    def turned(self) -> np.ndarray:
         """(m, 2, 2) roll about the source's foot and yaw of each foot of the result [degrees]."""
         turn = self.result.feet @ np.swapaxes(self.source.feet, -1, -2)
         vector = np.degrees(rotation_vector(quaternion_from_matrix(turn)))
-        forward = [
+        ways = [
             self.source.landmark(f"tip_{side}") - self.source.landmark(f"ankle_{side}")
             for side in SIDES
         ]
-        forward = unit(np.stack(forward, 1) * [1.0, 1.0, 0.0])
+        forward = unit(np.stack(ways, 1) * [1.0, 1.0, 0.0])
         return np.stack([np.abs((vector * forward).sum(-1)), np.abs(vector[..., 2])], -1)
 
-    def smoothed_velocity(self, points):
+    def smoothed_velocity(self, points: np.ndarray) -> np.ndarray:
         """(m, ...) velocities [m/s] of what a body does, less the noise of a capture."""
         return np.gradient(_smoothed(points, self.rate), axis=0) * self.rate
 
@@ -330,8 +355,8 @@ class Floor:
     ball of each foot in its own axes (2, 2, 3) [m].
     """
 
-    def __init__(self, source):
-        self.heights = {}
+    def __init__(self, source: Body) -> None:
+        self.heights: dict[tuple[str, str], float] = {}
         for part in ("ankle", "tip"):
             low = [np.percentile(source.landmark(f"{part}_{s}")[:, 2], 5) for s in SIDES]
             if abs(low[0] - low[1]) > _APART:
@@ -340,7 +365,7 @@ class Floor:
         self.ground = min(self.heights["tip", s] for s in SIDES) - _DEPTH
         self.soles = np.stack([self._sole(source, foot) for foot in range(2)])
 
-    def _sole(self, source, foot):
+    def _sole(self, source: Body, foot: int) -> np.ndarray:
         """Heel and ball, from the samples in which the foot is flattest."""
         side = SIDES[foot]
         ankle, tip = source.landmark(f"ankle_{side}"), source.landmark(f"tip_{side}")
@@ -356,7 +381,7 @@ class Floor:
         ends = np.stack([heel * level + below - ankle, tip * level + below - ankle], 1)
         return (ends @ source.feet[flat, foot]).mean(0)
 
-    def contact(self, body, foot, rate):
+    def contact(self, body: Body, foot: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
         """Least horizontal speed (m,) [m/s] of any point of a sole near the floor, and height (m,)
         [m] of the lowest one. A rig's toes are seldom measured: stiff and level ones are tried."""
         ankle = body.landmark(f"ankle_{SIDES[foot]}")
@@ -370,15 +395,15 @@ class Floor:
         speeds, lows = zip(*found, strict=True)
         return np.minimum(*speeds), np.maximum(*lows) - self.ground
 
-    def down(self, body):
+    def down(self, body: Body) -> np.ndarray:
         """(m, 2) whether a foot is down."""
         return self._above(body).min(-1) < _DOWN
 
-    def depth(self, body):
+    def depth(self, body: Body) -> np.ndarray:
         """(m, 2) how deep a foot is in the floor [m], 0 above it."""
         return np.maximum(0.0, -self._above(body).min(-1))
 
-    def _above(self, body):
+    def _above(self, body: Body) -> np.ndarray:
         """(m, 2, 2) heights of ankle and tip of each foot above those in stance [m]."""
         heights = [
             [
@@ -390,7 +415,7 @@ class Floor:
         return np.moveaxis(np.array(heights), -1, 0)
 
 
-def contact_speed(points, rate):
+def contact_speed(points: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
     """How fast a rigid thing slides on the floor, that rolls or slides.
 
     points: (n, k, 3) of its outside [m], at `rate` [Hz]. Returns ((n,) least horizontal speed [m/s]
@@ -404,14 +429,14 @@ def contact_speed(points, rate):
     return np.where(near, speeds, np.inf).min(1), lowest
 
 
-def jerk(points, rate):
+def jerk(points: np.ndarray, rate: float) -> np.ndarray:
     """(n,) mean size [m/s^3] of the third derivative of (n, k, 3) points [m]."""
     for _ in range(3):
         points = np.gradient(points, axis=0) * rate
     return np.linalg.norm(points, axis=-1).mean(1)
 
 
-def _smoothed(values, rate):
+def _smoothed(values: np.ndarray, rate: float) -> np.ndarray:
     """(n, ...) values without what is faster than a body: a Hann window, the ends held."""
     width = max(3, round(_WINDOW * rate) | 1)
     weights = np.hanning(width + 2)[1:-1]
@@ -424,7 +449,7 @@ def _smoothed(values, rate):
 # --- The rule ------------------------------------------------------------------------------------
 
 
-def _height_lost(pair):
+def _height_lost(pair: Pair) -> Values:
     """Share of the source's height over the floor that the neck has lost; all where it fell."""
     source, result = (body.landmark("neck")[:, 2] - pair.floor.ground for body in _both(pair))
     lost = np.maximum(0.0, 1 - result / np.maximum(source, 1e-6))
@@ -433,57 +458,57 @@ def _height_lost(pair):
     return None, lost
 
 
-def _pose(pair):
+def _pose(pair: Pair) -> Values:
     source, result = (body.joints - body.com[:, None] for body in _both(pair))
     return None, np.linalg.norm(result - source, axis=-1).mean(1)
 
 
-def _place(pair):
+def _place(pair: Pair) -> Values:
     source, result = (body.com[:, :2] for body in _both(pair))
     return None, np.linalg.norm(result - source, axis=1)
 
 
-def _slip(pair):
-    values = []
-    for body in _both(pair):
+def _slip(pair: Pair) -> Values:
+    def slips(body: Body) -> np.ndarray:
         speed, low = np.stack([pair.floor.contact(body, k, pair.rate) for k in range(2)], -1)
-        values.append(np.where(pair.stands & (low < _DOWN), speed, np.nan))
-    return values
+        return np.where(pair.stands & (low < _DOWN), speed, np.nan)
+
+    return slips(pair.source), slips(pair.result)
 
 
-def _foot_turn(pair):
+def _foot_turn(pair: Pair) -> Values:
     turned = np.hypot(*np.moveaxis(pair.turned, -1, 0))
     return None, np.where(pair.floor.down(pair.result), turned, np.nan)
 
 
-def _floor(pair):
-    return [pair.floor.depth(body) for body in _both(pair)]
+def _floor(pair: Pair) -> Values:
+    return pair.floor.depth(pair.source), pair.floor.depth(pair.result)
 
 
-def _jerk(pair):
-    return [jerk(body.joints, pair.rate) for body in _both(pair)]
+def _jerk(pair: Pair) -> Values:
+    return jerk(pair.source.joints, pair.rate), jerk(pair.result.joints, pair.rate)
 
 
-def _speed(pair):
+def _speed(pair: Pair) -> Values:
     source, result = (pair.smoothed_velocity(body.com)[:, :2] for body in _both(pair))
     return None, np.linalg.norm(result - source, axis=1)
 
 
-def _rest(pair):
-    speeds = [
+def _rest(pair: Pair) -> Values:
+    source, result = (
         np.linalg.norm(pair.smoothed_velocity(body.joints), axis=-1).mean(1) for body in _both(pair)
-    ]
+    )
     rests = np.zeros(pair.count, bool)
-    for start, stop in runs(speeds[0] < _RESTS):
+    for start, stop in runs(source < _RESTS):
         rests[start:stop] = stop - start >= round(_RESTING * pair.rate)
-    return [np.where(rests, speed, np.nan) for speed in speeds]
+    return np.where(rests, source, np.nan), np.where(rests, result, np.nan)
 
 
-def _both(pair):
+def _both(pair: Pair) -> tuple[Body, Body]:
     return pair.source, pair.result
 
 
-def _root_mean_square(values):
+def _root_mean_square(values: np.ndarray) -> float:
     return np.sqrt((values**2).mean())
 
 
@@ -513,13 +538,13 @@ MEASURES = {
     "slip": Measure(
         "m/s",
         np.mean,
-        lambda before: max(0.03, before or 0.0),
+        lambda before: max(0.03, before),
         _slip,
         ("the {foot} slips at {worst:.2f} m/s at frame {frame:g}",),
     ),
     "foot_turn": Measure(
         "deg",
-        partial(np.percentile, q=95),
+        lambda values: float(np.percentile(values, 95)),
         lambda _before: 15.0,
         _foot_turn,
         (

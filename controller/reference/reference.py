@@ -42,7 +42,7 @@ START_CLEARANCE = 0.03
 #: Low-passes [Hz], by trial on captured clips; SCA12 has 3, for a dance 2. Of what stays in place;
 #: of what travels (8 let walks fall); of an endless walk, which is smooth already; and of
 #: joints that may be too fast.
-_IN_PLACE_CUTOFF, _TRAVEL_CUTOFF, _ENDLESS_CUTOFF, _SPEED_CUTOFF = 4.0, 6.0, 10.0, 12.0
+IN_PLACE_CUTOFF, TRAVEL_CUTOFF, _ENDLESS_CUTOFF, _SPEED_CUTOFF = 4.0, 6.0, 10.0, 12.0
 #: Over so long [s] a foot takes its share of the weight, before and after; by trial.
 _LOAD_RAMP = 0.15
 
@@ -186,7 +186,7 @@ class Reference:
         else:
             footings = terrain.footings(character, cleaned, contacts)
         if cutoff is None:
-            cutoff = _TRAVEL_CUTOFF if travelling else _IN_PLACE_CUTOFF
+            cutoff = TRAVEL_CUTOFF if travelling else IN_PLACE_CUTOFF
         if travelling:  # its weight is where its speed takes it
             target = rolled(character, cleaned, contacts, footings, terrain)
         else:
@@ -205,7 +205,7 @@ def _endless(
     cls: type[Reference], character: Character, motion: Endless, rate: float, cutoff: float | None
 ) -> Reference:
     """The Reference of an Endless motion: as long as that is, whatever was asked for."""
-    target, contacts = walking_target(character, motion, cutoff or _TRAVEL_CUTOFF)
+    target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF)
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
     _check(character, motion, target, _lowest(character, corners))
