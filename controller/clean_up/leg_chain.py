@@ -202,11 +202,12 @@ class Pose:
                 joints.append(joints[i] + _turned(before, way))
         spins[1] = (spins[1] @ leg.knee)[..., None]
         spins[3] = (spins[3] @ leg.toe)[..., None]
+        (_, _, ankle, ball), (_, _, foot, toe) = joints, turns
         points = np.stack(
             [
-                joints[2] + _turned(turns[2], leg.heel),
-                joints[2] + _turned(turns[2], leg.ball),
-                joints[3] + _turned(turns[3], leg.tip),
+                ankle + _turned(foot, leg.heel),
+                ankle + _turned(foot, leg.ball),
+                ball + _turned(toe, leg.tip),
             ],
             1,
         )
@@ -220,11 +221,11 @@ class Pose:
             columns = COLUMNS[side]
             for i, share in enumerate(shares):
                 self.com_slope[..., columns] += share * self._slope(joints[i], joints, spins, i)
-            foot = np.zeros((len(own), 3, 14))
-            foot[..., TURN] = self._spin
+            slope = np.zeros((len(own), 3, 14))
+            slope[..., TURN] = self._spin
             for columns, spin in zip(_OF_JOINTS[:3], spins[:3], strict=True):
-                foot[..., columns] = spin
-            self.foot_slopes[side] = foot
+                slope[..., columns] = spin
+            self.foot_slopes[side] = slope
 
     def _slope(
         self, point: np.ndarray, joints: list[np.ndarray], spins: list[np.ndarray], depth: int

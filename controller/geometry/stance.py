@@ -31,11 +31,11 @@ _TALLEST = 2.1
 
 #: Of the captured clips none that stays in place goes farther [m] than this, none that walks less.
 _IN_PLACE_TRAVEL = 0.5
-#: A standing foot's lowest corner is lower [m, adult], in place too, and slower [m/s]: by
-#: trial, until stances of captured walks alternated cleanly, and those in place did not flicker.
+#: A standing foot's lowest corner is lower [m, adult], in place lower than that, and slower [m/s]:
+#: by trial, until stances of captured walks alternated cleanly, and those in place did not flicker.
 _HEIGHT, _HEIGHT_IN_PLACE, _SPEED = 0.04, 0.03, 0.6
 _FLIGHT = 0.05  # [s] without a stance that is a flight; captures lose one for shorter (by trial)
-#: A foot stands where it does for most of so long [s]: in captures single samples are wrong.
+#: A foot stands where it does for most of so long [s]: else stances of captures flicker; by trial.
 MAJORITY = 0.1
 #: In place, a foot that rises less than this and stays where it is has not stepped: [m, adult]; by
 #: trial on a captured squat whose heels rise.

@@ -25,7 +25,8 @@ from .terrain import Terrain
 POP_SPEED = 30.0
 TELEPORT_SPEED = 3.0
 #: What carries a segment has flipped if it turns faster and further than this between two samples
-#: [rad/s], [rad], even where the motion of a body with hinges shows nothing of it.
+#: [rad/s], [rad], even where the motion of a body with hinges shows nothing of it. Captured: 26
+#: rad/s, 35 degrees.
 FLIP_SPEED, FLIP_ANGLE = 60.0, np.radians(90)
 #: Fastest joint that a motion may have in a kick or a throw [rad/s], apart from pops. Captured: 30,
 #: in a kick.

@@ -166,21 +166,24 @@ def cycle_between(
 
     Raises SettingsError if they are outside of the clip or no cycle long.
     """
-    ends = [round((f - motion.first_frame) / motion.frame_step) for f in (first_frame, last_frame)]
+    first, last = (
+        round((frame - motion.first_frame) / motion.frame_step)
+        for frame in (first_frame, last_frame)
+    )
     start, stop = motion.frame(0), motion.frame(len(motion) - 1)
-    if ends[0] < 0 or ends[1] >= len(motion):
+    if first < 0 or last >= len(motion):
         raise SettingsError(
             f"The cycle from frame {first_frame:g} to {last_frame:g} is outside of "
             f"'{motion.name}': choose frames from {start:g} to {stop:g}."
         )
-    seconds = (ends[1] - ends[0]) / motion.rate
+    seconds = (last - first) / motion.rate
     if not _SHORTEST <= seconds <= 2 * _LONGEST:
         raise SettingsError(
             f"The cycle from frame {first_frame:g} to {last_frame:g} lasts {seconds:.2g} s: choose "
             f"frames {_SHORTEST:g} to {2 * _LONGEST:g} s apart, from a step to the next one of the "
             "same foot."
         )
-    return _Clip(character, motion).cycle(*ends)
+    return _Clip(character, motion).cycle(first, last)
 
 
 # --- Where to go ----------------------------------------------------------------------------------
