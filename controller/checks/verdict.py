@@ -55,6 +55,8 @@ _MASSES = (
 # says what an animator would keep from bones and keys alone: `measures.md`, The verdict.
 #: A sole reaches this far behind the ankle, below the tip of the foot bone, and before it [m].
 _HEEL, _DEPTH, _TOES = 0.05, 0.025, 0.07
+#: A foot's height in stance is this percentile of its heights.
+_LOWEST = 5
 #: A foot that stays so much higher than the other one [m] has no height of its own in stance.
 _APART = 0.05
 #: A foot stands flat where ankle and tip are within this of their heights in stance [m].
@@ -358,7 +360,7 @@ class Floor:
     def __init__(self, source: Body) -> None:
         self.heights: dict[tuple[str, str], float] = {}
         for part in ("ankle", "tip"):
-            low = [np.percentile(source.landmark(f"{part}_{s}")[:, 2], 5) for s in SIDES]
+            low = [np.percentile(source.landmark(f"{part}_{s}")[:, 2], _LOWEST) for s in SIDES]
             if abs(low[0] - low[1]) > _APART:
                 low = [min(low)] * 2
             self.heights |= {(part, s): float(h) for s, h in zip(SIDES, low, strict=True)}
@@ -512,7 +514,7 @@ def _root_mean_square(values: np.ndarray) -> float:
     return np.sqrt((values**2).mean())
 
 
-#: What a result must keep to, by name.
+#: What a result must keep to, by name; `td.md`, Of the verdict, has the limits in words.
 MEASURES = {
     "stands": Measure(
         "share",

@@ -43,6 +43,7 @@ _ANKLE_HEIGHT, _BALL_HEIGHT = 0.04, 0.025
 _SAME_FLOOR = 0.05
 _BENT = 0.03  # [m, adult] of a knee beside the line from hip to ankle that tells where front is
 _FLAT_SHARE = 6  # of the samples, one in so many tells how a foot stands flat
+_LOWEST = 5  # percentile of heights that is a foot's on its floor: single samples are lower
 _APART = 0.05  # [m, adult] by which one foot stays higher than the other that is never down
 #: Toes point backward where the cosine from how the knee bends is less, and lie above the ankle if
 #: they are higher by so much [m, adult].
@@ -344,8 +345,8 @@ class _Sole:
         last = frames[:, 2] if toes is None else toes
         self._frames = np.concatenate([frames, last[:, None]], 1)
         self._left_of_body = unit((at("hip_l") - at("hip_r")) * [1, 1, 0])
-        self.ankle_low = float(np.percentile(self._joints[:, 2, 2], 5))
-        self.ball_low = float(np.percentile(ball[:, 2], 5))
+        self.ankle_low = float(np.percentile(self._joints[:, 2, 2], _LOWEST))
+        self.ball_low = float(np.percentile(ball[:, 2], _LOWEST))
 
     def leg(self, ankle_low: float, ball_low: float, floor: float) -> Leg:
         """The Leg whose ankle and ball are so high [m] when the foot stands."""
@@ -385,6 +386,7 @@ class _Sole:
         """Numbers of the samples in which the foot seems to stand flat, by heights (F,) [m]."""
         rate = self._motion.rate
         speed = np.linalg.norm(np.gradient(self._joints[:, 2:], axis=0), axis=-1).sum(1) * rate
+        # Level first, then low, then slow; weights by trial.
         doubt = 10 * np.abs(ankle - ball) + 3 * np.maximum(ankle, ball) + 0.3 * speed
         return np.argsort(doubt, kind="stable")[: max(5, len(ankle) // _FLAT_SHARE)]
 

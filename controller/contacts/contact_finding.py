@@ -18,6 +18,7 @@ from .contact_plan import ContactPlan, flights
 _FILTER = 0.06  # [s] that positions are smoothed over
 _WEIGHT_FILTER = 0.12  # [s] likewise the centre of mass
 _NEIGHBOURHOOD = 0.8  # [s] in which the lowest that a foot is tells its floor
+_LOWEST = 5  # percentile of a foot's heights that tells its floor: single samples are lower
 _UNEVEN = 0.08  # [m, adult] that a floor may rise above the lowest of the clip
 _LOW, _SLOW = 0.03, 0.6  # [m, adult], [m/s] of the lowest point of a foot that stands
 _NEAR = 0.016  # [m, adult] above the lowest point that others stand too
@@ -88,7 +89,7 @@ def _stances(
     """(F, 2) where each foot stands, by heights and speeds (F, 2, 3) of the points of its sole."""
     lowest = height.min(2)
     half = max(1, round(_NEIGHBOURHOOD * rate / 2))
-    base = np.percentile(lowest, 5, axis=0)
+    base = np.percentile(lowest, _LOWEST, axis=0)
     base = np.full(2, base.min()) if np.ptp(base) > _UNEVEN * size else base
     ground = np.minimum(around(lowest, half, np.min), base + _UNEVEN * size)
     low = (height - ground[..., None] < _LOW * size) & (speed < _SLOW)

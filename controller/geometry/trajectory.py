@@ -11,6 +11,7 @@ from .rotations import continuous, exponential, multiply, rotation_vector, unit
 #: A loop's end is blended into its start over so long [s], as `measures.md` has it, at most so long
 #: where the clip is slow, and in so long its speed dies away in a blend: by trial.
 _MIN_BLEND, _MAX_BLEND, _COAST = 0.5, 3.0, 0.2
+_LONGER = 0.1  # [s] by which longer blends are tried
 _LOOP_CUTOFF = 6.0  # [Hz] of the speeds at its ends, as of travelling clips
 _STILL = 1e-9  # no turn but for rounding
 
@@ -100,7 +101,7 @@ class Trajectory:
             fast = _extremes(whole, self.rate)
             if steps >= _MAX_BLEND * self.rate or (fast <= limits).all():
                 break
-            steps += max(1, round(0.1 * self.rate))
+            steps += max(1, round(_LONGER * self.rate))
         rotation = multiply(self.rotation[-1], exponential(weight * turn))
         return Trajectory(self.rate, path[:, :3], rotation, path[:, 3:])
 
@@ -128,6 +129,7 @@ def butterworth(values: np.ndarray, rate: float, cutoff: float) -> tuple[np.ndar
     without which the first velocities are wrong.
     """
     count = len(values)
+    # A second, where the clip is as long: well more than that.
     pad = min(count - 1, max(round(rate), 8)) if count > 1 else 0
     before = 2 * values[0] - values[pad:0:-1]
     after = 2 * values[-1] - values[-2 : -pad - 2 : -1]

@@ -223,7 +223,7 @@ class _Line:
                 "one."
             )
         self._closed = closed
-        self._step = min(0.01, self.length / 20)
+        self._step = min(0.01, self.length / 20)  # [m]: far finer than it is rounded
         rounding = _SMOOTHING * cycle_length
         beyond = 4 * rounding
         self._start = -beyond

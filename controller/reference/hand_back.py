@@ -105,7 +105,7 @@ class _Foot:
         heel = np.array([-shape.heel, 0, -shape.depth])
         self.source = way.landmarks(f"ankle_{SIDES[side]}")
         self._frames, self._turns = way.raw[:, self.segment], way.turns[:, self.segment].copy()
-        # What a standing foot turns about: what is lowest of it.
+        # What a standing foot turns about: what is lowest of it. (The bound keeps exp finite.)
         lower = _rotated(self._frames, self._ball - heel)[:, 2] / _ROLL
         self._about = heel + (self._ball - heel) / (1 + np.exp(np.clip(lower, -50, 50)))[:, None]
         twists = quaternion_from_matrix(self._turns)
@@ -157,6 +157,7 @@ class _Foot:
         phase = move.phase(way.at)
         far = min(1.0, float(_length(self.offset)) / (_LONG * way.size))
         lift = way.size * (_LOW + far * (_LIFT - _LOW))
+        # 16: the most of x^2 (1 - x)^2 is 1 / 16.
         ankle[:, 2] += lift * 16 * (phase * (1 - phase)) ** 2
         pitch = far * _HEEL_OFF * phase**2 * (1 - phase) ** 3 / _HIGHEST_PITCH
         ball = _rotated(frames, self._ball)

@@ -286,6 +286,7 @@ class _Rolling:
         wanted = np.zeros(len(height))
         for start, stop, phase in swings(self._contact):
             most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
+            # All of it from 0.3 to 0.7 of the swing.
             wanted[start:stop] = most * np.minimum(1, 4.8 * phase * (1 - phase))
         rise = np.maximum(wanted - height, 0) * ~self._contact
         seconds = _SMOOTHING if self._terrain is None else _RISING
