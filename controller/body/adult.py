@@ -28,7 +28,7 @@ _JOINTS = {
 
 
 @cache
-def adult():
+def adult() -> Character:
     """The Character of an adult of 1.73 m and 65 kg."""
     pose = [
         np.multiply(

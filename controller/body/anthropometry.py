@@ -56,11 +56,11 @@ TABLE = {
 }
 
 
-def stature_from_legs(leg_length):
+def stature_from_legs(leg_length: float) -> float:
     """Stature [m] of a person whose thigh and shin are `leg_length` [m] together."""
     return leg_length / LEG_SHARE
 
 
-def mass_from_stature(stature):
+def mass_from_stature(stature: float) -> float:
     """Body mass [kg] of a person of ordinary build with that stature [m]."""
     return float(np.interp(stature, _BMI_STATURE, _BMI)) * stature**2

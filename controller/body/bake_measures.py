@@ -3,12 +3,14 @@
 
 import numpy as np
 
+from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, OPTIONAL_LANDMARKS, SIDES, TOES
 from ..geometry.stance import DIRECTIONS, support_reach
+from .character import Character, Terrain
 from .foot import sole_corners
 from .footing import floors_under
-from .momentum import GRAVITY, com_dynamics, zero_moment_point
+from .momentum import GRAVITY, Dynamics, com_dynamics, zero_moment_point
 
 UNITS = {
     "foot_slide": "m/s",
@@ -22,7 +24,13 @@ _GROWN = 0.05  # [m]
 _CUTOFF = 6.0  # [Hz] of the motion that the zero-moment point is computed from
 
 
-def measures_of_bake(character, before, after, contacts, terrain=None):
+def measures_of_bake(
+    character: Character,
+    before: Motion,
+    after: Motion,
+    contacts: np.ndarray,
+    terrain: Terrain | None = None,
+) -> dict[str, tuple[float | None, ...]]:
     """Compare the animation before and after.
 
     before, after: Motion of n samples each; contacts: (n, 2) which feet stand, for both; terrain:
@@ -35,7 +43,7 @@ def measures_of_bake(character, before, after, contacts, terrain=None):
     return {name: tuple(pair[name] for pair in pairs) for name in UNITS}
 
 
-def soles(character, motion):
+def soles(character: Character, motion: Motion) -> np.ndarray:
     """(n, 2, 6, 3) sole corners [m], straight from the animated feet and toes."""
     frames, toes = (
         matrix_from_quaternion(motion.rotations[:, segments]) @ character.calibration[segments]
@@ -45,14 +53,16 @@ def soles(character, motion):
     return sole_corners(character.feet, ankles, frames, toes)
 
 
-def jerk(points, rate):
+def jerk(points: np.ndarray, rate: float) -> float:
     """Mean size [m/s^3] of the third derivative of (n, k, 3) points."""
     if len(points) < 4:
         return 0.0
     return float(np.linalg.norm(np.diff(points, 3, axis=0), axis=-1).mean() * rate**3)
 
 
-def _measure(character, motion, contacts, terrain):
+def _measure(
+    character: Character, motion: Motion, contacts: np.ndarray, terrain: Terrain | None
+) -> dict[str, float | None]:
     corners = soles(character, motion)
     # Heel and tip: the middles of the sole's ends.
     ends = np.stack([corners[:, :, :2].mean(2), corners[:, :, 4:].mean(2)], 2)
@@ -79,7 +89,13 @@ def _measure(character, motion, contacts, terrain):
     }
 
 
-def _zmp_inside(character, dynamics, corners, contacts, floors):
+def _zmp_inside(
+    character: Character,
+    dynamics: Dynamics,
+    corners: np.ndarray,
+    contacts: np.ndarray,
+    floors: np.ndarray | None,
+) -> float | None:
     stands = contacts.any(1)
     if not stands.any():
         return None

@@ -6,11 +6,14 @@ the body stands upright with arms hanging. The frames come from an animated pose
 rest pose. A joint's rotation is R_parent^T R_child = B Ry(pitch) Rx(roll) Rz(twist), B constant.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..exceptions import RigError
+from ..geometry.motion import Motion
 from ..geometry.rotations import (
     angles_yxz,
     arctan2,
@@ -31,19 +34,22 @@ from ..geometry.skeleton import (
     SEGMENTS,
     SIDES,
     TOES,
+    Segment,
     joint_name,
     joint_of_dof,
 )
 from ..geometry.stance import NAMES as STANCE_NAMES
-from ..geometry.stance import find_contacts, is_in_place, stance_of
+from ..geometry.stance import Above, find_contacts, is_in_place, stance_of
 from ..geometry.trajectory import Trajectory
 from ..ranges import RANGES
 from . import anthropometry as body
 from .foot import Foot, sole_corners
 from .foot_check import check_feet
-from .footing import level
+from .footing import Footing, level
 
 PITCH, ROLL, TWIST = 1, 0, 2  # coordinate axes y, x, z
+_Numbers = Sequence[float] | np.ndarray
+
 _AXES = {"pitch": PITCH, "roll": ROLL, "twist": TWIST}
 _AXIS_NAMES = {axis: name for name, axis in _AXES.items()}
 
@@ -79,7 +85,7 @@ class Joint:
     parent: int
     offset: np.ndarray
     basis: np.ndarray
-    axes: tuple
+    axes: tuple[int, ...]
     first: int
 
 
@@ -93,9 +99,9 @@ class Shape:
 
     segment: str
     kind: str
-    size: tuple
-    position: tuple
-    rotation: tuple = (1.0, 0.0, 0.0, 0.0)
+    size: tuple[float, ...]
+    position: tuple[float, ...]
+    rotation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -116,35 +122,41 @@ class Character:
     masses: np.ndarray
     centres: np.ndarray
     inertias: np.ndarray
-    joints: tuple
-    feet: tuple
+    joints: tuple[Joint, ...]
+    feet: tuple[Foot, Foot]
     limits: np.ndarray
     calibration: np.ndarray
-    shapes: tuple = field(repr=False)
+    shapes: tuple[Shape, ...] = field(repr=False)
     actor: "Character | None" = field(default=None, repr=False)
 
     @property
-    def dofs(self):
+    def dofs(self) -> int:
         """Number of actuated degrees of freedom."""
         return len(self.dof_names)
 
     @property
-    def dof_names(self):
+    def dof_names(self) -> tuple[str, ...]:
         """Names such as hip_l_pitch, in the order of every array over degrees of freedom."""
         return tuple(f"{j.name}_{_AXIS_NAMES[a]}" for j in self.joints for a in j.axes)
 
     @property
-    def leg(self):
+    def leg(self) -> float:
         """Length of a thigh and a shin [m]."""
         return -sum(j.offset[2] for j in self.joints if j.name in ("knee_l", "ankle_l"))
 
     @property
-    def segment_masses(self):
+    def segment_masses(self) -> dict[str, float]:
         """Mass of each segment by name [kg]."""
         return dict(zip(SEGMENTS, self.masses.tolist(), strict=True))
 
     @classmethod
-    def from_motion(cls, motion, mass=None, floor=None, terrain=None):
+    def from_motion(
+        cls,
+        motion: Motion,
+        mass: float | None = None,
+        floor: float | None = None,
+        terrain: "Terrain | None" = None,
+    ) -> "Character":
         """Measure a body from an animated motion.
 
         mass: [kg], or None for that of a person of the same stature. floor: height [m] of what it
@@ -157,12 +169,12 @@ class Character:
             RANGES["mass"].check(mass)
         return _measure(cls, motion, mass, floor or 0.0, terrain)
 
-    def joint_words(self, dof):
+    def joint_words(self, dof: int) -> str:
         """The joint of a degree of freedom, by its index, in words: "left elbow"."""
         joint = next(joint for joint in reversed(self.joints) if joint.first <= dof)
         return joint_name(SEGMENTS[joint.segment])
 
-    def stance_summary(self, motion):
+    def stance_summary(self, motion: Motion) -> dict[str, float]:
         """Share of the motion's samples in each stance state, by its name."""
         joints, frames = self.pose(self.trajectory(motion))
         corners = self.sole_corners(joints, frames)
@@ -170,7 +182,9 @@ class Character:
         share = np.bincount(stance_of(contacts), minlength=4) / len(motion)
         return dict(zip(STANCE_NAMES, share.tolist(), strict=True))
 
-    def forward(self, root, rotation, angles):
+    def forward(
+        self, root: np.ndarray, rotation: np.ndarray, angles: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Forward kinematics of (samples,) poses.
 
         root (F, 3) [m], rotation (F, 3, 3), angles (F, dofs) [rad]. Returns joint positions
@@ -190,22 +204,22 @@ class Character:
             frames[:, joint.segment] = frame
         return positions, frames
 
-    def pose(self, trajectory):
+    def pose(self, trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray]:
         """Joint positions (F, S, 3) [m] and segment frames (F, S, 3, 3) of a trajectory."""
         return self.forward(
             trajectory.root, matrix_from_quaternion(trajectory.rotation), trajectory.angles
         )
 
-    def body_centres(self, positions, frames):
+    def body_centres(self, positions: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """Centres of mass (F, S, 3) [m] of all segments."""
         return positions + np.einsum("fsij,sj->fsi", frames, self.centres)
 
-    def sole_corners(self, positions, frames):
+    def sole_corners(self, positions: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """(F, 2, 6, 3) world positions of the sole corners of both feet [m], see
         `foot.sole_corners`."""
         return sole_corners(self.feet, positions[:, FEET], frames[:, FEET], frames[:, TOES])
 
-    def trajectory(self, motion):
+    def trajectory(self, motion: Motion) -> Trajectory:
         """Project a motion of the same rig on the character's degrees of freedom.
 
         Hinges cannot follow everything: the limb's plane is kept by turning its upper segment
@@ -214,7 +228,7 @@ class Character:
         root = motion.positions[:, LANDMARK_INDEX["pelvis"]]
         return self.trajectory_of(motion.rate, root, _segment_frames(motion, self.calibration))
 
-    def trajectory_of(self, rate, root, frames):
+    def trajectory_of(self, rate: float, root: np.ndarray, frames: np.ndarray) -> Trajectory:
         """Project segment frames (F, S, 3, 3), with the pelvis landmark at (F, 3) [m]."""
         rotation = frames[:, 0]
         angles = np.empty((len(root), self.dofs))
@@ -237,22 +251,36 @@ class Character:
         return Trajectory(rate, root.copy(), quaternion_from_matrix(rotation), angles)
 
 
+class Terrain(Protocol):
+    """What is asked of a `terrain.Terrain`."""
+
+    def under(
+        self, points: np.ndarray, most: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+
+    def over(self, corners: np.ndarray, ankles: np.ndarray) -> Above: ...
+
+    def footings(
+        self, character: Character, trajectory: Trajectory, contacts: np.ndarray
+    ) -> tuple[Footing, Footing]: ...
+
+
 # --- Measuring -----------------------------------------------------------------------------------
 
 
-def _points(motion, *names):
+def _points(motion: Motion, *names: str) -> list[np.ndarray]:
     return [motion.positions[:, LANDMARK_INDEX[name]] for name in names]
 
 
-def _length(motion, start, end):
+def _length(motion: Motion, start: str, end: str) -> float:
     """Median distance [m] of two landmarks."""
     a, b = _points(motion, start, end)
     return float(np.median(np.linalg.norm(b - a, axis=1)))
 
 
-def _upright_sample(motion):
+def _upright_sample(motion: Motion) -> int:
     """The sample whose trunk and legs are closest to vertical."""
-    cost = 0.0
+    cost = np.zeros(len(motion))
     pairs = [("lumbar", "neck"), ("pelvis", "neck")]
     pairs += [(f"knee_{s}", f"hip_{s}") for s in SIDES]
     pairs += [(f"ankle_{s}", f"knee_{s}") for s in SIDES]
@@ -262,13 +290,19 @@ def _upright_sample(motion):
     return int(np.argmin(cost))
 
 
-def _heading(motion):
+def _heading(motion: Motion) -> np.ndarray:
     """(samples, 3, 3) frames that turn with the hips about the vertical."""
     left = np.subtract(*_points(motion, "hip_l", "hip_r"))
     return frame_from_up(np.broadcast_to([0.0, 0, 1], left.shape), left)
 
 
-def _hinge(upper_frames, upper, lower, guess, flexion):
+def _hinge(
+    upper_frames: np.ndarray,
+    upper: np.ndarray,
+    lower: np.ndarray,
+    guess: np.ndarray,
+    flexion: float,
+) -> np.ndarray:
     """Axis of a hinge in the axes of `upper_frames`: the mean normal of the plane of the limb,
     where it is bent, and `guess` (same axes) as far as it never is.
 
@@ -284,7 +318,7 @@ def _hinge(upper_frames, upper, lower, guess, flexion):
     return unit(share * unit(total) + (1 - share) * guess)
 
 
-def _calibrate(motion, terrain):
+def _calibrate(motion: Motion, terrain: Terrain | None) -> np.ndarray:
     """Constant rotations (S, 3, 3) from the motion's segment axes to the anatomical frames."""
     at = _upright_sample(motion)
     axes = matrix_from_quaternion(motion.rotations)
@@ -327,7 +361,7 @@ def _calibrate(motion, terrain):
     return calibration
 
 
-def _foot_direction(motion, side):
+def _foot_direction(motion: Motion, side: str) -> np.ndarray:
     """(samples, 3) horizontal direction from ankle to toes."""
     ankle, ball, toe = _points(motion, f"ankle_{side}", f"ball_{side}", f"toe_{side}")
     tip = np.where(np.isfinite(ball), ball, toe)
@@ -337,7 +371,7 @@ def _foot_direction(motion, side):
     return unit(np.where(flat, direction, forward))
 
 
-def _level_feet(motion, calibration, terrain):
+def _level_feet(motion: Motion, calibration: np.ndarray, terrain: Terrain | None) -> None:
     """Remove the mean pitch and roll that each foot has while it is low and slow. A foot that
     never comes down flat (its ankle stays higher than the other's) takes the slope between ankle
     and toes from the other one."""
@@ -352,7 +386,7 @@ def _level_feet(motion, calibration, terrain):
         up = unit(ups.mean(0))
         calibration[index] = calibration[index] @ frame_from_up(up, np.array([0.0, 1, 0]))
         slopes[side] = _toe_slope(motion, calibration, side)
-    flat, tilted = sorted(SIDES, key=heights.get)
+    flat, tilted = sorted(SIDES, key=lambda side: heights[side])
     if heights[tilted] - heights[flat] > _FLAT_FOOT_HEIGHT:
         turn = slopes[tilted] - slopes[flat]
         if np.isfinite(turn):
@@ -360,7 +394,7 @@ def _level_feet(motion, calibration, terrain):
             calibration[index] = calibration[index] @ rotation_about(PITCH, turn)
 
 
-def _straighten_toes(motion, calibration, terrain):
+def _straighten_toes(motion: Motion, calibration: np.ndarray, terrain: Terrain | None) -> None:
     """Let the toes go on straight where the foot does while it is low and slow."""
     axes = matrix_from_quaternion(motion.rotations)
     for side, foot, toe in zip(SIDES, FEET, TOES, strict=True):
@@ -372,7 +406,7 @@ def _straighten_toes(motion, calibration, terrain):
         calibration[toe] = calibration[toe] @ rotation_about(PITCH, -bend)
 
 
-def _toe_slope(motion, calibration, side):
+def _toe_slope(motion: Motion, calibration: np.ndarray, side: str) -> float:
     """Angle [rad] of the line from ankle to toes below the foot's x axis; NaN without toes."""
     ankle, ball, toe = _points(motion, f"ankle_{side}", f"ball_{side}", f"toe_{side}")
     tip = ball if np.isfinite(ball).all() else toe
@@ -382,7 +416,9 @@ def _toe_slope(motion, calibration, side):
     return float(np.arctan2(-local[2], local[0]))
 
 
-def _planted(motion, side, terrain):
+def _planted(
+    motion: Motion, side: str, terrain: Terrain | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ankle (F, 3) [m] as if what is under it were at 0, in which samples it is lowest and slowest,
     and the upward normals (F, 3) of that."""
     (ankle,) = _points(motion, f"ankle_{side}")
@@ -393,7 +429,7 @@ def _planted(motion, side, terrain):
     return ankle, _low_and_slow(ankle, motion.rate), normals
 
 
-def _low_and_slow(points, rate):
+def _low_and_slow(points: np.ndarray, rate: float) -> np.ndarray:
     """Which samples (at least a tenth) of (samples, 3) points are lowest and slowest."""
     speed = np.linalg.norm(np.gradient(points, axis=0), axis=1) * rate
     span = max(np.ptp(points[:, 2]), 1e-3)
@@ -401,7 +437,7 @@ def _low_and_slow(points, rate):
     return cost <= max(1.0, float(np.quantile(cost, 0.1)))
 
 
-def _segment_frames(motion, calibration):
+def _segment_frames(motion: Motion, calibration: np.ndarray) -> np.ndarray:
     """(samples, S, 3, 3) anatomical frames, limbs exactly along their joints and hinged limbs in
     one plane."""
     frames = matrix_from_quaternion(motion.rotations) @ calibration
@@ -425,7 +461,7 @@ def _segment_frames(motion, calibration):
     return frames
 
 
-def _offsets(motion, frames, height):
+def _offsets(motion: Motion, frames: np.ndarray, height: float) -> dict[str, np.ndarray]:
     """Joint centres in the parent's frame, (3,) [m] by segment: medians over the motion."""
     offsets = {}
     for segment, parent in PARENTS.items():
@@ -443,7 +479,7 @@ def _offsets(motion, frames, height):
     return offsets
 
 
-def _ball_basis(frames, parent, limb):
+def _ball_basis(frames: np.ndarray, parent: str, limb: str) -> np.ndarray:
     """Basis of the left shoulder or hip: its first axis where neither limb ever points.
 
     A ball joint made of three hinges locks where the limb lies along the first axis. The axis is
@@ -474,13 +510,13 @@ def _ball_basis(frames, parent, limb):
     return np.stack([x, first, np.cross(x, first)], 1)
 
 
-def _mirror(basis):
+def _mirror(basis: np.ndarray) -> np.ndarray:
     """The same basis on the other side of the body, right-handed."""
     flip = np.diag([1.0, -1, 1])
     return flip @ basis @ flip
 
 
-def _bases(motion, frames):
+def _bases(frames: np.ndarray) -> dict[str, np.ndarray]:
     """Constant rotations B by segment."""
     bases = {segment: np.eye(3) for segment in PARENTS}
     for parent, limb in (("trunk", "upper_arm"), ("pelvis", "thigh")):
@@ -502,8 +538,9 @@ def _bases(motion, frames):
     return bases
 
 
-def _joints(offsets, bases):
-    joints, first = [], 0
+def _joints(offsets: dict[str, np.ndarray], bases: dict[str, np.ndarray]) -> tuple[Joint, ...]:
+    joints: list[Joint] = []
+    first = 0
     for segment in SEGMENTS[1:]:
         entry = ENTRIES[segment]
         axes = tuple(_AXES[axis] for axis in entry.ranges)
@@ -522,7 +559,7 @@ def _joints(offsets, bases):
     return tuple(joints)
 
 
-def _foot(motion, height, terrain):
+def _foot(motion: Motion, height: float, terrain: Terrain | None) -> Foot:
     """The Foot on both sides, as long as the animated ones if that is plausible."""
     feet = []
     for side in SIDES:
@@ -541,15 +578,15 @@ def _foot(motion, height, terrain):
                 fall = np.median(((ankle - tip) * ups).sum(1)[planted]) + 0.01 * height / 1.75
                 drop = max(drop, min(float(fall), 2 * drop))
         feet.append((body.HEEL_SHARE * height, reach * height, drop))
-    heel, reach, drop = np.mean(feet, axis=0)  # left and right are alike
+    heel, reach, drop = np.mean(feet, axis=0).tolist()  # left and right are alike
     size = height / 1.75
-    ball = _ball(motion, reach, terrain)
-    ball = min(max(ball, reach - _TOE_LENGTHS[1] * size), reach - _TOE_LENGTHS[0] * size)
+    shortest, longest = (length * size for length in _TOE_LENGTHS)
+    hinge = min(max(_ball(motion, reach, terrain), reach - longest), reach - shortest)
     half_width = body.FOOT_WIDTH_SHARE * height / 2
-    return Foot(heel, reach, half_width, drop, ball, _TOE_THICKNESS * size)
+    return Foot(heel, reach, half_width, drop, hinge, _TOE_THICKNESS * size)
 
 
-def _ball(motion, reach, terrain):
+def _ball(motion: Motion, reach: float, terrain: Terrain | None) -> float:
     """How far ahead of the ankle [m] the rig has the ball of the foot, while that is planted."""
     found = []
     for side in SIDES:
@@ -561,21 +598,27 @@ def _ball(motion, reach, terrain):
     return float(np.mean(found)) if found else _BALL_SHARE * reach
 
 
-def _hinged(joints, foot):
+def _hinged(joints: tuple[Joint, ...], foot: Foot) -> tuple[Joint, ...]:
     """Joints of which the toes' are where the sole has their hinge."""
     return tuple(
         replace(joint, offset=foot.hinge) if joint.segment in TOES else joint for joint in joints
     )
 
 
-def _ground_quantile(lowest):
+def _ground_quantile(lowest: np.ndarray) -> float:
     """The floor [m] under (samples,) lowest sole corners: their median, or a lower quantile if
     the body leaves the ground."""
     span = np.quantile(lowest, 0.9) - np.quantile(lowest, 0.1)
     return float(np.quantile(lowest, 0.5 if span < 0.05 else 0.25))
 
 
-def _measure(cls, motion, mass, floor, terrain):
+def _measure(
+    cls: type[Character],
+    motion: Motion,
+    mass: float | None,
+    floor: float,
+    terrain: Terrain | None,
+) -> Character:
     lengths = [_length(motion, f"hip_{s}", f"knee_{s}") for s in SIDES]
     lengths += [_length(motion, f"knee_{s}", f"ankle_{s}") for s in SIDES]
     lengths += [_length(motion, f"shoulder_{s}", f"elbow_{s}") for s in SIDES]
@@ -594,27 +637,29 @@ def _measure(cls, motion, mass, floor, terrain):
     mass = body.mass_from_stature(height) if mass is None else float(mass)
     calibration = _calibrate(motion, terrain)
     frames = _segment_frames(motion, calibration)
-    joints = _joints(_offsets(motion, frames, height), _bases(motion, frames))
+    joints = _joints(_offsets(motion, frames, height), _bases(frames))
     foot = _foot(motion, height, terrain)
     joints = _hinged(joints, foot)
-    solids = _solids(motion, height, mass, foot, {j.segment: j for j in joints})
+    solids, shapes = _solids(motion, height, mass, foot, {j.segment: j for j in joints})
     character = cls(
         mass=mass,
         height=height,
         ground=0.0,
-        masses=solids["masses"],
-        centres=solids["centres"],
-        inertias=solids["inertias"],
+        masses=np.array([solid.mass for solid in solids]),
+        centres=np.stack([solid.centre for solid in solids]),
+        inertias=np.stack([solid.inertia for solid in solids]),
         joints=joints,
         feet=(foot, foot),
         limits=np.zeros((0, 2)),
         calibration=calibration,
-        shapes=solids["shapes"],
+        shapes=shapes,
     )
     return _stand_on_ground(character, motion, floor, terrain)
 
 
-def _stand_on_ground(character, motion, floor, terrain):
+def _stand_on_ground(
+    character: Character, motion: Motion, floor: float, terrain: Terrain | None
+) -> Character:
     """Find the floor, and give the joints room for what the motion does."""
     trajectory = character.trajectory(motion)
     joints, frames = character.pose(trajectory)
@@ -648,13 +693,13 @@ def _stand_on_ground(character, motion, floor, terrain):
     return replace(character, limits=np.array(limits))
 
 
-def _is_plausible(character, depth):
+def _is_plausible(character: Character, depth: float) -> bool:
     """Whether a sole may be so deep [m] below the ankle."""
     share = body.ANKLE_HEIGHT_SHARE * character.height
     return 0.5 * share < depth < 2.2 * share
 
 
-def _with_depth(character, depth):
+def _with_depth(character: Character, depth: float) -> Character:
     """The character on soles so deep [m] below the ankles."""
     foot = replace(character.feet[0], depth=depth)
     shapes = tuple(
@@ -667,12 +712,14 @@ def _with_depth(character, depth):
     return replace(character, feet=(foot, foot), shapes=shapes, joints=joints)
 
 
-def _depth_in_stance(character, trajectory, terrain):
+def _depth_in_stance(
+    character: Character, trajectory: Trajectory, terrain: Terrain | None
+) -> float:
     """How far [m] the ankles are from the floor while their feet stand flat on it, so that soles of
     that depth are as high as the clip has them; NaN if they never do."""
     joints, frames = character.pose(trajectory)
     corners, ankles = character.sole_corners(joints, frames), joints[:, FEET]
-    over = terrain and terrain.over(corners, ankles)
+    over = None if terrain is None else terrain.over(corners, ankles)
     contacts, _ = find_contacts(character, corners, trajectory.rate, trajectory.root, over)
     if terrain is None:
         footings = level(character.ground, len(contacts))
@@ -688,7 +735,16 @@ def _depth_in_stance(character, trajectory, terrain):
     return float(np.median(depths)) if len(depths) else np.nan
 
 
-def _foot_shape(segment, foot, centre):
+class Solid(NamedTuple):
+    """A segment's mass [kg], its centre (3,) [m] in the segment's frame, and its principal moments
+    (3,) [kg m^2] there."""
+
+    mass: float
+    centre: np.ndarray
+    inertia: np.ndarray
+
+
+def _foot_shape(segment: str, foot: Foot, centre: np.ndarray) -> Shape:
     """The box under the ankle, from the sole to half the ankle's height, or that of the toes."""
     if SEGMENT_INDEX[segment] in TOES:
         half_height, half_length = foot.thickness / 2, (foot.toe - foot.ball) / 2
@@ -700,52 +756,55 @@ def _foot_shape(segment, foot, centre):
     return Shape(segment, "box", size, tuple(middle - centre))
 
 
-def _toes(foot, mass):
-    """Mass, centre (3,) from the hinge, moments of inertia (3,) of the toes: a uniform box, which
-    turns as slowly as the engine needs."""
+def _toes(foot: Foot, mass: float) -> Solid:
+    """The toes from their hinge: a uniform box, which turns as slowly as the engine needs."""
     long, wide, thick = foot.toe - foot.ball, 2 * foot.half_width, foot.thickness
     squares = np.array([wide**2 + thick**2, long**2 + thick**2, long**2 + wide**2])
     moments = _TOE_ARMATURE * mass * squares / 12
-    return mass, np.array([long / 2, 0, -thick / 2]), moments
+    return Solid(mass, np.array([long / 2, 0, -thick / 2]), moments)
 
 
-def _limb(name, length, mass):
-    """Mass, centre (3,), inertia (3,) of a limb that hangs along -z from its joint."""
+def _limb(name: str, length: float, mass: float) -> Solid:
+    """A limb that hangs along -z from its joint."""
     table = body.TABLE[name]
     own = table.mass * mass
     gyration = np.array(table.gyration) * length
-    return own, np.array([0, 0, -table.centre * length]), own * gyration**2
+    return Solid(own, np.array([0, 0, -table.centre * length]), own * gyration**2)
 
 
-def _joined(parts):
-    """One rigid body of several on one z axis: mass, centre, inertia by the parallel axis rule."""
-    mass = sum(p[0] for p in parts)
-    centre = sum(p[0] * p[1] for p in parts) / mass
+def _joined(parts: list[Solid]) -> Solid:
+    """One rigid body of several on one z axis, by the parallel axis rule."""
+    mass = sum(part.mass for part in parts)
+    centre = np.sum([part.mass * part.centre for part in parts], axis=0) / mass
     inertia = np.zeros(3)
     for own, position, moments in parts:
         square = float((position - centre)[2] ** 2)
         inertia += moments + own * np.array([square, square, 0])
-    return mass, centre, inertia
+    return Solid(mass, centre, inertia)
 
 
-def _solids(motion, height, mass, foot, joints):
-    """Masses, centres, inertias and shapes of all segments."""
+def _solids(
+    motion: Motion, height: float, mass: float, foot: Foot, joints: dict[int, Joint]
+) -> tuple[list[Solid], tuple[Shape, ...]]:
+    """The solids and the shapes of all segments."""
     entries = ENTRIES.values()
     lengths = {
-        name: np.mean([_length(motion, e.landmark, e.end) for e in entries if e.name == name])
+        name: float(
+            np.mean([_length(motion, e.landmark, e.end) for e in entries if e.name == name])
+        )
         for name, one in PARTS.items()
         if one.end
     }
     arms = lengths["forearm"]
     hand = _limb("hand", body.HAND_SHARE * height, mass)
-    hand = (hand[0], hand[1] - [0, 0, arms], hand[2])
+    hand = hand._replace(centre=hand.centre - [0, 0, arms])
     forearm = _joined([_limb("forearm", arms, mass), hand])
     pelvis_joint = np.mean([joints[SEGMENT_INDEX[f"thigh_{s}"]].offset for s in SIDES], axis=0)
     # What is short stands on its joint; pelvis and trunk are where the landmarks are.
     own = {name: _central(entry, height, mass) for name, entry in ENTRIES.items() if entry.length}
-    own["pelvis"][1][:] = pelvis_joint + [0, 0, body.PELVIS_CENTRE_SHARE * height]
+    own["pelvis"].centre[:] = pelvis_joint + [0, 0, body.PELVIS_CENTRE_SHARE * height]
     reach = _length(motion, "lumbar", "neck")
-    own["trunk"][1][2] = body.TABLE["trunk"].centre * reach
+    own["trunk"].centre[2] = body.TABLE["trunk"].centre * reach
     table = body.TABLE["foot"]
     length = foot.heel + foot.toe
     # A foot lies along x: its longitudinal radius belongs there.
@@ -754,35 +813,39 @@ def _solids(motion, height, mass, foot, joints):
     mass_of_foot = table.mass * mass
     toes = _toes(foot, _TOE_MASS * mass_of_foot)
     # Both together have the foot's centre along x.
-    ahead = foot.ball + toes[1][0] - sole[0]
-    hind = sole - [_TOE_MASS / (1 - _TOE_MASS) * ahead, 0, 0]
+    ahead = foot.ball + toes.centre[0] - sole[0]
+    middle = sole - [_TOE_MASS / (1 - _TOE_MASS) * ahead, 0, 0]
     hind_mass = (1 - _TOE_MASS) * mass_of_foot
-    hind = hind_mass, hind, _HIND_INERTIA * hind_mass * gyration**2
+    hind = Solid(hind_mass, middle, _HIND_INERTIA * hind_mass * gyration**2)
     for side in SIDES:
         for name, long in lengths.items():
             own[f"{name}_{side}"] = _limb(name, long, mass)
         own[f"forearm_{side}"] = forearm
         own[f"foot_{side}"], own[f"toe_{side}"] = hind, toes
-    masses = np.array([own[s][0] for s in SEGMENTS])
-    centres = np.stack([own[s][1] for s in SEGMENTS])
-    inertias = np.stack([own[s][2] for s in SEGMENTS])
-    shapes = _shapes(height, lengths, reach, foot, centres, pelvis_joint)
-    return {"masses": masses, "centres": centres, "inertias": inertias, "shapes": shapes}
+    solids = [own[segment] for segment in SEGMENTS]
+    return solids, _shapes(height, lengths, reach, foot, solids, pelvis_joint)
 
 
-def _central(entry, height, mass):
-    """Mass, centre (3,), inertia (3,) of what rises along z from its joint."""
+def _central(entry: Segment, height: float, mass: float) -> Solid:
+    """What rises along z from its joint."""
     own = entry.mass * mass
     centre = np.array([0.0, 0.0, entry.centre * entry.length * height])
-    return own, centre, own * (np.array(entry.gyration) * (entry.length * height)) ** 2
+    return Solid(own, centre, own * (np.array(entry.gyration) * (entry.length * height)) ** 2)
 
 
-def _shapes(height, lengths, reach, foot, centres, hips):
+def _shapes(
+    height: float,
+    lengths: dict[str, float],
+    reach: float,
+    foot: Foot,
+    solids: list[Solid],
+    hips: np.ndarray,
+) -> tuple[Shape, ...]:
     """One solid per segment, about as thick as a person."""
-    shapes = []
+    shapes: list[Shape] = []
 
-    def add(segment, kind, size, middle):
-        centre = centres[SEGMENT_INDEX[segment]]
+    def add(segment: str, kind: str, size: _Numbers, middle: _Numbers) -> None:
+        centre = solids[SEGMENT_INDEX[segment]].centre
         shapes.append(
             Shape(segment, kind, tuple(map(float, size)), tuple(np.asarray(middle) - centre))
         )
@@ -793,7 +856,7 @@ def _shapes(height, lengths, reach, foot, centres, hips):
     add("trunk", "box", trunk, [0, 0, 0.5 * reach])
     for name, entry in ENTRIES.items():
         if entry.length and entry.thickness:
-            own = [0, 0, 0.085 * height] if name == "head" else centres[SEGMENT_INDEX[name]]
+            own = [0, 0, 0.085 * height] if name == "head" else solids[SEGMENT_INDEX[name]].centre
             add(name, "sphere", [entry.thickness * height], own)
     for side in SIDES:
         for name, entry in PARTS.items():
@@ -803,5 +866,5 @@ def _shapes(height, lengths, reach, foot, centres, hips):
             long = max(lengths[name] - 2 * radius, 0.01)
             add(f"{name}_{side}", "capsule", (radius, long), [0, 0, -lengths[name] / 2])
         for segment in (f"foot_{side}", f"toe_{side}"):
-            shapes.append(_foot_shape(segment, foot, centres[SEGMENT_INDEX[segment]]))
+            shapes.append(_foot_shape(segment, foot, solids[SEGMENT_INDEX[segment]].centre))
     return tuple(shapes)

@@ -24,25 +24,25 @@ class Foot:
     thickness: float
 
     @property
-    def hinge(self):
+    def hinge(self) -> np.ndarray:
         """(3,) where the toes turn [m]."""
         return np.array([self.ball, 0.0, self.thickness - self.depth])
 
     @property
-    def corners(self):
+    def corners(self) -> np.ndarray:
         """(4, 3) corners of the hind foot's sole in the foot's frame [m]: heel, then ball."""
         return self._edges((-self.heel, self.ball), -self.depth)
 
     @property
-    def tip_corners(self):
+    def tip_corners(self) -> np.ndarray:
         """(2, 3) corners of the toes' sole at their tip, in the toes' frame [m]."""
         return self._edges((self.toe - self.ball,), -self.thickness)
 
-    def _edges(self, places, height):
+    def _edges(self, places: tuple[float, ...], height: float) -> np.ndarray:
         side = self.half_width
         return np.array([(x, y, height) for x in places for y in (-side, side)])
 
-    def profile(self, pitch, bend):
+    def profile(self, pitch: np.ndarray, bend: np.ndarray) -> np.ndarray:
         """Heel, ball and tip seen from the side.
 
         pitch: (F,) of the foot, nose down; bend: (F,) of the toes [rad]. Returns (F, 3, 2) ahead
@@ -59,13 +59,15 @@ class Foot:
         return np.stack([heel, ball, tip], 1)
 
 
-def _axes(pitch):
+def _axes(pitch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors (F, 2) ahead and up of what is pitched, nose down."""
     cos, sin = np.cos(pitch), np.sin(pitch)
     return np.stack([cos, -sin], -1), np.stack([sin, cos], -1)
 
 
-def sole_corners(feet, ankles, frames, toe_frames):
+def sole_corners(
+    feet: tuple[Foot, Foot], ankles: np.ndarray, frames: np.ndarray, toe_frames: np.ndarray
+) -> np.ndarray:
     """(F, 2, 6, 3) world positions of the sole corners of both feet [m]: two each of heel, ball
     and tip of the toes.
 
@@ -80,7 +82,7 @@ def sole_corners(feet, ankles, frames, toe_frames):
     return np.concatenate([hind, tips], 2)
 
 
-def parts_down(corners, slopes=_LEVEL):
+def parts_down(corners: np.ndarray, slopes: np.ndarray = _LEVEL) -> np.ndarray:
     """(F, 2, 3) how much of heel, ball and tip of both feet is down: from 1 for the lowest of them
     to 0 for one that is higher by sole.CLEARANCE, as sole.Sole has it.
 

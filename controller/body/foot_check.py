@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a rig says of its feet: whether a body can be made of it, and what is odd about it."""
 
+from collections.abc import Iterator
+from typing import Protocol
+
 import numpy as np
 
 from ..exceptions import RigError
+from ..geometry.motion import Motion
 from ..geometry.rotations import unit
 from ..geometry.skeleton import LANDMARK_INDEX, SIDE_WORDS, SIDES
+from .foot import Foot
 
 #: Toes point backward where the cosine between them and the body's front is below this.
 _BACKWARD = -0.5
@@ -22,7 +27,17 @@ _UPRIGHT = 0.8  # cosine from the vertical
 _LOW = 0.2  # share of the samples with the lowest ankle, at which a foot is looked at
 
 
-def check_feet(motion, height):
+class Footed(Protocol):
+    """What is asked of a `character.Character`: stature [m] and feet."""
+
+    @property
+    def height(self) -> float: ...
+
+    @property
+    def feet(self) -> tuple[Foot, Foot]: ...
+
+
+def check_feet(motion: Motion, height: float) -> None:
     """Raise RigError for toes that no body of this stature [m] has: they point backward, or lie
     above the ankle, while it stands upright. One that kneels, lies or lifts a leg says nothing."""
     for side in SIDES:
@@ -45,7 +60,7 @@ def check_feet(motion, height):
             )
 
 
-def odd_feet(character, motion):
+def odd_feet(character: Footed, motion: Motion) -> Iterator[tuple[float, float, str, str]]:
     """(value, limit, unit, sentence) of what is odd about the feet: what is taken in its place,
     and how to change it."""
     foot = character.feet[0]
@@ -108,19 +123,19 @@ def odd_feet(character, motion):
         )
 
 
-def _stands(motion, side):
+def _stands(motion: Motion, side: str) -> np.ndarray:
     """(F,) samples at which trunk and shin are upright."""
     names = ("pelvis", "neck", f"ankle_{side}", f"knee_{side}")
     pelvis, neck, ankle, knee = (motion.positions[:, LANDMARK_INDEX[name]] for name in names)
     return (unit(neck - pelvis)[:, 2] > _UPRIGHT) & (unit(knee - ankle)[:, 2] > _UPRIGHT)
 
 
-def _points(motion, side):
+def _points(motion: Motion, side: str) -> list[np.ndarray]:
     names = ("ankle", "ball", "toe")
     return [motion.positions[:, LANDMARK_INDEX[f"{name}_{side}"]] for name in names]
 
 
-def _forward(motion):
+def _forward(motion: Motion) -> np.ndarray:
     """(F, 3) where the hips face, level."""
     left, right = (motion.positions[:, LANDMARK_INDEX[f"hip_{side}"]] for side in SIDES)
     return unit(np.cross((left - right) * [1, 1, 0], [0.0, 0.0, 1.0]))

@@ -2,6 +2,7 @@
 """Centre of mass, angular momentum and zero-moment point of a motion, vectorised over time."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -23,7 +24,26 @@ class Dynamics:
     momentum_rate: np.ndarray
 
 
-def com_dynamics(character, centres, frames, rate, cutoff):
+class Weighted(Protocol):
+    """What is asked of a `character.Character`: its mass, that of its S segments [kg], their
+    principal moments (S, 3) [kg m^2], and the height of its floor [m]."""
+
+    @property
+    def mass(self) -> float: ...
+
+    @property
+    def masses(self) -> np.ndarray: ...
+
+    @property
+    def inertias(self) -> np.ndarray: ...
+
+    @property
+    def ground(self) -> float: ...
+
+
+def com_dynamics(
+    character: Weighted, centres: np.ndarray, frames: np.ndarray, rate: float, cutoff: float
+) -> Dynamics:
     """Dynamics of body centres (F, S, 3) [m] and frames (F, S, 3, 3) at `rate` [Hz].
 
     Derivatives are low-passed at twice `cutoff` [Hz], that of the motion itself.
@@ -36,7 +56,9 @@ def com_dynamics(character, centres, frames, rate, cutoff):
     return Dynamics(com, velocity, acceleration, values[:, 3:], slopes[:, 3:])
 
 
-def angular_momentum(character, centres, frames, com, rate):
+def angular_momentum(
+    character: Weighted, centres: np.ndarray, frames: np.ndarray, com: np.ndarray, rate: float
+) -> np.ndarray:
     """(F, 3) about the centre of mass (F, 3) (SCA12, equation 14) [kg m^2/s]."""
     velocity = np.gradient(centres - com[:, None], axis=0) * rate
     angular = np.empty_like(centres)
@@ -51,13 +73,15 @@ def angular_momentum(character, centres, frames, com, rate):
     return spin + np.einsum("fsi,s->fi", orbit, character.masses)
 
 
-def zero_moment_point(character, dynamics, floors=None):
+def zero_moment_point(
+    character: Weighted, dynamics: Dynamics, floors: np.ndarray | None = None
+) -> np.ndarray:
     """(F, 2) where on the ground the floor's force must act [m]. Where the body hardly presses
     on the floor it has no meaning; there it is kept finite. floors: (F,) height of the ground [m],
     None for the character's."""
-    floors = character.ground if floors is None else floors
     up = np.maximum(GRAVITY + dynamics.acceleration[:, 2], 0.2 * GRAVITY)[:, None]
-    height = (dynamics.com[:, 2] - floors)[:, None]
+    ground = character.ground if floors is None else floors
+    height = (dynamics.com[:, 2] - ground)[:, None]
     tilt = np.stack([-dynamics.momentum_rate[:, 1], dynamics.momentum_rate[:, 0]], 1)
     lean = height * dynamics.acceleration[:, :2] - tilt / character.mass
     return dynamics.com[:, :2] - lean / up

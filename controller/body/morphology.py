@@ -7,13 +7,16 @@ a Character and a Motion like any other: the motion is what the armature would s
 proportions, so that everything downstream compares with that.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import documents
 from ..exceptions import SettingsError
+from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion
 from ..geometry.skeleton import (
     ENTRIES,
@@ -27,7 +30,7 @@ from ..geometry.skeleton import (
     TOES,
 )
 from .bake_measures import soles
-from .character import Shape
+from .character import Character, Joint, Shape
 from .foot import Foot
 
 #: What can be scaled, left and right the same, and the segments that it means.
@@ -55,11 +58,11 @@ class Morphology:
     that no body can have.
     """
 
-    factors: dict = field(default_factory=dict)
+    factors: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     name: str = ""
     description: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(self.factors, dict):
             raise SettingsError("A morphology names segments and their factors: give an object.")
         for group, values in self.factors.items():
@@ -67,15 +70,15 @@ class Morphology:
         whole = {group: tuple(map(float, self.factors.get(group, _SAME))) for group in GROUPS}
         object.__setattr__(self, "factors", whole)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         """Whether it changes anything."""
         return any(values != _SAME for values in self.factors.values())
 
-    def scaled(self, changes):
+    def scaled(self, changes: Mapping[str, tuple[float, float, float]]) -> "Morphology":
         """This morphology with {group: (length, girth, mass)} in place of its own factors."""
         return replace(self, factors=self.factors | dict(changes))
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The morphology as JSON-able data, the content of a file."""
         words = {"name": self.name, "description": self.description}
         segments = {
@@ -86,7 +89,7 @@ class Morphology:
         return {**{key: text for key, text in words.items() if text}, "segments": segments}
 
     @classmethod
-    def from_dict(cls, data, source="the morphology"):
+    def from_dict(cls, data: Any, source: str = "the morphology") -> "Morphology":
         """The morphology that `as_dict` wrote; a kind that is left out counts as 1.
 
         source: what errors call the data. Raises SettingsError.
@@ -111,13 +114,13 @@ class Morphology:
             raise SettingsError(f"{_capital(source)} is of no use: {error}") from error
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | Path) -> "Morphology":
         """Read a file. Raises SettingsError if it cannot be read or is no morphology."""
         source = f"the morphology '{path}'"
         return cls.from_dict(documents.read(path, source, _fail), source)
 
     @classmethod
-    def named(cls, name):
+    def named(cls, name: str) -> "Morphology":
         """One of those that come with Poise, by the name of its file or its own, or the file of
         that path. Raises SettingsError."""
         known = presets()
@@ -131,12 +134,12 @@ class Morphology:
         )
 
 
-def presets():
+def presets() -> dict[str, Morphology]:
     """The morphologies that come with Poise, by the names of their files."""
     return {path.stem: Morphology.load(path) for path in sorted(FOLDER.glob("*.json"))}
 
 
-def _check(group, values):
+def _check(group: str, values: Any) -> None:
     """Raise SettingsError unless a group can be scaled by these."""
     if group not in GROUPS:
         raise SettingsError(f"There is no segment '{group}' to scale: use {_listed(GROUPS)}.")
@@ -151,15 +154,15 @@ def _check(group, values):
             )
 
 
-def _fail(source, problem):
-    raise SettingsError(f"{_capital(source)} {problem}.")
+def _fail(source: object, problem: str) -> NoReturn:
+    raise SettingsError(f"{_capital(str(source))} {problem}.")
 
 
-def _listed(names):
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _capital(text):
+def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
@@ -171,7 +174,7 @@ class Reshaping:
     along those axes. sizes (S,): of the segment as a whole, for what hangs on it.
     """
 
-    def __init__(self, character, motion, morphology):
+    def __init__(self, character: Character, motion: Motion, morphology: Morphology) -> None:
         """character: built from the motion. Raises SettingsError if the new body is out of all
         proportion."""
         self._original = character
@@ -190,7 +193,7 @@ class Reshaping:
         self._leg = self.character.leg / character.leg
         self.motion = self.applied(motion)
 
-    def factors_along(self, segment, direction):
+    def factors_along(self, segment: int | slice | np.ndarray, direction: np.ndarray) -> np.ndarray:
         """Factors (..., 3) of a segment (index) along axes in which it has a direction (..., 3).
 
         The axes are a bone's, which can be scaled along its own only: one that lies oblique in its
@@ -200,12 +203,12 @@ class Reshaping:
         length, girth = self.lengths[segment, None], self._girths[segment, None]
         return length**share * girth ** (1 - share)
 
-    def point(self, segment, point):
+    def point(self, segment: str, point: np.ndarray) -> np.ndarray:
         """(3,) where the new body has a point (3,) of a segment (name), in the segment's frame
         [m]."""
         return self._stretch[SEGMENT_INDEX[segment]] @ point
 
-    def applied(self, motion):
+    def applied(self, motion: Motion) -> Motion:
         """The Motion with the new proportions: of the clip, or of more or less of the same."""
         positions = np.full_like(motion.positions, np.nan)
         index = LANDMARK_INDEX["pelvis"]
@@ -226,7 +229,7 @@ class Reshaping:
         moved = replace(motion, positions=positions)
         return replace(moved, positions=positions + self._root_shift(motion, moved)[:, None])
 
-    def _root_shift(self, motion, moved):
+    def _root_shift(self, motion: Motion, moved: Motion) -> np.ndarray:
         """(F, 3) how far the root must move [m] so that it travels as far as the new legs take it
         and the soles are as high above the floor as they were, by the size of the legs."""
         ground = self.character.ground
@@ -239,7 +242,7 @@ class Reshaping:
         shift[:, 2] = rise
         return shift
 
-    def _reshaped(self, character):
+    def _reshaped(self, character: Character) -> Character:
         scale = np.diagonal(self._stretch, axis1=1, axis2=2)
         masses = character.masses * self._masses
         height = character.height * self._taller()
@@ -248,7 +251,7 @@ class Reshaping:
                 f"The morphology makes a body of {height:.2f} m and {masses.sum():.1f} kg: scale "
                 "its segments less."
             )
-        feet = tuple(
+        left, right = (
             Foot(
                 foot.heel * x,
                 foot.toe * x,
@@ -267,12 +270,12 @@ class Reshaping:
             centres=character.centres * scale,
             inertias=_inertias(character.inertias, self._masses, scale),
             joints=self._joints(character.joints),
-            feet=feet,
+            feet=(left, right),
             shapes=tuple(_shape(s, scale[SEGMENT_INDEX[s.segment]]) for s in character.shapes),
             actor=character,
         )
 
-    def _joints(self, joints):
+    def _joints(self, joints: tuple[Joint, ...]) -> tuple[Joint, ...]:
         """The joints at their new places, in the parents' frames."""
         neck = next(joint.offset for joint in joints if joint.name == "neck")
         result = []
@@ -288,7 +291,7 @@ class Reshaping:
             result.append(replace(joint, offset=offset))
         return tuple(result)
 
-    def _taller(self):
+    def _taller(self) -> float:
         """Factor of the stature: that of the upright body's height from sole to crown."""
         character = self._original
         offsets = {joint.name: joint.offset for joint in character.joints}
@@ -305,7 +308,7 @@ class Reshaping:
         return (own * factors).sum() / own.sum()
 
 
-def _inertias(inertias, masses, scale):
+def _inertias(inertias: np.ndarray, masses: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """(S, 3) moments of inertia of bodies stretched by (S, 3) along their axes, (S,) times as
     heavy. The integrals of m x², m y² and m z² scale; the moments are their sums."""
     squares = inertias.sum(1, keepdims=True) / 2 - inertias
@@ -313,7 +316,7 @@ def _inertias(inertias, masses, scale):
     return squares.sum(1, keepdims=True) - squares
 
 
-def _shape(shape, scale):
+def _shape(shape: Shape, scale: np.ndarray) -> Shape:
     """A shape stretched along its segment's axes, as far as its kind allows."""
     position = tuple(np.array(shape.position) * scale)
     girth, length = float(np.sqrt(scale[0] * scale[1])), float(scale[2])
@@ -328,7 +331,9 @@ def _shape(shape, scale):
     return Shape(shape.segment, shape.kind, size, position, shape.rotation)
 
 
-def reshape(character, motion, morphology):
+def reshape(
+    character: Character, motion: Motion, morphology: Morphology
+) -> tuple[Character, Motion]:
     """A character and the motion that it was built from, with a morphology's proportions.
 
     Returns (Character, Motion): the given ones if the morphology changes nothing. Raises

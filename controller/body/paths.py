@@ -2,10 +2,13 @@
 """What a motion leaves behind in space: its centre of mass's way, its flights, its footprints."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from ..geometry.motion import Motion
 from ..geometry.stance import AIR, SOLE, flights, runs
+from .character import Character
 from .momentum import GRAVITY
 
 
@@ -20,25 +23,73 @@ class Footprint:
     corners: np.ndarray
 
 
+class _Raw(Protocol):
+    @property
+    def centres(self) -> np.ndarray: ...
+
+    @property
+    def joints(self) -> np.ndarray: ...
+
+    @property
+    def frames(self) -> np.ndarray: ...
+
+
+class _Reference(Protocol):
+    @property
+    def raw(self) -> _Raw: ...
+
+
+class Recorded(Protocol):
+    """What is asked of a `recording.Recording` of n samples, and of its `reference.Reference`."""
+
+    character: Character
+    motion: Motion
+
+    @property
+    def reference(self) -> _Reference: ...
+
+    @property
+    def com(self) -> np.ndarray: ...
+
+    @property
+    def contacts(self) -> np.ndarray: ...
+
+    @property
+    def stance(self) -> np.ndarray: ...
+
+    @property
+    def phases(self) -> np.ndarray: ...
+
+    @property
+    def reference_stance(self) -> np.ndarray: ...
+
+    @property
+    def reference_phases(self) -> np.ndarray: ...
+
+    def sole_corners(self, samples: slice) -> np.ndarray: ...
+
+    def __len__(self) -> int: ...
+
+
 class Performed:
     """The paths of what was simulated, by its recording."""
 
-    def __init__(self, recording):
+    def __init__(self, recording: Recorded) -> None:
         self._recording = recording
 
     @property
-    def com(self):
+    def com(self) -> np.ndarray:
         """(n, 3) centre of mass [m]."""
         return self._recording.com
 
     @property
-    def flights(self):
+    def flights(self) -> list[tuple[int, int]]:
         """[(start, stop)] of each stretch without a foot on the floor."""
         stands = self._recording.contacts.any(1) | (self._recording.stance > 0)
         return flights(stands, self._recording.motion.rate)
 
     @property
-    def footprints(self):
+    def footprints(self) -> list[Footprint]:
         """The Footprint of each contact, in the order of time."""
         return footprints(self._recording.phases, self._recording.sole_corners(slice(None)))
 
@@ -46,30 +97,30 @@ class Performed:
 class Animated:
     """Those of the animation that was simulated, so far as that went."""
 
-    def __init__(self, recording):
+    def __init__(self, recording: Recorded) -> None:
         self._recording, self._raw = recording, recording.reference.raw
 
     @property
-    def com(self):
+    def com(self) -> np.ndarray:
         """As of Performed."""
         character = self._recording.character
         shares = character.masses / character.mass
         return np.einsum("fsi,s->fi", self._raw.centres[: len(self._recording)], shares)
 
     @property
-    def flights(self):
+    def flights(self) -> list[tuple[int, int]]:
         """As of Performed."""
         return flights(self._recording.reference_stance > 0, self._recording.motion.rate)
 
     @property
-    def footprints(self):
+    def footprints(self) -> list[Footprint]:
         """As of Performed."""
         recording, raw, count = self._recording, self._raw, len(self._recording)
         corners = recording.character.sole_corners(raw.joints[:count], raw.frames[:count])
         return footprints(recording.reference_phases, corners)
 
 
-def footprints(phases, corners):
+def footprints(phases: np.ndarray, corners: np.ndarray) -> list[Footprint]:
     """The Footprint of each contact: from the middle of the first time at which the whole sole
     stands; of a foot that never sets it down, at which anything of it does.
 
@@ -86,7 +137,7 @@ def footprints(phases, corners):
     return sorted(found, key=lambda footprint: footprint.sample)
 
 
-def fall(start, end, steps, rate):
+def fall(start: np.ndarray, end: np.ndarray, steps: int, rate: float) -> np.ndarray:
     """(steps + 1, 3) places [m] of a body in free fall from (3,) to (3,) [m] in so many steps at
     `rate` [Hz]: a parabola that only they and gravity decide."""
     time = np.arange(steps + 1)[:, None] / rate

@@ -5,7 +5,7 @@ Plain numbers in tuples: they are made anew for each balance.
 """
 
 from math import cos, sin
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 #: Cosine of the steepest slope that a foot can stand on.
 STEEPEST = 0.5
@@ -29,7 +29,7 @@ class Ground(NamedTuple):
     slope_x: float = 0.0
     slope_y: float = 0.0
 
-    def at(self, x, y):
+    def at(self, x: float, y: float) -> float:
         """Height [m] of it at (x, y) [m]."""
         return self.height + self.slope_x * (x - self.x) + self.slope_y * (y - self.y)
 
@@ -72,7 +72,7 @@ class Region(NamedTuple):
     right: float
     left: float
 
-    def nearest(self, x, y):
+    def nearest(self, x: float, y: float) -> tuple[float, float]:
         """The point of it that is nearest to (x, y) [m]."""
         at_x, at_y, ahead_x, ahead_y, back, front, right, left = self
         dx, dy = x - at_x, y - at_y
@@ -84,7 +84,31 @@ class Region(NamedTuple):
         )
 
 
-def sole_of(foot, ankle, frame, bend, ground):
+class Box(Protocol):
+    """What a sole asks of a `foot.Foot`, all [m]."""
+
+    @property
+    def heel(self) -> float: ...
+
+    @property
+    def toe(self) -> float: ...
+
+    @property
+    def half_width(self) -> float: ...
+
+    @property
+    def depth(self) -> float: ...
+
+    @property
+    def ball(self) -> float: ...
+
+    @property
+    def thickness(self) -> float: ...
+
+
+def sole_of(
+    foot: Box, ankle: list[float], frame: list[list[float]], bend: float, ground: Ground
+) -> Sole:
     """The Sole of a foot.Foot: ankle (3,) [m], its frame's columns (3, 3), all as lists; bend of
     its toes [rad], up below 0; the Ground under it."""
     (ahead_x, ahead_y, ahead_z), left, up = frame
@@ -135,7 +159,7 @@ def sole_of(foot, ankle, frame, bend, ground):
     )
 
 
-def carrying(sole, heel, share):
+def carrying(sole: Sole, heel: float, share: float) -> Region:
     """The Region of a Sole in which it can be pressed on.
 
     heel: how much of it (0 to 1) is pressed on. share: of the width.

@@ -4,12 +4,15 @@ freedom, left and right the same, and the balance weights of single and of dual 
 
 import json
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import documents
+from ..body.character import Character
 from ..exceptions import GainsError
 from ..geometry.skeleton import UNMIRRORED_DOFS, joint_of_dof
 
@@ -40,21 +43,23 @@ _WALKING_WEIGHTS = ((1170.0, 490.0, 900.0, 24.0), (880.0, 350.0, 575.0, 15.0))
 #: Largest magnitude of a gain (SCA12, table 2); for bodies larger than that adult it grows.
 LIMIT = 10000.0
 
+_Fail = Callable[[str], NoReturn]
+
 #: How much a gains file may tell in words and in `tuned`.
 _MAX_DEPTH, _MAX_ITEMS, _MAX_LETTERS = 8, 10_000, 10_000
 
 
-def size_of(character):
+def size_of(character: Character) -> float:
     """How much more torque a body has than that adult, at equal dynamics (Froude)."""
     return character.mass * character.height / (ADULT_MASS * ADULT_HEIGHT)
 
 
-def unmirrored(name):
+def unmirrored(name: str) -> str:
     """Name of a degree of freedom without its side: hip_l_pitch and hip_r_pitch are hip_pitch."""
     return name.replace("_l_", "_").replace("_r_", "_")
 
 
-def _scales(mass, height):
+def _scales(mass: float, height: float) -> tuple[float, float, np.ndarray]:
     """How stiffness, damping and the weights change with body size at equal dynamics (Froude):
     torques as m h, times as the square root of h."""
     torque = mass * height / (ADULT_MASS * ADULT_HEIGHT)
@@ -76,20 +81,22 @@ class Gains:
     if they were made before bodies had some joint, whose gains are then the defaults.
     """
 
-    names: tuple
+    names: tuple[str, ...]
     stiffness: np.ndarray
     damping: np.ndarray
     single: np.ndarray
     dual: np.ndarray
     balance: str
-    body: tuple
-    tuned: dict | None = None
+    body: tuple[float, float]
+    tuned: dict[str, Any] | None = None
     name: str = ""
     description: str = ""
     completed: str = ""
 
     @classmethod
-    def default(cls, character, balance="foot_forces", walking=False):
+    def default(
+        cls, character: Character, balance: str = "foot_forces", walking: bool = False
+    ) -> "Gains":
         """Gains for any clip, scaled to the body. walking: for an endless walk by `foot_forces`."""
         if balance not in BALANCE_MODES:
             raise GainsError(f"There is no balance mode '{balance}': use {_listed(BALANCE_MODES)}.")
@@ -112,13 +119,13 @@ class Gains:
             (character.mass, character.height),
         )
 
-    def per_dof(self, character):
+    def per_dof(self, character: Character) -> tuple[np.ndarray, np.ndarray]:
         """Stiffness and damping (dofs,) of every degree of freedom of a character."""
         index = {name: i for i, name in enumerate(self.names)}
         order = [index[unmirrored(name)] for name in character.dof_names]
         return self.stiffness[order], self.damping[order]
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The gains as JSON-able data, the content of a gains file."""
         words = {"name": self.name, "description": self.description}
         return {
@@ -133,7 +140,7 @@ class Gains:
             "tuned": self.tuned,
         }
 
-    def save(self, path):
+    def save(self, path: str | Path) -> None:
         """Write a gains file; one that is there is replaced as a whole, or not at all.
 
         Raises GainsError if the folder cannot be written to or the disk is full.
@@ -148,7 +155,7 @@ class Gains:
             ) from error
 
     @classmethod
-    def load(cls, path, character=None):
+    def load(cls, path: str | Path, character: Character | None = None) -> "Gains":
         """Read a gains file, as `from_dict` does.
 
         Raises GainsError, naming the file, also if it cannot be read or is not JSON.
@@ -157,7 +164,9 @@ class Gains:
         return cls.from_dict(documents.read(path, source, _fail), character, source)
 
     @classmethod
-    def from_dict(cls, data, character=None, source="the set of gains"):
+    def from_dict(
+        cls, data: Any, character: Character | None = None, source: str = "the set of gains"
+    ) -> "Gains":
         """Gains from what `as_dict` gave, for a character; those of a body of another size are
         rescaled.
 
@@ -167,35 +176,37 @@ class Gains:
         return _from_dict(cls, data, character, source)
 
 
-def _fail(source, problem):
+def _fail(source: object, problem: str) -> NoReturn:
+    source = str(source)
     raise GainsError(f"{source[:1].upper()}{source[1:]} {problem}.")
 
 
-def _listed(names):
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _completed(data, scales, source):
+def _completed(
+    data: dict[str, Any], scales: tuple[float, float, np.ndarray], source: str
+) -> tuple[dict[str, Any], str]:
     """The data with the default for every degree of freedom that they say nothing of, as those of
     earlier bodies do, and a sentence on it; scales: of the body that they are for."""
     torque, damping, _ = scales
-    groups = {group: data.get(group) for group in ("stiffness", "damping")}
-    if not all(isinstance(given, dict) and given for given in groups.values()):
+    stiffness, dampings = data.get("stiffness"), data.get("damping")
+    if not (stiffness and isinstance(stiffness, dict) and isinstance(dampings, dict)):
         return data, ""
-    missing = [dof for dof in UNMIRRORED_DOFS if not any(dof in g for g in groups.values())]
+    missing = [dof for dof in UNMIRRORED_DOFS if dof not in stiffness and dof not in dampings]
     if not missing:
         return data, ""
-    for dof in missing:
-        stiffness = joint_of_dof(dof).stiffness
-        added = {"stiffness": stiffness * torque, "damping": stiffness * _DAMPING_SHARE * damping}
-        groups = {group: given | {dof: added[group]} for group, given in groups.items()}
-    return data | groups, (
+    default = {dof: joint_of_dof(dof).stiffness for dof in missing}
+    stiffness = stiffness | {dof: k * torque for dof, k in default.items()}
+    dampings = dampings | {dof: k * _DAMPING_SHARE * damping for dof, k in default.items()}
+    return data | {"stiffness": stiffness, "damping": dampings}, (
         f"{source[:1].upper()}{source[1:]} has no gains for {_listed(_joints_in_words(missing))}: "
         "these have the defaults."
     )
 
 
-def _joints_in_words(missing):
+def _joints_in_words(missing: list[str]) -> Iterable[str]:
     """What is missing: joints, or degrees of freedom of those of which others are there."""
     whole = {
         dof: all(f"{entry.joint}_{axis}" in missing for axis in entry.ranges)
@@ -206,8 +217,8 @@ def _joints_in_words(missing):
     )
 
 
-def _from_dict(cls, data, character, source):
-    def fail(problem):
+def _from_dict(cls: type[Gains], data: Any, character: Character | None, source: str) -> Gains:
+    def fail(problem: str) -> NoReturn:
         _fail(source, problem)
 
     if not isinstance(data, dict) or data.get("schema") not in _READABLE:
@@ -226,7 +237,7 @@ def _from_dict(cls, data, character, source):
     old, new = _scales(*old_body), _scales(*new_body)
     data, completed = _completed(data, old, source)
 
-    def values(group, keys, i, least):
+    def values(group: str, keys: tuple[str, ...], i: int, least: float) -> np.ndarray:
         top, new_top = (np.broadcast_to(LIMIT * np.maximum(1, s[i]), len(keys)) for s in (old, new))
         given = _values(data, group, keys, least * top, top, fail)
         return np.clip(given * (new[i] / old[i]), -new_top, new_top)
@@ -246,7 +257,14 @@ def _from_dict(cls, data, character, source):
     )
 
 
-def _values(data, group, keys, low, high, fail):
+def _values(
+    data: dict[str, Any],
+    group: str,
+    keys: tuple[str, ...],
+    low: np.ndarray,
+    high: np.ndarray,
+    fail: _Fail,
+) -> np.ndarray:
     """(n,) numbers of a group, each between its entries of low and high (n,)."""
     given = data.get(group)
     if not isinstance(given, dict) or not given:
@@ -261,7 +279,7 @@ def _values(data, group, keys, low, high, fail):
     return np.array([_number(given[k], f"{group} of {k}", a, b, fail) for k, a, b in limits])
 
 
-def _number(value, what, low, high, fail):
+def _number(value: Any, what: str, low: float, high: float, fail: _Fail) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
         fail(f"gives {what} as {_short(value)}: it must be a number")
     if not low <= value <= high:
@@ -269,19 +287,19 @@ def _number(value, what, low, high, fail):
     return float(value)
 
 
-def _is_finite(value):
+def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:  # a whole number with hundreds of digits
         return False
 
 
-def _short(value):
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) < 40 else f"{text[:40]}…"
 
 
-def _words(data, key, fail):
+def _words(data: dict[str, Any], key: str, fail: _Fail) -> str:
     """An optional text."""
     text = data.get(key, "")
     if not isinstance(text, str) or len(text) > _MAX_LETTERS:
@@ -291,7 +309,7 @@ def _words(data, key, fail):
     return text
 
 
-def _tuned(data, fail):
+def _tuned(data: dict[str, Any], fail: _Fail) -> dict[str, Any] | None:
     """What it was tuned on, checked to be plain data of sensible size; None if nothing is told."""
     tuned = data.get("tuned")
     if data["schema"] == 1 or tuned is None:
@@ -303,7 +321,7 @@ def _tuned(data, fail):
     return tuned
 
 
-def _count_items(value, depth, fail):
+def _count_items(value: Any, depth: int, fail: _Fail) -> int:
     """How many values there are in plain data; fails at what is not plain."""
     if depth > _MAX_DEPTH:
         fail(f"nests 'tuned' deeper than {_MAX_DEPTH} levels: flatten it")

@@ -236,8 +236,8 @@ def _check(character: Character, motion: Motion, trajectory: Trajectory, lowest:
         )
     fastest = joint_speeds(character, trajectory)
     if fastest.max() > MAX_JOINT_SPEED:
-        sample, dof = np.unravel_index(np.argmax(fastest), fastest.shape)
-        frame = motion.frame(int(sample))
+        sample, dof = map(int, np.unravel_index(np.argmax(fastest), fastest.shape))
+        frame = motion.frame(sample)
         raise MotionError(
             f"'{motion.name}' turns the {character.joint_words(dof)} at {fastest.max():.0f} rad/s "
             f"at frame {frame:g}: mend the rotation pop there, or clean it with "
