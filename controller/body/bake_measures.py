@@ -20,8 +20,8 @@ UNITS = {
     "pulls_on_ground": "share",
 }
 
-_GROWN = 0.05  # [m]
-_CUTOFF = 6.0  # [Hz] of the motion that the zero-moment point is computed from
+_GROWN = 0.05  # [m] by which soles count as larger: animated ones are not the body's (estimated)
+_CUTOFF = 6.0  # [Hz] of the motion that the zero-moment point is computed from: as of references
 
 
 def measures_of_bake(

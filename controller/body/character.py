@@ -53,23 +53,28 @@ _Numbers = Sequence[float] | np.ndarray
 _AXES = {"pitch": PITCH, "roll": ROLL, "twist": TWIST}
 _AXIS_NAMES = {axis: name for name, axis in _AXES.items()}
 
-#: How far ahead of the ankle the toes may begin: they are so long [m, adult of 1.75 m].
+#: How far ahead of the ankle the toes may begin: they are so long [m, adult of 1.75 m]. This and
+#: the next four were settled on captured walks: `researcher.md`, Feet that stand.
 _TOE_LENGTHS = (0.05, 0.08)
 _TOE_THICKNESS = 0.025  # [m, adult]: so high is their hinge, wherever the rig has it
-#: Of a flat foot, the sine of its pitch.
-_FLAT = 0.06
-#: Where the ball is if the rig does not say, as a share of the way from ankle to tip.
-_BALL_SHARE = 0.65
 #: Of a foot's mass, what is ahead of the ball, and of its moments of inertia, what is behind it.
 _TOE_MASS, _HIND_INERTIA = 0.2, 0.7
+#: Where the ball is if the rig does not say, as a share of the way from ankle to tip: estimated.
+_BALL_SHARE = 0.65
+#: Of a flat foot, the sine of its pitch: by trial on captured clips.
+_FLAT = 0.06
 #: Toes turn as slowly as if they were so much heavier: light ones between a floor and 70 kg are
-#: thrown about by the engine in a hard landing.
+#: thrown about by the engine in a hard landing. By trial on such.
 _TOE_ARMATURE = 10.0
-#: A foot whose lowest ankle is this much higher than the other's [m] never stood flat.
+#: A foot whose lowest ankle is this much higher than the other's [m] never stood flat: by trial on
+#: captured clips.
 _FLAT_FOOT_HEIGHT = 0.03
-#: Feet in place whose heights over the ground differ by less than this [m] both stand on it.
+#: Feet in place whose heights over the ground differ by less than this [m] both stand on it: by
+#: trial on clips that stand on slopes.
 _SLOPED = 0.08
-_RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room
+_RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room: estimated
+#: Stature of the adult for whom lengths are told [m].
+_ADULT = 1.75
 
 
 @dataclass(frozen=True)
@@ -339,7 +344,7 @@ def _calibrate(motion: Motion, terrain: Terrain | None) -> np.ndarray:
             # foot, an arm brings the hand forward.
             toward = _foot_direction(motion, side)[at] if upper == "thigh" else forward
             guess = np.cross(toward, along) if flexion > 0 else -np.cross(along, toward)
-            if np.linalg.norm(guess) < 0.2:
+            if np.linalg.norm(guess) < 0.2:  # sine of 12 degrees: it hardly tells an axis
                 guess = left
             index = SEGMENT_INDEX[f"{upper}_{side}"]
             own = axes[:, index]
@@ -430,7 +435,8 @@ def _planted(
 
 
 def _low_and_slow(points: np.ndarray, rate: float) -> np.ndarray:
-    """Which samples (at least a tenth) of (samples, 3) points are lowest and slowest."""
+    """Which samples (at least a tenth) of (samples, 3) points are lowest and slowest: 5 cm higher
+    counts as much as 0.3 m/s faster, by trial on captured clips."""
     speed = np.linalg.norm(np.gradient(points, axis=0), axis=1) * rate
     span = max(np.ptp(points[:, 2]), 1e-3)
     cost = (points[:, 2] - points[:, 2].min()) / min(span, 0.05) + speed / 0.3
@@ -500,7 +506,7 @@ def _ball_basis(frames: np.ndarray, parent: str, limb: str) -> np.ndarray:
     axes = np.concatenate([[[0.0, 1, 0], [1.0, 0, 0]], axes])
     closest = np.abs(limbs @ axes.T).max(0)
     first = axes[np.argmin(closest)]
-    # Anatomical axes are kept while they are safe: 30 degrees at least.
+    # Anatomical axes are kept while they are safe: 30 degrees at least (by estimate).
     for axis in range(2):
         if closest[axis] < 0.87:
             first = axes[axis]
@@ -527,7 +533,7 @@ def _bases(frames: np.ndarray) -> dict[str, np.ndarray]:
         for upper, lower in (("thigh", "shin"), ("upper_arm", "forearm")):
             above, below = (frames[:, SEGMENT_INDEX[f"{n}_{side}"]] for n in (upper, lower))
             along = np.einsum("fji,fj->fi", above, below[:, :, 2])
-            along = along[along[:, 2] > 0.7]
+            along = along[along[:, 2] > 0.7]  # bent by less than 45 degrees
             if len(along):
                 _, y, z = along.mean(0)
                 bases[f"{lower}_{side}"] = rotation_about(0, np.arctan2(-y, z))
@@ -567,6 +573,7 @@ def _foot(motion: Motion, height: float, terrain: Terrain | None) -> Foot:
         _, planted, ups = _planted(motion, side, terrain)
         ahead = _foot_direction(motion, side)[planted]
         reach = body.FOOT_LENGTH_SHARE - body.HEEL_SHARE
+        # The tip is about 4 % of stature beyond the ball; what is far from Winter's foot is none.
         for tip, beyond in ((toe, 0.0), (ball, 0.04)):
             length = np.median(((tip - ankle)[planted] * ahead).sum(1)) / height + beyond
             if 0.8 * reach < length < 1.3 * reach:
@@ -575,11 +582,12 @@ def _foot(motion: Motion, height: float, terrain: Terrain | None) -> Foot:
         drop = body.ANKLE_HEIGHT_SHARE * height
         for tip in (ball, toe):
             if np.isfinite(tip).all():
-                fall = np.median(((ankle - tip) * ups).sum(1)[planted]) + 0.01 * height / 1.75
+                fall = np.median(((ankle - tip) * ups).sum(1)[planted])
+                fall += 0.01 * height / _ADULT  # the bones of the toes lie above the sole
                 drop = max(drop, min(float(fall), 2 * drop))
         feet.append((body.HEEL_SHARE * height, reach * height, drop))
     heel, reach, drop = np.mean(feet, axis=0).tolist()  # left and right are alike
-    size = height / 1.75
+    size = height / _ADULT
     shortest, longest = (length * size for length in _TOE_LENGTHS)
     hinge = min(max(_ball(motion, reach, terrain), reach - longest), reach - shortest)
     half_width = body.FOOT_WIDTH_SHARE * height / 2
@@ -607,7 +615,7 @@ def _hinged(joints: tuple[Joint, ...], foot: Foot) -> tuple[Joint, ...]:
 
 def _ground_quantile(lowest: np.ndarray) -> float:
     """The floor [m] under (samples,) lowest sole corners: their median, or a lower quantile if
-    the body leaves the ground."""
+    the body leaves the ground: by trial on captured clips."""
     span = np.quantile(lowest, 0.9) - np.quantile(lowest, 0.1)
     return float(np.quantile(lowest, 0.5 if span < 0.05 else 0.25))
 
@@ -694,7 +702,8 @@ def _stand_on_ground(
 
 
 def _is_plausible(character: Character, depth: float) -> bool:
-    """Whether a sole may be so deep [m] below the ankle."""
+    """Whether a sole may be so deep [m] below the ankle, beside a person's: barefoot to high soles,
+    by estimate."""
     share = body.ANKLE_HEIGHT_SHARE * character.height
     return 0.5 * share < depth < 2.2 * share
 
@@ -841,7 +850,7 @@ def _shapes(
     solids: list[Solid],
     hips: np.ndarray,
 ) -> tuple[Shape, ...]:
-    """One solid per segment, about as thick as a person."""
+    """One solid per segment, about as thick as a person: by eye, as shares of stature."""
     shapes: list[Shape] = []
 
     def add(segment: str, kind: str, size: _Numbers, middle: _Numbers) -> None:

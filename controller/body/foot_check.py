@@ -12,6 +12,7 @@ from ..geometry.rotations import unit
 from ..geometry.skeleton import LANDMARK_INDEX, SIDE_WORDS, SIDES
 from .foot import Foot
 
+# All by estimate, so that neither captured clips nor rigs with the feet of a person are told of.
 #: Toes point backward where the cosine between them and the body's front is below this.
 _BACKWARD = -0.5
 #: Of the stature, how much higher than the ankle toes may always be.

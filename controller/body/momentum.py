@@ -9,7 +9,7 @@ import numpy as np
 from ..geometry.rotations import quaternion_from_matrix, rotation_vector
 from ..geometry.trajectory import butterworth
 
-GRAVITY = 9.81  # [m/s^2]
+GRAVITY = 9.81  # [m/s^2], the standard 9.80665 rounded
 
 
 @dataclass(frozen=True)

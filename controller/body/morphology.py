@@ -39,12 +39,12 @@ GROUPS = {
     for name in dict.fromkeys(("head", "trunk", "pelvis", *PARTS))  # as a panel has them
     if not PARTS[name].group
 }
-#: What is scaled of each, and by how much it may be [factor].
+#: What is scaled of each, and by how much it may be [factor]: from a child to a giant, estimated.
 KINDS = {"length": (0.3, 3.0), "girth": (0.3, 3.0), "mass": (0.1, 10.0)}
 #: Folder of the morphologies that come with Poise.
 FOLDER = Path(__file__).resolve().parents[2] / "presets" / "morphologies"
 
-#: A sole this much higher [m] than the other one counts less for the height of the root.
+#: A sole this much higher [m] than the other one counts less for the height of the root: by trial.
 _EQUALLY_LOW = 0.02
 _SAME = (1.0, 1.0, 1.0)
 

@@ -7,9 +7,11 @@ Plain numbers in tuples: they are made anew for each balance.
 from math import cos, sin
 from typing import NamedTuple, Protocol
 
-#: Cosine of the steepest slope that a foot can stand on.
+#: Cosine of the steepest slope that a foot can stand on: 60 degrees, by estimate; a friction of 1
+#: holds to 45.
 STEEPEST = 0.5
-#: A part of the sole that is this much higher [m] than its lowest one carries nothing.
+#: A part of the sole that is this much higher [m] than its lowest one carries nothing. This and
+#: the rest were settled on captured walks: `researcher.md`, Feet that stand.
 CLEARANCE = 0.02
 #: Ahead of the ball the centre of pressure stays within this share of the toes: at their very tip
 #: a foot stands on its tip, and snaps.

@@ -21,14 +21,14 @@ _READABLE = (1, 2, SCHEMA)  # 1 had no name, description and tuned, both had no 
 BALANCE_MODES = ("foot_forces", "virtual_forces")
 WEIGHTS = ("com_position", "com_velocity", "trunk", "momentum")
 
-#: A joint's entry has its stiffness [N m/rad] for an adult of 71 kg and 1.80 m; damping is a tenth
-#: of it [N m s/rad].
+#: A joint's entry has its stiffness [N m/rad] for an adult of 71 kg and 1.80 m, by trial on the
+#: captured clips; damping is a tenth of it [N m s/rad], with which Stable PD is stable from 100 Hz.
 _DAMPING_SHARE = 0.1
 #: Mass [kg] and height [m] of that adult.
 ADULT_MASS, ADULT_HEIGHT = 71.0, 1.80
 
-#: Balance weights of that adult in single and dual stance: [N/m], [N s/m], [N m/rad], [1/s].
-#: `virtual_forces` divide theirs between the legs that stand.
+#: Balance weights of that adult in single and dual stance: [N/m], [N s/m], [N m/rad], [1/s], by
+#: trial on the captured clips. `virtual_forces` divide theirs between the legs that stand.
 _WEIGHTS = {
     "foot_forces": ((1000.0, 500.0, 400.0, 40.0), (1000.0, 500.0, 400.0, 40.0)),
     "virtual_forces": ((2000.0, 500.0, 400.0, 20.0), (4000.0, 1000.0, 800.0, 40.0)),
@@ -45,7 +45,7 @@ LIMIT = 10000.0
 
 _Fail = Callable[[str], NoReturn]
 
-#: How much a gains file may tell in words and in `tuned`.
+#: How much a gains file may tell in words and in `tuned`: far more than any does.
 _MAX_DEPTH, _MAX_ITEMS, _MAX_LETTERS = 8, 10_000, 10_000
 
 
