@@ -137,12 +137,12 @@ class FootHold:
         wanted = roll * sole.ahead_x, roll * sole.ahead_y, yaw
         pitch_axis, roll_axis, twist_axis = self._legs.axes[foot, _ANKLE:].tolist()
         # Cramer's rule, damped where the axes all but lie in a plane.
-        across = _cross(twist_axis, pitch_axis)
-        size = _dot(roll_axis, across)
+        normal = _cross(twist_axis, pitch_axis)
+        size = _dot(roll_axis, normal)
         scale = size / (size * size + _DAMPING)
         first = self._ankles[foot] + 1
         turns = (
-            scale * _dot(wanted, across),
+            scale * _dot(wanted, normal),
             scale * _dot(wanted, _cross(pitch_axis, roll_axis)),
         )
         angles = state.angles[first : first + 2].tolist()
