@@ -42,8 +42,39 @@ def test_left_and_right_share(adult):
 
 
 @pytest.mark.parametrize(
+    "lacking, words",
+    [
+        (("toe_pitch",), "toes"),
+        (("hip_roll",), "hip roll"),
+        (("knee_pitch", "ankle_pitch", "ankle_roll", "ankle_twist"), "knee, ankle"),
+    ],
+)
+def test_what_a_file_of_this_schema_lacks_has_the_defaults(adult, child, lacking, words, tmp_path):
+    path = tmp_path / "gains.json"
+    whole = Gains.default(child)
+    data = replace(whole, stiffness=2 * whole.stiffness).as_dict()
+    for group in ("stiffness", "damping"):
+        for dof in lacking:
+            del data[group][dof]
+    path.write_text(json.dumps(data))
+    found = Gains.load(path, adult)
+    assert found.completed == (
+        f"The gains file '{path}' has no gains for {words}: these have the defaults."
+    )
+    default = Gains.default(adult)
+    double = np.where([name in lacking for name in found.names], 1, 2)
+    assert found.names == default.names
+    assert found.stiffness == pytest.approx(double * default.stiffness)
+    assert found.damping == pytest.approx(default.damping)
+    found.save(path)
+    assert Gains.load(path, adult).completed == ""
+
+
+@pytest.mark.parametrize(
     "change, message",
     [
+        (lambda d: d["stiffness"].clear(), "has no 'stiffness'"),
+        (lambda d: [d[g].update(tail=1.0) for g in ("stiffness", "damping")], "differ in tail"),
         (lambda d: d["stiffness"].pop("knee_pitch"), "another character.*knee_pitch"),
         (lambda d: d["damping"].update(tail_pitch=1.0), "another character.*tail_pitch"),
         (lambda d: d["stiffness"].update(knee_pitch=-1), "knee_pitch as -1, out of range"),
