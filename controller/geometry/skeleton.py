@@ -59,7 +59,7 @@ _ONCE = ("",)
 #: order their degrees of freedom are numbered: new limbs come last. Masses, centres, radii and
 #: lengths have their source in `body/anthropometry.py`, gains in `control/gains.py`. Ranges are
 #: what people reach, in round numbers, wide enough for the captured clips; shoulders have none,
-#: as their axes are chosen per clip.
+#: as their axes are chosen per clip. Thicknesses are by eye.
 _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
     (
         _ONCE,
