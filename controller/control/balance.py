@@ -19,6 +19,7 @@ from ..body.state import State
 from ..geometry.rotations import vector_of_matrix
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from ..reference.reference import COM, HEIGHT, MOMENTUM, VELOCITY, Reference
+from ..reference.way import Course, CourseMemory
 from .foot_hold import FootHold
 from .gains import Gains, size_of
 from .legs import AXES, LegPlan, Legs
@@ -81,20 +82,21 @@ class Choices(Protocol):
 
 class Memory(NamedTuple):
     """What a balance knows besides what the world holds: the legs' plan and the step at which it
-    was made, and what moves feet."""
+    was made, what moves feet, and what leads the body."""
 
     plan: LegPlan | None
     planned: int
     steps: Any
+    course: CourseMemory | None
 
 
 class Balance(ABC):
     """One character's balance over a reference.
 
     com (3,) [m]: its centre of mass, after `update`. legs: legs.Legs. grounds: sole.Ground under
-    either foot. stepping: what moves feet elsewhere, None where nothing does. torques (14,): what
-    the legs press with [N m]. period, inertia_period: steps from one `update`, and from one mass
-    matrix, to the next.
+    either foot, as it is seen where the body is led; supports: in the world. stepping: what moves
+    feet elsewhere, None where nothing does. torques (14,): what the legs press with [N m]. period,
+    inertia_period: steps from one `update`, and from one mass matrix, to the next.
     """
 
     period = inertia_period = 1
@@ -112,10 +114,14 @@ class Balance(ABC):
         self.reference, self.world = reference, world
         self.goals = reference.goals
         self.legs = Legs(character)
-        self.grounds = [Ground(0.0, 0.0, world.floor)] * 2
+        self.grounds = self.supports = [Ground(0.0, 0.0, world.floor)] * 2
         self.stepping: Stepping | Walking | None = None
+        #: What leads the body along its way; None where nothing does.
+        self.course = None if reference.way is None else Course(reference.way)
         self.torques = np.zeros(2 * AXES)
-        self.foot_hold = self.holder(character, reference, self.legs, size_of(character))
+        self.foot_hold = self.holder(
+            character, reference, self.legs, size_of(character), self.course
+        )
         self.keeps_place = reference.travels and not reference.endless
         #: How fast [1/s] to go back to where the reference is on the floor.
         self.drift_gain = _DRIFT_GAIN if self.keeps_place else 0.0
@@ -154,13 +160,16 @@ class Balance(ABC):
     def memory(self) -> Memory:
         """What it knows besides what the world holds, for `recall`."""
         steps = None if self.stepping is None else self.stepping.memory()
-        return Memory(self._plan, self._planned, steps)
+        course = None if self.course is None else self.course.memory()
+        return Memory(self._plan, self._planned, steps, course)
 
     def recall(self, memory: Memory) -> None:
         """Go on with nothing but what the world holds, and this memory."""
         self._plan, self._planned = memory.plan, memory.planned
         if self.stepping is not None:
             self.stepping.recall(memory.steps)
+        if self.course is not None and memory.course is not None:
+            self.course.recall(memory.course)
 
     def take_inertia(self, inertia: np.ndarray) -> None:
         """Take a new mass matrix H. Its rows of the root give the momenta, and the centre of mass
@@ -174,13 +183,15 @@ class Balance(ABC):
         self._update_momentum(state)
         self.legs.update(state.positions, state.frames, state.angles)
         if self.world.has_colliders:
-            self.grounds = self.world.supports(self.legs.anchors[:, 2].tolist())
+            self._find_grounds()
         self.legs.set_down(self.grounds)
         if self.stepping is not None:
             self._step_aside(self.stepping, step, state)
         self.foot_hold.release()
         standing = self.standing()
         self.torques = self.press(step, state, standing) if any(standing) else np.zeros(2 * AXES)
+        if self.course is not None:
+            self.course.steer(self.com, state.root, self._step * self.period)
 
     def targets(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Angles and speeds (dofs,) that the joints should have at a step."""
@@ -279,6 +290,15 @@ class Balance(ABC):
             y + (cy - vy - wz * x + wx * z) * step,
             z + (cz - vz - wx * y + wy * x) * step,
         )
+
+    def _find_grounds(self) -> None:
+        """What either foot has under it, in the world and as it is seen."""
+        ankles = self.legs.anchors[:, 2]
+        if self.course is None:
+            self.grounds = self.supports = self.world.supports(ankles.tolist())
+            return
+        self.supports = self.world.supports(self.course.outside(ankles).tolist())
+        self.grounds = [self.course.inside(ground) for ground in self.supports]
 
     def _step_aside(self, stepping: Stepping | Walking, step: int, state: State) -> None:
         """Take a recovery step where one is needed, and go on with one that has begun."""

@@ -68,6 +68,8 @@ class Controller:
         count = step - self._origin
         balancing = count % balance.period == 0
         self._state = state = self.world.state(balancing)
+        if balance.course is not None:
+            balance.course.show(state)
         # What is held stiffly shakes with an old mass matrix once the body moves fast.
         if count % balance.inertia_period == 0 or (hold and hold.acts(step)):
             self.inertia = self.world.mass_matrix(state.angles)

@@ -73,7 +73,7 @@ class FootForces(Balance):
         if settings.style != "close":
             self._style = of_joints(settings.style, character.dof_names)
         if reference.walks:
-            self.stepping = Walking(character, reference)
+            self.stepping = Walking(character, reference, self.course)
         elif settings.recovery_steps:
             self.stepping = Stepping(character, reference)
 
@@ -118,6 +118,10 @@ class FootForces(Balance):
         most = max(left_load, right_load)
         force, torque = self.wrench(step, state, standing)
         fx, fy, fz, tx, ty, tz = self.reference.wrench[step].tolist()
+        if self.course is not None:  # the reference goes straight on, the body into a bend
+            vx, vy, _ = self.goals[step, VELOCITY].tolist()
+            bend = self._mass * self.course.rate
+            fx, fy = fx - bend * vy, fy + bend * vx
         points, forces, moments = press(
             (force[0] + fx, force[1] + fy, force[2] + fz),
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),

@@ -3,7 +3,8 @@
 
 Stable PD takes a foot for a free one: of a stance ankle's stiffness it leaves a fortieth in roll
 and a sixteenth in twist, and of a loaded toe's a ninth. So a foot that carries has springs of
-its own besides, which turn it back to the reference's roll and heading in the world. They act on
+its own besides, which turn it back to the reference's roll and heading in the world; where the body
+is led along a way, to the heading with which it landed. They act on
 the present error, so they stay below 4 I / dt^2 of a foot. The toes' is Bullet's joint motor
 instead, which its solver knows together with the contacts, and which cannot overshoot.
 
@@ -22,6 +23,7 @@ from ..body.momentum import GRAVITY
 from ..body.sole import Ground, Sole
 from ..body.state import State
 from ..reference.reference import Reference
+from ..reference.way import Course
 from .legs import AXES, Legs
 
 #: Of an adult of 71 kg and 1.80 m, as all here [N m/rad], while it travels and in place: there a
@@ -51,8 +53,16 @@ class AnkleTurn(NamedTuple):
 class FootHold:
     """Springs of both feet, left before right. size: torques compared with the adult's."""
 
-    def __init__(self, character: Character, reference: Reference, legs: Legs, size: float) -> None:
-        self._reference, self._legs = reference, legs
+    def __init__(
+        self,
+        character: Character,
+        reference: Reference,
+        legs: Legs,
+        size: float,
+        course: Course | None = None,
+    ) -> None:
+        """course: what leads the body along its way, None where nothing does."""
+        self._reference, self._legs, self._course = reference, legs, course
         roll, yaw = ROLL_STIFFNESS_IN_PLACE, YAW_STIFFNESS_IN_PLACE
         if reference.travels:
             roll, yaw = ROLL_STIFFNESS, YAW_STIFFNESS
@@ -87,6 +97,8 @@ class FootHold:
             zip(self._legs.soles, points.tolist(), forces.tolist(), strict=True)
         ):
             if not standing[foot]:
+                if self._course is not None:
+                    self._course.lift(foot)
                 continue
             self._shares[foot] = min(force[2] / self._full_load, 1.0)
             self._goals[foot] = self.goal(foot, step, state, grounds[foot])
@@ -127,7 +139,11 @@ class FootHold:
         """The ankle's turn with which the foot has the reference's roll, each from its own ground,
         and heading, its pitch being left to the balance; None for any."""
         now, goal = state.frames[3 * foot + 3].T, self._reference.feet[step, foot]
-        yaw = atan2(goal[1, 0], goal[0, 0]) - atan2(now[1, 0], now[0, 0])
+        heading = atan2(now[1, 0], now[0, 0])
+        if self._course is None:
+            yaw = atan2(goal[1, 0], goal[0, 0]) - heading
+        else:
+            yaw = self._course.stand(foot, heading)
         yaw = (yaw + pi) % (2 * pi) - pi
         sole = self._legs.soles[foot]
         across = ground.slope_y * sole.ahead_x - ground.slope_x * sole.ahead_y

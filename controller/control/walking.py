@@ -23,10 +23,12 @@ from ..geometry.rotations import (
     exponential,
     matrix_from_quaternion,
     quaternion_from_matrix,
+    rotation_about,
     rotation_vector,
 )
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, runs
 from ..reference.reference import COM, HEIGHT, SLOPES, VELOCITY, Reference
+from ..reference.way import Course
 from .legs import AXES, LegPlan
 from .reference_legs import LegPose, ReferenceLegs
 
@@ -41,6 +43,7 @@ _HOME, _MOST_HOME = 0.4, 0.1
 _GROWTH = 0.5  # of omega: by which the error is taken to grow until then
 _PLANNING = 0.85  # share of a swing in which the goal still follows the capture point
 _ARRIVED = 0.95  # share of a swing after which the foot is above its goal
+_TURNED = 0.5  # share of it after which a foot has turned as far as it does
 _FARTHEST = 0.35  # [m] from where the reference puts it, relative to the stance foot
 _TRUST = 0.15  # of what a standing foot's place differs from where it was thought to be
 _AIMING = 0.3  # share of a swing until the leg aims from where the pelvis really is
@@ -67,7 +70,11 @@ class Walking:
     active = True
     drop = 0.0
 
-    def __init__(self, character: Character, reference: Reference) -> None:
+    def __init__(
+        self, character: Character, reference: Reference, course: Course | None = None
+    ) -> None:
+        """course: what leads the body along its way, None where nothing does."""
+        self._course = course
         self.steps: list[tuple[float, int]] = []
         self._reference = reference
         self._legs = ReferenceLegs(character, reference)
@@ -203,7 +210,8 @@ class Walking:
             ankle[:2] += offset
             ankle[2] += self._floors[self._step, foot, SLOPES] @ offset
             placed = self._placed(pose, root, frame, _eased(phase / _AIMING, 2))
-            result[foot] = self._legs.angles(foot, *placed, ankle, pose) - pose.own[foot]
+            aimed = pose if self._course is None else _led(pose, self._course.lead(left), phase)
+            result[foot] = self._legs.angles(foot, *placed, ankle, aimed) - pose.own[foot]
         return result.ravel()
 
     def _placed(
@@ -219,6 +227,12 @@ class Walking:
         turn = rotation_vector(quaternion_from_matrix(frame @ pose.frame.T))
         turned = matrix_from_quaternion(exponential(share * turn)) @ pose.frame
         return pelvis + share * (root - pelvis), turned
+
+
+def _led(pose: LegPose, lead: float, phase: float) -> LegPose:
+    """The reference, its knees and feet turned by `lead` [rad] in the course of a swing."""
+    turn = rotation_about(2, lead * _eased(phase / _TURNED))
+    return pose._replace(left=pose.left @ turn.T, soles=turn @ pose.soles)
 
 
 def _eased(x: float, order: int = 3) -> float:

@@ -26,12 +26,12 @@ from ..geometry.rotations import (
     matrix_from_quaternion,
     multiply,
     rotation_vector,
-    unit,
 )
 from ..geometry.stance import reference_contacts
 from ..geometry.trajectory import Trajectory, bell, butterworth
 from ..ranges import RANGES
 from .rolling import rolled
+from .way import Way
 
 # By trial on captured clips: the cycles of their walks and runs last 0.7 to 1.8 s.
 _SHORTEST, _LONGEST = 0.4, 2.5  # [s] of a cycle
@@ -44,7 +44,6 @@ _AS_GOOD = 1.3  # times the best error: good enough for a better start
 #: A clip that turns by less than this in a cycle [rad] is meant to go straight:
 #: captured walks turn by up to 7 degrees.
 _STRAIGHT = np.radians(10)
-_SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded
 #: A curve may turn a walker by at most so much in a cycle [rad]; in tight ones they fall, see
 #: `researcher.md`, Endless walks.
 _MOST_TURN = np.radians(60)
@@ -203,81 +202,6 @@ def _about_z(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(half), zero, zero, np.sin(half)], -1)
 
 
-class _Line:
-    """A curve on the ground by its length, rounded: it goes on straight beyond its ends, or round
-    again if it is closed."""
-
-    def __init__(
-        self, curve: Sequence[Sequence[float]], closed: bool, cycle_length: float, name: str
-    ) -> None:
-        points = np.asarray(curve, float)[:, :2]
-        if closed:
-            points = np.concatenate([points, points[:1]])
-        apart = np.linalg.norm(np.diff(points, axis=0), axis=1)
-        points = points[np.concatenate([[True], apart > 1e-6])]
-        at = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
-        self.length = float(at[-1])
-        if len(points) < 2 or self.length < cycle_length / 2:
-            raise SettingsError(
-                f"The curve '{name}' is {self.length:.2g} m long, less than a step: draw a longer "
-                "one."
-            )
-        self._closed = closed
-        self._step = min(0.01, self.length / 20)  # [m]: far finer than it is rounded
-        rounding = _SMOOTHING * cycle_length
-        beyond = 4 * rounding
-        self._start = -beyond
-        grid = np.arange(-beyond, self.length + beyond, self._step)
-        raw = self._raw(points, at, grid)
-        spread = np.arange(-3 * rounding, 3 * rounding + self._step, self._step)
-        kernel = np.exp(-0.5 * (spread / rounding) ** 2)
-        kernel /= kernel.sum()
-        half = len(kernel) // 2
-        padded = np.stack([np.pad(c, half, mode="reflect", reflect_type="odd") for c in raw.T], 1)
-        smooth = np.stack([np.convolve(c, kernel, "valid") for c in padded.T], 1)[: len(grid)]
-        # By its own length again: rounding cuts corners.
-        steps = np.linalg.norm(np.diff(smooth, axis=0), axis=1)
-        self._at = np.concatenate([[0], np.cumsum(steps)])
-        self._at -= np.interp(0.0, grid, self._at)
-        self.length = float(np.interp(self.length, grid, self._at))
-        self._points = smooth
-        slope = np.gradient(smooth, axis=0)
-        self._yaw = np.unwrap(arctan2(slope[:, 1], slope[:, 0]))
-
-    def _raw(self, points: np.ndarray, at: np.ndarray, grid: np.ndarray) -> np.ndarray:
-        if self._closed:
-            inside = np.mod(grid, self.length)
-            return np.stack([np.interp(inside, at, c) for c in points.T], 1)
-        values = np.stack([np.interp(grid, at, c) for c in points.T], 1)
-        first, last = unit(points[1] - points[0]), unit(points[-1] - points[-2])
-        values += np.minimum(grid, 0)[:, None] * first
-        return values + np.maximum(grid - self.length, 0)[:, None] * last
-
-    def sharpest(self) -> tuple[float, float]:
-        """Where on it it is bent most [m], and the radius there [m]."""
-        inner = (self._at >= 0) & (self._at <= self.length)
-        bend = np.abs(np.gradient(self._yaw, self._at))
-        bend[~inner] = 0
-        at = int(np.argmax(bend))
-        return float(self._at[at]), 1 / max(float(bend[at]), 1e-9)
-
-    def place(self, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Points (N, 3) [m] and directions (N,) [rad] at distances along it."""
-        rounds = np.zeros(len(distance))
-        if self._closed:
-            rounds = np.floor(distance / self.length)
-        along = distance - rounds * self.length
-        points = np.stack([np.interp(along, self._at, c) for c in self._points.T], 1)
-        yaw = np.interp(along, self._at, self._yaw)
-        if self._closed:
-            whole = np.interp([0.0, self.length], self._at, self._yaw)
-            yaw = yaw + rounds * (2 * np.pi * np.round((whole[1] - whole[0]) / (2 * np.pi)))
-        else:
-            beyond = along - np.clip(along, self._at[0], self._at[-1])
-            points += beyond[:, None] * np.stack([np.cos(yaw), np.sin(yaw)], 1)
-        return np.concatenate([points, np.zeros((len(points), 1))], 1), yaw
-
-
 @dataclass(frozen=True)
 class Walk:
     """What an endless walk is made of: plain data.
@@ -345,7 +269,7 @@ class Walk:
                     f"'{motion.name}' steps on the spot: it cannot follow the curve "
                     f"'{self.curve}'; take the curve away, or choose a clip that travels."
                 )
-            return self._line(cycle.length).place(samples * (cycle.length / cycle.period))
+            return self.way(motion.rate).place(samples * (cycle.length / cycle.period))
         turn = cycle.turn if abs(cycle.turn) > _STRAIGHT else 0.0
         lap, within = np.divmod(samples, cycle.period)
         laps = np.arange(min(lap.min(), 0), max(lap.max(), 0) + 1)
@@ -358,16 +282,28 @@ class Walk:
         middle = turned[0] + cycle.turn / 2
         return points, middle + turn * (lap + share - 0.5)
 
-    def _line(self, length: float) -> _Line:
-        line = _Line(self.points, self.closed, length, self.curve)
-        at, radius = line.sharpest()
+    def way(self, rate: float) -> Way:
+        """The way along the curve of a clip of that rate [Hz]. Raises SettingsError for a curve
+        that is too short or too tight."""
+        length = self.cycle.length
+        way = Way(self.points, self.closed, length, length / self.cycle.period * rate, self.curve)
+        at, radius = way.sharpest()
         least = length / _MOST_TURN
         if radius < least:
             raise SettingsError(
                 f"The curve '{self.curve}' is too tight {at:.1f} m from its start, where its "
                 f"radius is {radius:.2f} m: give it at least {least:.2f} m there."
             )
-        return line
+        return way
+
+    def straight(
+        self, character: Character, motion: Motion, samples: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `places`, of a carrier that goes straight on from where the walk begins."""
+        points, yaw = self.places(character, motion, np.zeros(1))
+        x, y = float(np.cos(yaw[0])), float(np.sin(yaw[0]))
+        step = self.cycle.length / self.cycle.period
+        return points + step * samples[:, None] * [x, y, 0.0], np.repeat(yaw, len(samples))
 
 
 def _carrier(character: Character, motion: Motion, cycle: Cycle) -> tuple[np.ndarray, np.ndarray]:
@@ -403,14 +339,15 @@ class Endless(Motion):
 
 
 def walking_target(
-    character: Character, motion: Endless, cutoff: float
+    character: Character, motion: Endless, cutoff: float, led: bool = False
 ) -> tuple[Trajectory, np.ndarray]:
     """What a character is to follow in an Endless motion.
 
     Where one round ends and the next begins the samples of `motion` have a small jump. Here what
     the two ends differ by is spread over the cycle, the motion is low-passed at `cutoff` [Hz] as
-    if it had no ends, feet are planted and on the floor, and weight is above them. Returns the
-    Trajectory and contacts (N, 2).
+    if it had no ends, feet are planted and on the floor, and weight is above them. led: it goes
+    straight on, for the body is led along its curve, see `way`. Returns the Trajectory and
+    contacts (N, 2).
     """
     walk = motion.walk
     period = walk.cycle.period
@@ -418,7 +355,8 @@ def walking_target(
     samples = np.arange(-period, len(motion) + period)
     root, rotation, angles, contacts = _seamless(character, motion.source, walk.cycle)
     at = samples % period
-    points, yaw = walk.places(character, motion.source, samples)
+    places = walk.straight if led else walk.places
+    points, yaw = places(character, motion.source, samples)
     leaning = exponential(_lean(walk, yaw, motion.rate)[:, None] * [-1.0, 0, 0])
     tilt = matrix_from_quaternion(leaning)
     target = Trajectory(

@@ -32,6 +32,7 @@ from .gait import Endless, walking_target
 from .planting import physical
 from .rolling import rolled
 from .terrain import Terrain
+from .way import Way
 
 #: Fastest joint axis that a motion may have [rad/s]: anything above is a fault of the clip. Of 21
 #: captured ones, kicks among them, the fastest has 27.
@@ -91,7 +92,8 @@ class Reference:
     low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what
     either foot stands on: height under its ankle [m], rises along x and y. travels: whether the
     body leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in
-    the air land where the body is going, see `walking`, and aiming: how much of that they do.
+    the air land where the body is going, see `walking`, and aiming: how much of that they do. way:
+    along which the body is led, while all of this goes straight on; None where nothing leads it.
     """
 
     rate: float
@@ -118,6 +120,7 @@ class Reference:
     endless: bool = False
     walks: bool = False
     aiming: float = 1.0
+    way: Way | None = None
 
     def __len__(self) -> int:
         return len(self.stance)
@@ -144,6 +147,7 @@ class Reference:
         terrain: Terrain | None = None,
         plan: ContactPlan | None = None,
         plant: Callable[..., Trajectory] = physical,
+        led: bool = False,
     ) -> "Reference":
         """Prepare a motion for a character.
 
@@ -153,11 +157,12 @@ class Reference:
         `cleaning.CLEANING`, what to mend first. terrain: terrain.Terrain that it is performed on,
         None for a level floor; plan: ContactPlan of the clip, before it is looped, None to find
         contacts; an endless motion has neither. plant: what lets the body stand in a clip in
-        place, as planting.physical does. Raises MotionError for a clip that is upside down,
-        starts in the air or that no joint can follow, PlanError for a plan that does not fit.
+        place, as planting.physical does. led: let the reference of a walk along a curve go straight
+        on, for the body is led along it, see `way`. Raises MotionError for a clip that is upside
+        down, starts in the air or that no joint can follow, PlanError for a plan that does not fit.
         """
         if isinstance(motion, Endless):
-            return _endless(cls, character, motion, rate, cutoff)
+            return _endless(cls, character, motion, rate, cutoff, led)
         motion.demand_upright()
         raw_trajectory = character.trajectory(motion)
         cleaned = clean(character, raw_trajectory, cleaning, terrain)
@@ -202,10 +207,16 @@ class Reference:
 
 
 def _endless(
-    cls: type[Reference], character: Character, motion: Endless, rate: float, cutoff: float | None
+    cls: type[Reference],
+    character: Character,
+    motion: Endless,
+    rate: float,
+    cutoff: float | None,
+    led: bool,
 ) -> Reference:
     """The Reference of an Endless motion: as long as that is, whatever was asked for."""
-    target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF)
+    way = motion.walk.way(motion.rate) if led and len(motion.walk.points) else None
+    target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF, way is not None)
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
     _check(character, motion, target, _lowest(character, corners))
@@ -214,7 +225,7 @@ def _endless(
     parts = (raw, target, target)
     footings = level(character.ground, len(contacts))
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
-    return replace(reference, travels=True, endless=True, walks=True)
+    return replace(reference, travels=True, endless=True, walks=True, way=way)
 
 
 def _lowest(character: Character, corners: np.ndarray, over: Above | None = None) -> float:

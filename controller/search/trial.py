@@ -103,6 +103,7 @@ class Problem:
             terrain=Terrain.of(self.scenario, self.character.ground, self.shaped_motion),
             plan=settings.contacts,
             plant=plant,
+            led=not self.scenario.weights,
         )
 
     def simulation(

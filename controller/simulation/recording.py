@@ -81,6 +81,8 @@ class Recording:
         self.swing: int | None = None
         #: What is under either foot now, where there is more to stand on than the floor.
         self.grounds: list[Ground] | None = None
+        #: (3, 3) how the body has turned from a reference that goes straight on.
+        self.turn: np.ndarray | None = None
         self.wall_time = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -129,7 +131,10 @@ class Recording:
         self._com[sample] = com
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
-        pose = pose_error(self._shares, centres, com, smooth, self._reference_com[sample])
+        smooth_com = self._reference_com[sample]
+        if self.turn is not None:
+            smooth, smooth_com = smooth @ self.turn.T, self.turn @ smooth_com
+        pose = pose_error(self._shares, centres, com, smooth, smooth_com)
         stance, slide = self._feet(touch, drifts)
         self._stance[sample] = stance
         differs = float(stance != self.reference.stance[sample])
@@ -403,7 +408,9 @@ class Recording:
     def summary(self) -> dict[str, Any]:
         """Figures of `measures.md` for this simulation, by name."""
         n = self._count
-        apart = self.joints() - self.reference.smooth.joints[:n]
+        # What leads a body may turn it elsewhere than its reference: then as the animation has it.
+        wanted = self.reference.smooth if self.turn is None else self.reference.raw
+        apart = self.joints() - wanted.joints[:n]
         local = apart - apart[:, :1]
         result: dict[str, Any] = dict(self.measures.averages())
         result["few_corners"] = self._few_corners()

@@ -165,6 +165,7 @@ class Simulation:
             self.settings.cleaning,
             terrain=Terrain.of(self.scenario, character.ground, motion),
             plan=self.settings.contacts,
+            led=not self.scenario.weights,
         )
         endless = isinstance(motion, Endless)
         self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
@@ -324,7 +325,9 @@ class Simulation:
             if controller.balance.stepping is not None:
                 self.recording.swing = controller.balance.swing
             if self.world.has_colliders:
-                self.recording.grounds = controller.balance.grounds
+                self.recording.grounds = controller.balance.supports
+            if controller.balance.course is not None:
+                self.recording.turn = controller.balance.course.matrix
             going_on = self.recording.add(sample, observation)
             yield sample
             if not going_on:
