@@ -208,7 +208,18 @@ def job():
 
 def busy():
     """Why nothing else can be begun now; empty while nothing runs."""
-    return f"Poise is {_job.doing}: wait, or press Esc to stop it" if _job else ""
+    if _job is None:
+        return ""
+    if is_elsewhere(_job, bpy.context.scene):
+        return (
+            f"Poise is {_job.doing} in the scene '{_job.scene_name}': wait, or press Esc to stop it"
+        )
+    return f"Poise is {_job.doing}: wait, or press Esc to stop it"
+
+
+def is_elsewhere(job, scene):
+    """Whether a job is at work in another scene than this one."""
+    return job is not None and job.scene_name != scene.name
 
 
 def start(new_job):

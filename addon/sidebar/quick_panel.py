@@ -54,6 +54,9 @@ class POISE_PT_quick(Panel, bpy.types.Panel):
     def content(self, layout, context, armature, reason):
         """Whom, which frames, in what style; simulate; what came of it; bake."""
         settings, job = context.scene.poise, session.job()
+        if session.is_elsewhere(job, context.scene):
+            text = f"Poise is {job.doing} in the scene '{job.scene_name}'."
+            sentence(layout, context, text, "INFO")
         if settings.mode == "FULL":
             return
         column = layout.column()
@@ -61,6 +64,8 @@ class POISE_PT_quick(Panel, bpy.types.Panel):
         column.prop(settings, "armature", placeholder=armature.name if armature else "")
         if armature is None:
             _draw_nobody(layout, context, reason)
+            if job is not None:
+                _draw_button(layout, job)
             return
         draw_range(column, context, armature)
         _draw_style(column, context)

@@ -102,7 +102,11 @@ def test_a_grey_button_says_why_without_an_animation():
 def test_a_grey_button_says_why_while_poise_is_at_work():
     bpy.ops.object.armature_add()
     job = SimpleNamespace(
-        doing="dreaming", tunes=False, rectifies=False, cancel=lambda: session.end(job)
+        doing="dreaming",
+        scene_name=bpy.context.scene.name,
+        tunes=False,
+        rectifies=False,
+        cancel=lambda: session.end(job),
     )
     session.start(job)
     told = reasons()

@@ -122,7 +122,8 @@ def test_what_another_blender_works_on_stays(cache, capfd):
 
 def test_nothing_is_cleared_under_a_search_at_work(cache):
     (cache / "a.json").write_text("{}")
-    job = SimpleNamespace(doing="tuning", cancel=lambda: session.end(job))
+    name = bpy.context.scene.name
+    job = SimpleNamespace(doing="tuning", scene_name=name, cancel=lambda: session.end(job))
     session.start(job)
     with pytest.raises(RuntimeError, match="Poise is tuning: wait"):
         bpy.ops.poise.clear_cache()

@@ -252,6 +252,8 @@ def test_gains_that_cannot_be_used_are_told(settings, armature, drawn):
 def test_a_job_shows_how_far_it_is(armature, drawn):
     job = SimpleNamespace(
         shot=SimpleNamespace(choice=None),
+        scene_name=bpy.context.scene.name,
+        doing="dreaming",
         tunes=True,
         progress=0.25,
         text="Generation 3",
@@ -263,6 +265,39 @@ def test_a_job_shows_how_far_it_is(armature, drawn):
     job = SimpleNamespace(**{**vars(job), "tunes": False}, note="2.0 × real time", rectifies=False)
     session.start(job)
     assert "Generation 3 poise.cancel 2.0 × real time" in drawn(armature)
+    assert "in the scene" not in drawn(armature)
+    session.end(job)
+
+
+def test_a_job_in_another_scene_is_seen(armature, settings, draw_panels):
+    """Where there is no character, too, and in Full."""
+    bpy.context.scene.name = "Walks"
+    job = SimpleNamespace(
+        scene_name="Walks",
+        shot=SimpleNamespace(choice=None),
+        doing="simulating",
+        progress=0.25,
+        text="Simulating: 25%",
+        note="",
+        tunes=False,
+        rectifies=False,
+        finds_limit=False,
+        checks=False,
+        cancel=lambda: None,
+    )
+    session.start(job)
+    bpy.context.window.scene = bpy.data.scenes.new("Empty")
+    text = draw_panels(quick_panel.CLASSES, None).replace("\n", " ")
+    assert text.startswith("Poise is simulating in the scene 'Walks'.")
+    assert "Simulating: 25% poise.cancel" in text
+    why = "Poise is simulating in the scene 'Walks': wait, or press Esc to stop it"
+    for button in (bpy.ops.poise.example_scene, bpy.ops.poise.simulate):
+        with pytest.raises(RuntimeError, match=why):
+            button()
+    bpy.context.scene.poise.mode = "FULL"
+    text = draw_panels((*quick_panel.CLASSES, panels.POISE_PT_simulate), None).replace("\n", " ")
+    assert text.count("Poise is simulating in the scene 'Walks'.") == 1
+    assert text.count("Simulating: 25% poise.cancel") == 1
     session.end(job)
 
 
