@@ -505,6 +505,10 @@ class _Responses:
     def __init__(self, armature, pairs, bones, knees):
         """knees: controls that turn a bent limb about the line between its ends."""
         self._armature, self._pairs, self._bones = armature, pairs, bones
+        names = dict.fromkeys((*pairs, *bones))
+        #: Where each stands in what is seen, the controls first, and among all bones.
+        self._places = {name: place for place, name in enumerate(names)}
+        self._rows = [armature.pose.bones.find(name) for name in names]
         self._knees, self._still, self._channels = knees, None, None
         self._evaluation, self._frame = None, 0.0
         self.inverse, self.share, self.follow, self.stretch = {}, {}, {}, {}
@@ -515,6 +519,7 @@ class _Responses:
         evaluation.show()
         self._still = self._seen(evaluation.at(self._frame))
         self._channels = self._read()
+        yield 0.0
         for i, control in enumerate(self._pairs):
             yield from self._turn(control, i / len(self._pairs))
             self._lengthen(control)
@@ -535,21 +540,16 @@ class _Responses:
         self._armature.update_tag(refresh={"DATA"})
 
     def _seen(self, evaluated):
-        """(rotations and lengths of bones, rotations of what controls inherit) of the evaluated
-        armature."""
-        evaluated = evaluated.pose.bones
-        names = dict.fromkeys((*self._pairs, *self._bones))
-        poses = {name: np.array(evaluated[name].matrix, float)[:3, :3] for name in names}
-        spaces = {
-            name: poses[name] @ np.linalg.inv(np.array(evaluated[name].matrix_basis)[:3, :3])
-            for name in self._pairs
-        }
-        lengths = {name: np.linalg.norm(pose[:, 1]) for name, pose in poses.items()}
-        rotations, spaces = (
-            {name: nearest_rotation(matrix) for name, matrix in matrices.items()}
-            for matrices in (poses, spaces)
-        )
-        return rotations, lengths, spaces
+        """(axes (N, 3, 3) and rotations (N, 3, 3) of controls and bones, rotations (C, 3, 3) of
+        what the controls inherit) of the evaluated armature."""
+        bones = evaluated.pose.bones
+        poses = np.empty(len(bones) * 16, np.float32)
+        bones.foreach_get("matrix", poses)  # one by one that would take a while
+        poses = poses.reshape(-1, 4, 4)[self._rows].swapaxes(1, 2)
+        axes = poses[:, :3, :3].astype(float, order="C")
+        own = np.array([bones[name].matrix_basis for name in self._pairs])[:, :3, :3]
+        spaces = axes[: len(own)] @ np.linalg.inv(own)
+        return axes, nearest_rotation(axes), nearest_rotation(spaces)
 
     def _after(self, control, change):
         """What is seen after a change to a control's basis, which is then taken back: the next
@@ -579,20 +579,21 @@ class _Responses:
 
     def _turn(self, control, progress):
         """Turn a control about its own three axes, one after the other; yields its progress."""
-        still, _, still_spaces = self._still
-        own = still[control]
+        _, still, still_spaces = self._still
+        own = still[self._places[control]]
         response = np.zeros((3, 3))
         follow, share = dict.fromkeys(self._bones, 0.0), dict.fromkeys(self._pairs, 0.0)
         for axis in (1,) if control in self._knees else range(3):
             change = Matrix.Rotation(PROBE, 4, "XYZ"[axis])
-            seen, _, spaces = self._after(control, change)
+            _, seen, spaces = self._after(control, change)
             yield progress
-            turns = {name: own.T @ _vector(seen[name] @ still[name].T) / PROBE for name in follow}
+            turned, inherited = _vectors(seen, still), _vectors(spaces, still_spaces)
+            turns = {name: own.T @ turned[self._places[name]] / PROBE for name in follow}
             response[:, axis] = turns[self._pairs[control]]
             for name, turn in turns.items():
                 follow[name] += turn[axis] / 3
-            for name in share:
-                share[name] += (own.T @ _vector(spaces[name] @ still_spaces[name].T))[axis]
+            for name, turn in zip(share, inherited, strict=True):
+                share[name] += (own.T @ turn)[axis]
         self.inverse[control] = np.linalg.pinv(response, rcond=0.1)
         self.follow |= {(control, name): np.clip(part, 0, 1) for name, part in follow.items()}
         self.share |= {
@@ -601,9 +602,11 @@ class _Responses:
 
     def _lengthen(self, control):
         """Stretch a control along its length."""
-        _, lengths, _ = self._after(control, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
+        axes, _, _ = self._after(control, Matrix.Diagonal((1, np.exp(PROBE), 1, 1)))
         for name in self._bones:
-            self.stretch[control, name] = np.log(lengths[name] / self._still[1][name]) / PROBE
+            now, still = (seen[self._places[name]][:, 1] for seen in (axes, self._still[0]))
+            longer = np.log(np.linalg.norm(now) / np.linalg.norm(still))
+            self.stretch[control, name] = longer / PROBE
 
 
 def _between(start, end):
@@ -612,9 +615,9 @@ def _between(start, end):
     return rotation_vector(quaternion_from_matrix(turn))
 
 
-def _vector(rotation):
-    """(3,) rotation vector of a (3, 3) rotation."""
-    return rotation_vector(quaternion_from_matrix(rotation))
+def _vectors(ends, starts):
+    """(n, 3) rotation vectors from (n, 3, 3) rotations to others."""
+    return rotation_vector(quaternion_from_matrix(ends @ starts.swapaxes(1, 2)))
 
 
 def _exponential(vectors):

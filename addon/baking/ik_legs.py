@@ -16,7 +16,7 @@ from ...controller.exceptions import BakeError
 from ...controller.geometry.rotations import unit
 from ...controller.geometry.skeleton import SIDE_WORDS, SIDES
 from ..blender import compat
-from ..blender.pose import nearest_rotation, rotation_property
+from ..blender.pose import all_below, nearest_rotation, rotation_property
 from ..rigs import source_values
 from ..rigs.bake_target import Switch
 from ..rigs.reference import carrier
@@ -177,13 +177,6 @@ def switch_off(bone, constraint, driven):
     )
 
 
-def _with_all_below(bone):
-    """A bone and all that hang on it."""
-    yield bone
-    for child in bone.children:
-        yield from _with_all_below(child)
-
-
 class _Finder:
     """What is asked of both legs. Panels ask at every drawing, and a rig may have hundreds of bones
     and thousands of curves: only what can move a leg is looked at."""
@@ -211,9 +204,8 @@ class _Finder:
     def _moving(self, names):
         """(bone, constraint, names of those that it moves) of all constraints on some bones, or on
         bones below whose chains reach up to these."""
-        owners = dict.fromkeys(
-            one.name for name in names for one in _with_all_below(self._armature.data.bones[name])
-        )
+        tops = [self._armature.data.bones[name] for name in names]
+        owners = dict.fromkeys(one.name for top in tops for one in (top, *all_below(top)))
         bones = [self._armature.pose.bones[name] for name in owners]
         held = [(bone, one, moved_by(bone, one)) for bone in bones for one in bone.constraints]
         return [(bone, one, moved) for bone, one, moved in held if not moved.isdisjoint(names)]

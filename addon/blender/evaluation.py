@@ -49,6 +49,7 @@ class Evaluation:
         finds out."""
         enabled = is_enabled(self.armature, self._layer)
         if enabled and not (yield from _scene_counts(self.armature)):
+            yield
             self._aside = bpy.data.scenes.new(NAME)
             _furnish(self._aside, self.scene, self.armature)
 

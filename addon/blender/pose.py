@@ -43,6 +43,15 @@ def inverse(matrices):
     return inverted
 
 
+def all_below(bone):
+    """All bones of an armature that hang on one, the nearest first. Blender's `children_recursive`
+    takes as long as there are bones, squared."""
+    found = list(bone.children)
+    for one in found:
+        found += one.children
+    return found
+
+
 def nearest_rotation(matrices):
     """(..., 3, 3) matrices of positive determinant to the nearest rotations."""
     left, _, right = np.linalg.svd(matrices)

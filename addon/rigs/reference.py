@@ -16,7 +16,7 @@ from ...controller.geometry.rotations import quaternion_from_matrix
 from ...controller.geometry.skeleton import JOINT_OF, LANDMARKS, PARENTS, SEGMENTS, SIDES
 from ...controller.reference.faults import find_flips
 from ..blender import compat
-from ..blender.pose import nearest_rotation
+from ..blender.pose import all_below, nearest_rotation
 from . import rig, source_values, strips
 from .sampling import (
     animated_range,
@@ -37,7 +37,7 @@ LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
 SHEAR_TOLERANCE = 1e-3
 #: So many frames are worked on at once where a window waits.
-PIECE = 100
+PIECE = 25
 #: Lowest and highest frame rate of an animation [Hz].
 _RATES = 0.1, 10_000
 
@@ -117,8 +117,10 @@ def reading(
     _check_range(armature, action, slot, frames, matrices)
     check_object(armature, frames, objects)
     yield 1.0
-    matrices = objects[:, None] @ matrices
-    yield 1.0
+    for start in range(0, len(frames), PIECE):
+        piece = slice(start, start + PIECE)
+        matrices[piece] = objects[piece, None] @ matrices[piece]
+        yield 1.0
     if rig_map is None:
         rig_map = rig.find(armature, matrices)
     yield 1.0
@@ -130,6 +132,7 @@ def reading(
         rotations.append(segment_rotations(rig_map, names, matrices[start : start + PIECE]))
         yield 1.0
     rotations = np.concatenate(rotations)
+    yield 1.0
     positions = landmark_positions(armature, rig_map, names, matrices)
     scale = metres_per_unit or _metres_per_unit(scene, positions)
     return Reading(
@@ -414,7 +417,7 @@ def _fingertip(armature, forearm, hand):
     hand = armature.data.bones[hand]
     wrist = hand.head_local
     limit = (armature.data.bones[forearm].head_local - wrist).length
-    tips = [bone for bone in hand.children_recursive if not bone.children]
+    tips = [bone for bone in all_below(hand) if not bone.children]
     for bones in (tips, [hand]):
         lengths = {bone.name: (bone.tail_local - wrist).length for bone in bones}
         fitting = [name for name, length in lengths.items() if 0.2 * limit < length <= limit]

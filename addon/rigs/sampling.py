@@ -61,6 +61,7 @@ def sampled(evaluation, frames, bones=None):
     object_bases = np.empty((len(frames), 4, 4))
     for _ in evaluation.comparing():
         yield 0.0
+    yield 0.0
     for i, frame in enumerate(frames):
         evaluated = evaluation.at(frame)
         if not evaluated.is_evaluated:

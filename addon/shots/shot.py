@@ -341,6 +341,7 @@ class Shot(ArmatureShot):
         started = time.perf_counter()
         self.reading = yield from self._reading()
         self._seconds["reading"] = time.perf_counter() - started
+        yield 1.0
         self.plan = self._plan()
         if options.walk is not None:
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
@@ -351,10 +352,12 @@ class Shot(ArmatureShot):
         self._carrier = parent.name if parent else self.armature.name
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
         self._weights = weights.collect(self.scene, self.reading, options.weights)
+        yield 1.0
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
         else:
             self.stretched = leg_stretch.find(self.armature, self.reading)
+        yield 1.0
 
     def _plan(self):
         """The ContactPlan of what was read; None if contacts are to be found."""

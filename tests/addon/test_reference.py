@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+import math
+
 import bpy
 import numpy as np
 import pytest
 
-from poise.addon.blender import compat
+from poise.addon.blender import compat, pose
 from poise.addon.rigs import reference
 from poise.controller.exceptions import MotionError, RigError
 from poise.controller.geometry.rotations import matrix_from_quaternion
@@ -188,6 +190,25 @@ def test_muted_curves_are_read_as_they_are_seen(biped, read):
 def test_progress_ends_at_one(scene, biped, biped_map):
     steps = list(reference.reading(scene, biped, rig_map=biped_map))
     assert sorted(set(steps)) == pytest.approx(np.arange(31) / 30) and steps == sorted(steps)
+
+
+def test_what_is_read_is_worked_on_in_pieces(scene, biped, biped_map, monkeypatch):
+    """A rig of hundreds of bones would hold the window otherwise; the result is the same."""
+    whole = reference.read(scene, biped, rig_map=biped_map)
+    before = len(list(reference.reading(scene, biped, rig_map=biped_map)))
+    monkeypatch.setattr(reference, "PIECE", 5)
+    after = len(list(reference.reading(scene, biped, rig_map=biped_map)))
+    pieces = math.ceil(len(whole.frames) / 5) - math.ceil(len(whole.frames) / 25)
+    assert after - before == 2 * pieces, "matrices in the world, rotations of segments"
+    pieced = reference.read(scene, biped, rig_map=biped_map)
+    for name in ("bone_matrices", "object_matrices"):
+        np.testing.assert_array_equal(getattr(pieced, name), getattr(whole, name))
+    np.testing.assert_array_equal(pieced.motion.rotations, whole.motion.rotations)
+
+
+def test_all_below_a_bone_are_those_that_blender_finds(biped):
+    for bone in biped.data.bones:
+        assert pose.all_below(bone) == list(bone.children_recursive)
 
 
 # Bad input --------------------------------------------------------------------------------------
