@@ -50,7 +50,7 @@ def _options(arguments):
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} generations for each clip")
     parser.add_argument("--clips", nargs="+", choices=known, default=known, metavar="CLIP")
     parser.add_argument("--balance", nargs="+", choices=BALANCE_MODES, default=BALANCE_MODES[::-1])
-    parser.add_argument("--parametrisation", choices=PARAMETRISATIONS, default=PARAMETRISATIONS[0])
+    parser.add_argument("--parametrisation", choices=PARAMETRISATIONS, default="factors")
     parser.add_argument("--generations", type=int, default=GENERATIONS, help="at most so many")
     parser.add_argument("--seeds", type=int, default=1, help="searches of each clip")
     parser.add_argument("--workers", type=int, help="processes; as many as processors if not given")

@@ -197,6 +197,35 @@ def test_options_are_documented_and_exist():
     assert sorted(options() - named) == []
 
 
+def test_described_options_are_in_tables_as_they_are_described():
+    assert [row for row in rows() if row not in text_of(DOCS / "td.md")] == []
+
+
+def rows():
+    """A row of a table for each described option."""
+    pytest.importorskip("bpy")
+    from poise.addon.terminal.command_arguments import add_options
+
+    for options in described():
+        parser = argparse.ArgumentParser(add_help=False)
+        add_options(parser, options)
+        for action in parser._actions:
+            values = "`, `".join(action.choices or ()) or action.metavar or ""
+            shown = f"{action.option_strings[0]} {values}".strip()
+            yield f"| `{shown}` | {action.help} |\n"
+
+
+def described():
+    """{name: Option} of each command that has such."""
+    from poise.addon.command.command_optimize import LIMIT_OPTIONS
+    from poise.controller.options import options_of
+    from poise.controller.search.optimization import SearchSettings
+    from poise.controller.search.robustness import LimitSettings
+    from poise.controller.search.trial import DISTURBANCES
+
+    return options_of(SearchSettings), DISTURBANCES, LIMIT_OPTIONS, options_of(LimitSettings)
+
+
 def test_panels_are_documented_and_exist():
     pytest.importorskip("bpy")
     from poise.addon import _classes

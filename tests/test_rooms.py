@@ -18,6 +18,7 @@ TOOL = "addon/translations"
 GROUND = (
     "controller/exceptions.py",
     "controller/documents.py",
+    "controller/options.py",
     "controller/ranges.py",
     "addon/requirements.py",
 )

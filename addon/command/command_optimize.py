@@ -12,15 +12,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...controller.exceptions import GainsError, PoiseError, SettingsError
-from ...controller.search.optimization import PARAMETRISATIONS, Search, SearchSettings
-from ...controller.simulation.measures import MAXIMA
+from ...controller.options import options_of
+from ...controller.search.optimization import Search, SearchSettings
+from ...controller.search.trial import DISTURBANCES
+from ...controller.simulation.measures import LIMITS
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
 from ..blender.files import check_target, write_json
 from ..blender.locks import claimed
 from ..settings import presets
 from ..shots.shot import Shot, units
 from ..terminal import command_walk
-from ..terminal.command_arguments import gains_named, number, seconds, shot_options, whole
+from ..terminal.command_arguments import add_options, gains_named, shot_options
 from ..terminal.command_files import (
     demand_other_than_shot,
     open_shot,
@@ -35,7 +37,8 @@ from ..terminal.command_workers import executor_of, interrupts, worker_arguments
 _TURN = 0.01
 
 #: Largest allowed errors, by the option that sets them.
-_LIMITS = {f"max_{name.removesuffix('_error')}": name for name in MAXIMA}
+_LIMITS = {f"max_{name.removesuffix('_error')}": name for name in LIMITS}
+LIMIT_OPTIONS = {option: LIMITS[name] for option, name in _LIMITS.items()}
 
 _UNITS = {
     "success_at": "generation",
@@ -54,76 +57,21 @@ class NoTrialError(PoiseError):
 def add_arguments(parser):
     """The arguments of `optimize` alone."""
     command_walk.add_arguments(parser)
-    default = SearchSettings()
-    add = parser.add_argument_group("search").add_argument
-    add(
+    search = parser.add_argument_group("search")
+    search.add_argument(
         "--warm-start",
         default="default",
         metavar="FILE|NAME|auto",
         help="gains to start from: a file, a preset, 'auto' for the preset that was tuned on the "
         "motion most like this, or 'default' (default)",
     )
-    add(
-        "--generations",
-        type=whole("generations"),
-        default=default.generations,
-        metavar="N",
-        help=f"at most so many ({default.generations})",
-    )
-    add(
-        "--budget",
-        type=seconds,
-        metavar="TIME",
-        help="end after this time: 90, 120s, 2min, 1h (no limit)",
-    )
-    add(
-        "--target",
-        type=number("target"),
-        default=default.target,
-        metavar="R",
-        help=f"reward to be reached on noise that the search has not seen ({default.target:g})",
-    )
-    for name, of_what in (
-        ("population", "candidates of a generation"),
-        ("confirmations", "trials on unseen noise, all of which must reach the target"),
-        ("restarts", "searches side by side"),
-    ):
-        value = getattr(default, name)
-        add(
-            f"--{name}",
-            type=whole(name),
-            default=value,
-            metavar="N",
-            help=f"{of_what} ({value})",
-        )
-    add(
-        "--parametrisation",
-        choices=PARAMETRISATIONS,
-        default=default.parametrisation,
-        help=f"what is searched ({default.parametrisation})",
-    )
-    add(
-        "--seed",
-        type=whole("seed"),
-        default=default.seed,
-        metavar="N",
-        help="of the search (0)",
-    )
+    add_options(search, options_of(SearchSettings))
     during = parser.add_argument_group(
         "in every trial, once a second, from random directions that each generation draws anew"
-    ).add_argument
-    during("--pushes", type=number("force"), metavar="N", help="push the trunk for 0.2 s [N]")
-    during("--spheres", type=number("sphere"), metavar="KG", help="throw a sphere at the neck [kg]")
-    limits = parser.add_argument_group("a trial ends where it exceeds").add_argument
-    for option, name in _LIMITS.items():
-        unit = MEASURE_UNITS[name]
-        limits(
-            f"--{option.replace('_', '-')}",
-            type=number(name),
-            default=MAXIMA[name],
-            metavar="X",
-            help=f"{name} [{unit}] ({MAXIMA[name]:g})",
-        )
+    )
+    add_options(during, DISTURBANCES)
+    limits = parser.add_argument_group("a trial ends where it exceeds")
+    add_options(limits, LIMIT_OPTIONS)
     worker_arguments(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="the gains file to write (shot_gains.json)"
@@ -198,7 +146,7 @@ def _outcome(options, shot, settings, checkpoint):
     tell_left_out(shot)
     problem = shot.problem(
         {name: getattr(options, option) for option, name in _LIMITS.items()},
-        disturbance={name: getattr(options, name) or 0.0 for name in ("pushes", "spheres")},
+        disturbance={name: getattr(options, name) for name in DISTURBANCES},
     )
     return search_gains(options, problem, shot.gains, settings, checkpoint)
 

@@ -9,13 +9,14 @@ import time
 from pathlib import Path
 
 from ...controller.exceptions import PoiseError, SettingsError
+from ...controller.options import options_of
 from ...controller.search.robustness import STEPS, UNITS, LimitSearch, LimitSettings
 from ..blender.files import FileError, check_target, write_json, written
 from ..plots import limit_plot
 from ..shots.robustness import outcome_words
 from ..shots.shot import Shot
 from ..terminal import command_walk
-from ..terminal.command_arguments import gains_named, number, seconds, shot_options, whole
+from ..terminal.command_arguments import add_options, gains_named, number, shot_options
 from ..terminal.command_files import (
     demand_other_than_shot,
     open_shot,
@@ -33,39 +34,17 @@ _TURN = 0.01
 def add_arguments(parser):
     """The arguments of `robustness` alone."""
     command_walk.add_arguments(parser)
-    default = LimitSettings()
     parser.add_argument(
         "--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)"
     )
-    add = parser.add_argument_group("what is measured").add_argument
-    add("--kind", choices=tuple(UNITS), default=default.kind, help=f"({default.kind})")
+    group = parser.add_argument_group("what is measured")
+    add_options(group, options_of(LimitSettings))
     steps = " or ".join(f"{step:g} {UNITS[kind]}" for kind, step in STEPS.items())
     for name, of_what in (
         ("start", "the first magnitude [N] or [kg] (the step)"),
         ("step", f"by which it is raised [N] or [kg] ({steps})"),
     ):
-        add(f"--{name}", type=number("magnitude"), metavar="X", help=of_what)
-    for name, of_what in (
-        ("sequences", "random ones of 20 s for each magnitude"),
-        ("directions", "of single ones, all round, for the plot"),
-        ("phases", "of the clip, at which single ones come; 0 for no plot"),
-        ("seed", "of directions and moments, which tuning never sees"),
-    ):
-        value = getattr(default, name)
-        add(f"--{name}", type=whole(name), default=value, metavar="N", help=f"{of_what} ({value})")
-    add(
-        "--share",
-        type=number("share"),
-        default=default.share,
-        metavar="X",
-        help=f"of the sequences that must stand for a magnitude to count ({default.share:g})",
-    )
-    add(
-        "--budget",
-        type=seconds,
-        metavar="TIME",
-        help="end after this time, with what is known: 90, 120s, 2min, 1h (no limit)",
-    )
+        group.add_argument(f"--{name}", type=number("magnitude"), metavar="X", help=of_what)
     worker_arguments(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="the plot to write, a PNG (shot_limit.png)"

@@ -3,6 +3,7 @@
 
 import textwrap
 
+from ..blender import session
 from ..blender.translations import tr
 
 
@@ -67,6 +68,25 @@ def _lines(context, text):
     """A text in the user's language, in lines as the sidebar's width has it."""
     scale = context.preferences.system.ui_scale
     return textwrap.wrap(tr(text), max(16, int((context.region.width / scale - 70) / 6.2)))
+
+
+def draw_options(layout, settings, options, seldom=False):
+    """A column with rows of the options {name: controller.options.Option} of a property group: of
+    those that are seldom needed, or of the others."""
+    column = layout.column(align=True)
+    # Names with units are too long to stand beside their fields.
+    column.use_property_split = False
+    for name, one in options.items():
+        if one.seldom == seldom:
+            row = column.row()
+            row.use_property_split = one.choices is not None
+            # While a job is at work all is inactive; an inactive part would be bright again.
+            idle = one.needs and not getattr(settings, one.needs)
+            row.active = not idle or session.job() is not None
+            zero = one.zero and not getattr(settings, name)
+            text = tr(f"{one.label}, 0: {one.zero}") if zero else one.label
+            row.prop(settings, name, text=text, expand=one.choices is not None)
+    return column
 
 
 def draw_workers(layout, context):

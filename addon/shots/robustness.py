@@ -3,43 +3,22 @@
 words."""
 
 import bpy
-from bpy.props import EnumProperty, FloatProperty, IntProperty
+from bpy.props import FloatProperty
 
+from ...controller.options import options_of
 from ...controller.ranges import RANGES
 from ...controller.search.robustness import STEPS, LimitSettings
 from ...controller.simulation.measures import MEASURES
+from ..blender.options import chosen, offers
 
-_DEFAULTS = LimitSettings()
+#: What is to be chosen of a measurement, beside the magnitudes.
+LIMIT = options_of(LimitSettings)
 
 
+@offers(LIMIT)
 class POISE_PG_robustness(bpy.types.PropertyGroup):
     """How the robustness of a clip and its gains is measured in this scene."""
 
-    kind: EnumProperty(
-        name="Kind",
-        description="What the character is hit by",
-        items=(
-            ("PUSHES", "Pushes", "Pushes on the trunk, 0.2 s each, once a second"),
-            ("SPHERES", "Spheres", "Spheres thrown at the neck, 5 m/s, once a second"),
-        ),
-    )
-    sequences: IntProperty(
-        name="Sequences",
-        description="Random sequences of 20 s for each magnitude, the same directions for all; "
-        "more give surer rates and take longer",
-        default=_DEFAULTS.sequences,
-        **RANGES["sequences"].limits,
-        soft_max=50,
-    )
-    share: FloatProperty(
-        name="Must Stand (share)",
-        description="Share of the sequences that must stand for a magnitude to count as "
-        "withstood; 0.8 are 8 of 10 [share]",
-        default=_DEFAULTS.share,
-        **RANGES["share"].limits,
-        step=10,
-        precision=2,
-    )
     push_start: FloatProperty(
         name="First Push (N)",
         description="Force of the first pushes [N]",
@@ -76,52 +55,16 @@ class POISE_PG_robustness(bpy.types.PropertyGroup):
         step=25,
         precision=2,
     )
-    directions: IntProperty(
-        name="Directions",
-        description="Directions all round from which single ones come, for the plot",
-        default=_DEFAULTS.directions,
-        **RANGES["directions"].limits,
-        soft_max=32,
-    )
-    phases: IntProperty(
-        name="Moments",
-        description="Moments of the clip at which single ones come, for the plot, which shows the "
-        "worst of them; 0 for no plot",
-        default=_DEFAULTS.phases,
-        **RANGES["phases"].limits,
-        soft_max=10,
-    )
-    budget: FloatProperty(
-        name="Budget (s)",
-        description="The measurement ends after this time, with what is known then [s]; 0 for no "
-        "limit",
-        **RANGES["budget"].limits_from_zero,
-        soft_max=3600.0,
-        step=1000,
-        precision=0,
-    )
-    seed: IntProperty(
-        name="Seed",
-        description="Number that directions and moments are drawn from; none of them is ever seen "
-        "in tuning, whatever its seed",
-        **RANGES["seed"].limits,
-    )
 
 
 def limit_settings(settings):
     """The settings of a scene as LimitSettings."""
     word = "push" if settings.kind == "PUSHES" else "sphere"
     return LimitSettings(
-        kind=settings.kind.lower(),
         # What is shown as 0.8 is not quite that in single precision.
         start=round(getattr(settings, f"{word}_start"), 4),
         step=round(getattr(settings, f"{word}_step"), 4),
-        sequences=settings.sequences,
-        share=round(settings.share, 4),
-        directions=settings.directions,
-        phases=settings.phases,
-        seed=settings.seed,
-        budget=settings.budget or None,
+        **chosen(LIMIT, settings),
     )
 
 

@@ -6,9 +6,10 @@ import bpy
 from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
-from ..kit.rows import draw_heir, draw_workers, fact, sentence, table_row
+from ..kit.rows import draw_heir, draw_options, draw_workers, fact, sentence, table_row
 from ..operators import POISE_OT_cancel, POISE_OT_find_limit, POISE_OT_show_limit
 from ..plots import limit_plot, tuning_plot
+from ..shots import robustness
 from ..shots.robustness import outcome_words
 from ..shots.tuning import clock
 from .tuning_panel import _rows
@@ -31,13 +32,7 @@ class POISE_PT_robustness(Panel, bpy.types.Panel):
         settings = context.scene.poise.robustness
         column = layout.column()
         column.active = job is None
-        column.row().prop(settings, "kind", expand=True)
-        column = column.column(align=True)
-        column.use_property_split = False
-        column.prop(settings, "sequences")
-        text = "Budget (s)" if settings.budget else "Budget (s), 0: no limit"
-        column.prop(settings, "budget", text=text)
-        draw_workers(column, context)
+        draw_workers(draw_options(column, settings, robustness.LIMIT), context)
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_find_limit.bl_idname, text="Find Limit", icon="MOD_PHYSICS")
@@ -60,12 +55,9 @@ class POISE_PT_robustness_advanced(Panel, bpy.types.Panel):
         layout.use_property_split = False
         word = "push" if settings.kind == "PUSHES" else "sphere"
         column = layout.column(align=True)
-        for name in (f"{word}_start", f"{word}_step", "share", "seed"):
-            column.prop(settings, name)
-        column = layout.column(align=True)
-        column.label(text="For the plot")
-        column.prop(settings, "directions")
-        column.prop(settings, "phases")
+        column.prop(settings, f"{word}_start")
+        column.prop(settings, f"{word}_step")
+        draw_options(layout, settings, robustness.LIMIT, seldom=True)
 
 
 def _draw_measurement(layout, context, job):

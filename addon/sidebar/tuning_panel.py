@@ -4,11 +4,12 @@
 import bpy
 
 from ...controller.exceptions import GainsError
-from ...controller.simulation.measures import MEASURES
+from ...controller.search.trial import DISTURBANCES
+from ...controller.simulation.measures import LIMITS
 from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
-from ..kit.rows import draw_heir, draw_workers, fact, sentence
+from ..kit.rows import draw_heir, draw_options, draw_workers, fact, sentence
 from ..operators import (
     POISE_OT_cancel,
     POISE_OT_keep_best,
@@ -18,6 +19,7 @@ from ..operators import (
 )
 from ..plots import tuning_plot
 from ..settings import gains
+from ..shots import tuning
 from ..shots.tuning import clock, outcome_words
 from .gains_panel import POISE_OT_gains_add
 
@@ -40,21 +42,10 @@ class POISE_PT_tune(Panel, bpy.types.Panel):
             return
         draw_heir(layout)
         settings = context.scene.poise.tuning
-        column = layout.column(align=True)
+        column = layout.column()
         column.active = job is None
-        column.use_property_split = False
-        column.prop(settings, "target")
-        column.prop(settings, "generations")
-        text = "Budget (s)" if settings.budget else "Budget (s), 0: no limit"
-        column.prop(settings, "budget", text=text)
-        draw_workers(column, context)
-        column = layout.column(align=True)
-        column.active = job is None
-        column.use_property_split = False
-        for name in ("pushes", "spheres"):
-            label = settings.bl_rna.properties[name].name
-            text = label if getattr(settings, name) else tr(f"{label}, 0: none")
-            column.prop(settings, name, text=text)
+        draw_workers(draw_options(column, settings, tuning.SEARCH), context)
+        draw_options(column, settings, DISTURBANCES)
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_optimize.bl_idname, text="Optimize", icon="GRAPH")
@@ -74,15 +65,9 @@ class POISE_PT_tune_advanced(Panel, bpy.types.Panel):
         """The search, and where a trial ends."""
         settings = context.scene.poise.tuning
         layout.active = session.job() is None
-        layout.prop(settings, "parametrisation")
-        layout.use_property_split = False
-        column = layout.column(align=True)
-        for name in ("seed", "population", "spread", "restarts"):
-            column.prop(settings, name)
-        column = layout.column(align=True)
-        column.label(text="A trial ends beyond")
-        for name in MEASURES:
-            column.prop(settings, name)
+        draw_options(layout, settings, tuning.SEARCH, seldom=True)
+        layout.label(text="A trial ends beyond")
+        draw_options(layout, settings, LIMITS)
 
 
 # --- While it searches ---------------------------------------------------------------------------

@@ -130,6 +130,32 @@ def gains_named(text):
     return str(preset.path) if preset.gains.completed else preset.gains.as_dict()
 
 
+def add_options(parser, options):
+    """Add arguments for options, {name: controller.options.Option}, with such names."""
+    for name, one in options.items():
+        argument = one.argument or f"--{name.replace('_', '-')}"
+        parser.add_argument(argument, dest=name, default=one.default, **_how(one))
+
+
+def _how(option):
+    """What an argument takes for an option, and its help."""
+    words, default = option.told or option.words, option.default
+    words = words[0].lower() + words[1:]
+    if isinstance(default, bool):
+        return {"action": "store_false" if default else "store_true", "help": words}
+    shown = default if isinstance(default, str) else f"{default:g}" if default else option.zero
+    told = {"help": f"{words} ({shown or 0})"}
+    if option.choices is not None:
+        return {"choices": tuple(option.choices), **told}
+    unit, whole = option.range.unit, isinstance(default, int)
+    if unit == "s":
+        told["help"] = f"{words}: 90, 120s, 2min, 1h ({shown})"
+        return {"type": partial(seconds, allowed=option.range), "metavar": "TIME", **told}
+    kind = partial(_number, *((int, "a whole number") if whole else (float, "a number")))
+    metavar = unit.replace(" ", "").upper() or ("N" if whole else "X")
+    return {"type": partial(kind, option.range), "metavar": metavar, **told}
+
+
 def number(name):
     """The type of an argument that takes a number of `ranges.RANGES`."""
     return partial(_number, float, "a number", RANGES[name])
@@ -179,12 +205,12 @@ def cleaning(text):
     return tuple(name for name in CLEANING if name in names)
 
 
-def seconds(text, name="budget"):
-    """'90', '120s', '2min' or '1h' -> seconds, of that name in `ranges.RANGES`."""
+def seconds(text, allowed=RANGES["budget"]):
+    """'90', '120s', '2min' or '1h' -> seconds in that range."""
     match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+) ?(s|min|h|)", text)
     value = float(match[1]) * _SECONDS[match[2]] if match else -1.0
-    if value not in RANGES[name]:
+    if value not in allowed:
         raise argparse.ArgumentTypeError(
-            f"'{text[:SHOWN]}' is not a time such as 90, 120s, 2min or 1h, from {RANGES[name]}"
+            f"'{text[:SHOWN]}' is not a time such as 90, 120s, 2min or 1h, from {allowed}"
         )
     return value

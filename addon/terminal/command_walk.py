@@ -5,6 +5,7 @@ import argparse
 import re
 from functools import partial
 
+from ...controller.ranges import RANGES
 from ..scene.walks import WalkOptions
 from .command_arguments import frame, seconds
 
@@ -14,7 +15,7 @@ def add_arguments(parser):
     add = parser.add_argument_group("walk").add_argument
     add(
         "--walk",
-        type=partial(seconds, name="walk"),
+        type=partial(seconds, allowed=RANGES["walk"]),
         metavar="TIME",
         help="loop the walk or run for so long: 20, 90s, 2min (the clip as it is)",
     )

@@ -17,6 +17,7 @@ from ...controller.control import regions
 from ...controller.geometry import skeleton
 from ...controller.reference.cleaning import CLEANING
 from ...controller.search import robustness
+from ...controller.search.trial import DISTURBANCES
 from ...controller.simulation.measures import MEASURES
 from .. import _classes
 from ..blender.translations import PLACE
@@ -24,6 +25,8 @@ from ..overlays import overlay_bar
 from ..rigs import rig
 from ..scene import morphology
 from ..settings import gains
+from ..shots.robustness import LIMIT
+from ..shots.tuning import SEARCH
 from ..sidebar import panels
 
 _ROOT = Path(__file__).parents[2]
@@ -32,6 +35,7 @@ _PACKAGE = __package__.removesuffix(".addon.translations")
 _SILENT = (
     "_plot",
     "batch",
+    "blender/options",
     "cluster",
     "command_",
     "example/",
@@ -44,7 +48,7 @@ _SHOWS = ("fact", "sentence", "table_row", "demand", "label", "poll_message_set"
 _ARGUMENTS = ("heading", "placeholder", "text")
 #: Functions and arguments whose texts Blender knows, or are for the command line.
 _KNOWN = ("add_argument", "info", "ArgumentTypeError")
-_KNOWN_ARGUMENTS = ("description", "name")
+_KNOWN_ARGUMENTS = ("description", "name", "told")
 #: Texts for machines: identifiers, shaders, types, names of data, units of reports.
 _MACHINES = re.compile(
     r"[A-Z_0-9]+|.*(void main|vec4|import poise|Poise check|Poise limit| \| None).*"
@@ -266,6 +270,7 @@ def _tables():
         "addon/rigs/rig.py": [
             text for slot in rig.SLOTS for text in (rig.label(slot), rig.label(slot).capitalize())
         ],
+        "addon/kit/rows.py": {one.zero for one in _described()},
         "controller/search/robustness.py": robustness.STEPS,
         "controller/simulation/measures.py": [
             text for one in MEASURES.values() for text in (one.label, one.ended)
@@ -282,3 +287,8 @@ def _tables():
     for place, texts in named.items():
         for text in texts:
             yield text, place
+
+
+def _described():
+    """The options of which there are properties."""
+    return (*SEARCH.values(), *LIMIT.values(), *DISTURBANCES.values())

@@ -26,12 +26,16 @@ from typing import Any
 import numpy as np
 
 from ..control.gains import LIMIT, WEIGHTS, Gains
-from ..exceptions import GainsError, demand
-from ..ranges import check_all
+from ..exceptions import GainsError
+from ..options import check_options, option
+from ..ranges import RANGES, Range
 from .polling import Checkpoint, Plan, Polled, Task, engine
 from .trial import Problem, Result, describe, digest, evaluate
 
-PARAMETRISATIONS = ("factors", "ranges")
+PARAMETRISATIONS = {
+    "factors": ("Factors", "Factors on the gains in use: the quicker way"),
+    "ranges": ("Ranges", "The same range for all joints, as in the paper"),
+}
 
 #: Gains, and the seed of the noise that they are tried on.
 _Trial = tuple[Gains, int]
@@ -42,45 +46,87 @@ _MUTATIONS, _TRIALS, _CONFIRMATIONS, _FINAL = range(4)
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How to search.
+    """How to search. budget: wall time [s], None without limit. population: the paper's lambda, of
+    which the better half are parents (mu). parametrisation: exp(x) as factors, or the paper's
+    linear ranges. spread: standard deviation to start with, in units of x. With workers to spare,
+    restarts cost no time. Population and target are SCA12's; `make study` chose parametrisation and
+    spread; the others are by judgement."""
 
-    generations: at most so many. budget: wall time [s], None without limit. population: candidates
-    of a generation (the paper's lambda), of which the better half are parents (mu). seed: of
-    everything that is drawn. target: the reward that counts as success. parametrisation:
-    "factors" exp(x) on the gains to start from, or the paper's linear "ranges". spread: standard
-    deviation to start with, in units of x. confirmations: trials on noise that the search has not
-    seen, all of which must reach the target. restarts: searches side by side, each with random
-    numbers of its own; with workers to spare they cost no time. Population and target are SCA12's;
-    `make study` chose parametrisation and spread; the others are by judgement.
-    """
-
-    generations: int = 60
-    budget: float | None = None
-    population: int = 16
-    seed: int = 0
-    target: float = 1.8
-    parametrisation: str = "factors"
-    spread: float = 0.4
-    confirmations: int = 8
-    restarts: int = 1
+    target: float = option(
+        1.8,
+        "Target Score",
+        "The search is over when this score is reached in new tries, with other noise. 1 is to "
+        "stay upright to the end of 20 s, 2 to follow without any error. Papers call it the reward",
+        RANGES["target"],
+        step=0.05,
+        digits=2,
+    )
+    generations: int = option(
+        60,
+        "Generations",
+        "The search is over after so many rounds of candidates",
+        Range("number of generations", 1, 100_000),
+        most=500,
+    )
+    budget: float | None = option(
+        None,
+        "Budget (s)",
+        "The search is over after this time [s]",
+        RANGES["budget"],
+        zero="no limit",
+        most=3600,
+        step=10,
+        digits=0,
+    )
+    parametrisation: str = option(
+        "factors",
+        "Search Space",
+        "What is searched",
+        choices=PARAMETRISATIONS,
+        seldom=True,
+    )
+    seed: int = option(
+        0,
+        "Seed",
+        "Number that all that is random is drawn from: the same seed finds the same",
+        RANGES["seed"],
+        seldom=True,
+    )
+    population: int = option(
+        16,
+        "Population",
+        "Candidates of each generation, that is round; more search wider, but take longer",
+        Range("population", 4, 4096),
+        most=64,
+        seldom=True,
+    )
+    spread: float = option(
+        0.4,
+        "Spread",
+        "How far from the gains in use the search begins; 0.4 changes a gain by about a half",
+        Range("spread", 0.01, 2),
+        step=0.05,
+        digits=2,
+        seldom=True,
+    )
+    restarts: int = option(
+        1,
+        "Side by Side",
+        "Searches with random numbers of their own; worth it with workers to spare",
+        Range("number of searches", 1, 64),
+        seldom=True,
+    )
+    confirmations: int = option(
+        8,
+        "Confirmations",
+        "New tries, with noise that the search has not seen, all of which must reach the target",
+        Range("number of confirmations", 1, 1000),
+        most=32,
+        seldom=True,
+    )
 
     def __post_init__(self) -> None:
-        check_all(
-            self,
-            "generations",
-            "population",
-            "seed",
-            "target",
-            "spread",
-            "confirmations",
-            "restarts",
-            optional=("budget",),
-        )
-        demand(
-            self.parametrisation in PARAMETRISATIONS,
-            f"There is no parametrisation '{self.parametrisation}': use "
-            f"{' or '.join(PARAMETRISATIONS)}.",
-        )
+        check_options(self)
 
 
 @dataclass(frozen=True)

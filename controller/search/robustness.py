@@ -26,15 +26,20 @@ import numpy as np
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..control.gains import Gains
-from ..exceptions import PoiseError, SimulationError, demand
+from ..exceptions import PoiseError, SimulationError
 from ..geometry.stance import LEFT, RIGHT
-from ..ranges import RANGES, check_all
+from ..options import check_options, option
+from ..ranges import RANGES, Range
 from ..reference.reference import COM, Reference
 from ..simulation import world
 from ..simulation.scenario import FIRST, PUSH_DURATION, SPHERE_DISTANCE, SPHERE_SPEED, Push, Throw
 from .polling import Plan, Polled, Task
 from .trial import Problem, Result, evaluate
 
+KINDS = {
+    "pushes": ("Pushes", "Pushes on the trunk, 0.2 s each, once a second"),
+    "spheres": ("Spheres", "Spheres thrown at the neck, 5 m/s, once a second"),
+}
 #: Unit of each kind of disturbance, the steps in which it is raised, and what a unit of it adds to
 #: a body's momentum [N s]: a push lasts 0.2 s, a sphere comes at 5 m/s. All of SCA12, section 4.
 UNITS = {"pushes": "N", "spheres": "kg"}
@@ -62,37 +67,76 @@ _problem = lru_cache(maxsize=2)(Problem.from_bytes)
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """What to measure.
+    """What to measure. start: the first magnitude, step: by which it is raised, None for 20 N or
+    0.25 kg. target: reward that a sequence must reach to count as withstood. budget: wall time [s],
+    None without limit. Steps and target are SCA12's, the other numbers by judgement."""
 
-    kind: "pushes" [N] or "spheres" [kg]. start: the first magnitude, step: by which it is raised,
-    None for 20 N or 0.25 kg. sequences: random ones of 20 s for each magnitude. share: of them
-    that must reach the target reward for a magnitude to count as withstood. directions, phases: of
-    single disturbances, all round and over the clip; 0 phases for none of them. seed: of all that
-    is drawn. budget: wall time [s], None without limit. Steps and target are SCA12's, the other
-    numbers by judgement.
-    """
-
-    kind: str = "pushes"
+    kind: str = option("pushes", "Kind", "What the character is hit by", choices=KINDS)
     start: float = None  # type: ignore[assignment] # __post_init__ makes a number of it
     step: float = None  # type: ignore[assignment] # this too
-    sequences: int = 10
-    share: float = 0.8
-    directions: int = 16
-    phases: int = 4
-    seed: int = 0
+    sequences: int = option(
+        10,
+        "Sequences",
+        "Random sequences of 20 s for each magnitude, the same directions for all; more give surer "
+        "rates and take longer",
+        Range("number of sequences", 1, 1000),
+        most=50,
+    )
+    share: float = option(
+        0.8,
+        "Must Stand (share)",
+        "Share of the sequences that must stand for a magnitude to count as withstood; 0.8 are 8 "
+        "of 10 [share]",
+        Range("share", 0.01, 1),
+        step=0.1,
+        digits=2,
+        seldom=True,
+    )
+    directions: int = option(
+        16,
+        "Directions",
+        "Directions all round from which single ones come, for the plot",
+        Range("number of directions", 4, 360),
+        most=32,
+        seldom=True,
+    )
+    phases: int = option(
+        4,
+        "Moments",
+        "Moments of the clip at which single ones come, for the plot, which shows the worst of "
+        "them; 0 for no plot",
+        Range("number of moments", 0, 100),
+        most=10,
+        seldom=True,
+    )
+    seed: int = option(
+        0,
+        "Seed",
+        "Number that directions and moments are drawn from; none of them is ever seen in tuning, "
+        "whatever its seed",
+        RANGES["seed"],
+        seldom=True,
+    )
     target: float = 1.6
-    budget: float | None = None
+    budget: float | None = option(
+        None,
+        "Budget (s)",
+        "The measurement ends after this time, with what is known then [s]",
+        RANGES["budget"],
+        zero="no limit",
+        most=3600,
+        step=10,
+        digits=0,
+    )
 
     def __post_init__(self) -> None:
-        kinds = " or ".join(UNITS)
-        demand(self.kind in UNITS, f"There is no disturbance '{self.kind}': use {kinds}.")
+        check_options(self)
         default = STEPS[self.kind]
         for name in ("step", "start"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, self.step if name == "start" else default)
             RANGES["force" if self.kind == "pushes" else "sphere"].check(getattr(self, name))
-        numbers = ("sequences", "share", "directions", "phases", "seed", "target")
-        check_all(self, *numbers, optional=("budget",))
+        RANGES["target"].check(self.target)
 
     @property
     def angles(self) -> np.ndarray:

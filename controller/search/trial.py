@@ -24,6 +24,8 @@ from ..exceptions import PoiseError, SettingsError, SimulationError
 from ..geometry.motion import Motion
 from ..geometry.solids import stands_at
 from ..geometry.trajectory import Trajectory
+from ..options import Option
+from ..ranges import RANGES
 from ..reference.gait import Endless, Walk
 from ..reference.planting import physical
 from ..reference.reference import Reference
@@ -39,6 +41,32 @@ Result = dict[str, Any]
 
 #: SCA12's motor noise [N m].
 NOISE = 5.0
+
+#: What can happen in every trial, drawn anew from its seed.
+DISTURBANCES = {
+    "pushes": Option(
+        0.0,
+        "Pushes (N)",
+        "Push the trunk with this force in every trial, for 0.2 s once a second, in random "
+        "directions that each generation draws anew [N]",
+        RANGES["force"],
+        zero="none",
+        most=300,
+        step=10,
+        digits=0,
+    ),
+    "spheres": Option(
+        0.0,
+        "Spheres (kg)",
+        "Throw a sphere of this mass at the neck in every trial, once a second, from random "
+        "directions that each generation draws anew [kg]",
+        RANGES["sphere"],
+        zero="none",
+        most=10,
+        step=0.25,
+        digits=2,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +87,7 @@ class Problem:
     morphology: Morphology = field(default_factory=Morphology)
 
     def __post_init__(self) -> None:
-        unknown = self.disturbance.keys() - {"pushes", "spheres"}
+        unknown = self.disturbance.keys() - DISTURBANCES.keys()
         if unknown or not all(0 <= v < np.inf for v in self.disturbance.values()):
             raise SettingsError(
                 "Random disturbances are 'pushes' [N] and 'spheres' [kg], from 0 up."

@@ -7,23 +7,26 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..geometry.stance import DUAL, LEFT, RIGHT, giant_size
+from ..options import Option
+from ..ranges import Range
 
 
 @dataclass(frozen=True)
 class Measure:
     """One error of a trial.
 
-    unit. maximum: the largest allowed one, of people (SCA12, section 4). averaged: it is a mean
-    over the last WINDOW seconds. travelling, walking: factors on the maximum for clips that travel
-    and for endless walks. growth: how the maximum grows with the height of a giant, at equal
-    dynamics (Froude). label, form: name and value of it in a table. ended, told: why a trial ended,
-    in a few words and in a sentence with {value} and {limit}.
+    range: of the largest allowed one. maximum: that of people (SCA12, section 4). averaged: it
+    is a mean over the last WINDOW seconds. travelling, walking: factors on the maximum for clips
+    that travel and for endless walks. growth: how the maximum grows with the height of a giant, at
+    equal dynamics (Froude). label, form: name and value of it in a table. words: what its maximum
+    does. ended, told: why a trial ended, in a few words and in a sentence with {value} and {limit}.
     """
 
-    unit: str
+    range: Range
     maximum: float
     label: str
     form: str
+    words: str
     ended: str
     told: str
     averaged: bool = True
@@ -31,14 +34,33 @@ class Measure:
     walking: float = 1.0
     growth: float = 0.0
 
+    @property
+    def unit(self) -> str:
+        """Of its values."""
+        return self.range.unit
+
+    @property
+    def option(self) -> Option:
+        """Its maximum, to be chosen."""
+        return Option(
+            self.maximum,
+            f"{self.label.title()} ({self.unit})",
+            self.words,
+            self.range,
+            most=10 * self.maximum,
+            step=self.maximum / 10,
+            digits=0 if self.maximum > 100 else 3,
+        )
+
 
 #: By name, in the order of `Measures.add`.
 MEASURES = {
     "pose_error": Measure(
-        "m",
+        Range("pose error", 0.001, 10, "m"),
         0.1,
         "Pose",
         "{:.3f} m",
+        "A trial ends where the body is this far from its pose [m]",
         "too far from its pose",
         "its pose is {value:.3f} m away from the animation's (at most {limit:g})",
         averaged=False,
@@ -46,19 +68,21 @@ MEASURES = {
         growth=1.0,
     ),
     "stance_error": Measure(
-        "share",
+        Range("share of wrong feet", 0.01, 1, "share"),
         0.5,
         "Wrong feet",
         "{:.0%}",
+        "A trial ends where other feet stand than in the animation for this share of 2 s [share]",
         "on the wrong feet",
         "its feet stand otherwise than in the animation for {value:.0%} of 2 s "
         "(at most {limit:.0%})",
     ),
     "slide_error": Measure(
-        "m/s",
+        Range("sliding speed", 0.001, 100, "m/s"),
         0.25,
         "Foot slide",
         "{:.3f} m/s",
+        "A trial ends where the feet slide faster [m/s]",
         "the feet slide",
         "the feet slide at {value:.3f} m/s (at most {limit:g})",
         # Soles that roll over heel and toes count as sliding. By trial on captured walks.
@@ -67,10 +91,11 @@ MEASURES = {
         growth=0.5,
     ),
     "torque_error": Measure(
-        "N m",
+        Range("torque", 1, 1e6, "N m"),
         1000.0,
         "Torque",
         "{:.0f} N m",
+        "A trial ends where all joints together need more torque [N m]",
         "too much torque",
         "the joints need {value:.0f} N m together (at most {limit:g})",
         growth=4.0,
@@ -79,6 +104,7 @@ MEASURES = {
 NAMES = tuple(MEASURES)
 UNITS = {name: measure.unit for name, measure in MEASURES.items()}
 MAXIMA = {name: measure.maximum for name, measure in MEASURES.items()}
+LIMITS = {name: measure.option for name, measure in MEASURES.items()}
 
 WINDOW = 2.0  # [s]: SCA12, section 3.3
 #: [s]: else one contact-less first step ends the trial. By trial, on a first prototype.

@@ -29,6 +29,7 @@ from poise.addon.sidebar import panels, tuning_panel
 from poise.controller.exceptions import ExecutorError, PoiseError
 from poise.controller.processes import workers
 from poise.controller.search.optimization import SearchSettings
+from poise.controller.simulation.measures import MAXIMA
 
 BUDGET = 0.005
 PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
@@ -230,7 +231,7 @@ def test_words_of_a_failure(ended, words):
 def test_settings_become_those_of_the_search():
     settings = bpy.context.scene.poise.tuning
     assert tuning.search_settings(settings) == SearchSettings()
-    assert tuning.maxima(settings) == dict(tuning.MAXIMA)
+    assert tuning.maxima(settings) == MAXIMA
     assert preferences.workers(settings) == max(1, workers.processors() - 1)
     settings.budget, settings.parametrisation, settings.target = 90, "RANGES", 1.9
     settings.slide_error = 0.3

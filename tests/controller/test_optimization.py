@@ -315,7 +315,7 @@ def test_a_full_disk_ends_nothing(problem, start, landscape, tmp_path, monkeypat
         ({"population": 3}, "population"),
         ({"seed": -1}, "seed"),
         ({"target": 2.5}, "2.5"),
-        ({"parametrisation": "magic"}, "factors or ranges"),
+        ({"parametrisation": "magic"}, "factors, ranges"),
         ({"spread": 0.0}, "spread"),
         ({"confirmations": 0}, "confirmations of 0 is out of range"),
         ({"restarts": 0}, "searches of 0 is out of range"),

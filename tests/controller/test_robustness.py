@@ -259,7 +259,7 @@ def test_errors_of_trials_are_raised(standing):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kind": "stones"}, "no disturbance 'stones': use pushes or spheres"),
+        ({"kind": "stones"}, "no kind 'stones': use pushes, spheres"),
         ({"step": 0.0}, "A push of 0 N is out of range: give 0.1 to 100000 N"),
         ({"start": -20.0}, "A push of -20 N"),
         ({"kind": "spheres", "step": math.inf}, "A sphere of inf kg"),
