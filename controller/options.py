@@ -57,6 +57,12 @@ def options_of(owner: Any) -> dict[str, Option]:
     return {f.name: f.metadata["option"] for f in fields(owner) if "option" in f.metadata}
 
 
+def units_of(owner: Any) -> dict[str, str]:
+    """{field: unit} of those of them that have one."""
+    found = options_of(owner).items()
+    return {name: one.range.unit for name, one in found if one.range and one.range.unit}
+
+
 def check_options(owner: Any) -> None:
     """Raise SettingsError if an object has an option with a value that it may not have."""
     for name, one in options_of(owner).items():

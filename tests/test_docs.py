@@ -218,12 +218,14 @@ def rows():
 def described():
     """{name: Option} of each command that has such."""
     from poise.addon.command.command_optimize import LIMIT_OPTIONS
+    from poise.addon.shots.shot import ShotOptions
     from poise.controller.options import options_of
     from poise.controller.search.optimization import SearchSettings
     from poise.controller.search.robustness import LimitSettings
     from poise.controller.search.trial import DISTURBANCES
 
-    return options_of(SearchSettings), DISTURBANCES, LIMIT_OPTIONS, options_of(LimitSettings)
+    owners = ShotOptions, SearchSettings, LimitSettings
+    return *map(options_of, owners), DISTURBANCES, LIMIT_OPTIONS
 
 
 def test_panels_are_documented_and_exist():

@@ -19,8 +19,9 @@ def offers(options):
     return give
 
 
-def property_of(option, kind=None):
-    """An option as a property. kind: of which kind its numbers are, None to tell by its default."""
+def property_of(option, kind=None, **more):
+    """An option as a property. kind: of which kind its numbers are, None to tell by its default.
+    more: arguments of the property."""
     zero = f"; 0 for {option.zero}" if option.zero else ""
     said = {"name": option.label, "description": option.words + zero}
     if option.choices is not None:
@@ -38,10 +39,10 @@ def property_of(option, kind=None):
     if option.digits is not None:
         look["precision"] = option.digits
     number = int if kind is IntProperty else float
-    return kind(default=number(option.default or 0), **look, **said)
+    return kind(default=number(option.default or 0), **look, **said, **more)
 
 
-def chosen(options, group):
+def values_of(options, group):
     """{name: value} of what a PropertyGroup holds of these options."""
     return {name: _value(one, getattr(group, name)) for name, one in options.items()}
 

@@ -160,7 +160,7 @@ def _bake_arguments(commands, passed, options):
         value, name = getattr(options, dest), action.option_strings[0]
         if value == action.default:
             continue
-        if value is True:
+        if action.nargs == 0:
             arguments.append(name)
             continue
         for text in value if isinstance(value, list) else [value]:

@@ -22,6 +22,8 @@ from ..plots import batch_strip
 from ..shots.shot import Shot, versions
 from ..terminal import command_contacts, command_pushes, command_walk, command_weights
 from ..terminal.command_arguments import (
+    SIMULATED,
+    add_options,
     file_argument,
     gains_named,
     number,
@@ -254,16 +256,10 @@ def _parser(program):
 
 def _add_simulation_arguments(parser):
     """The arguments of one simulation."""
-    add = parser.add_argument
-    add("--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)")
-    add(
-        "--noise",
-        type=number("noise"),
-        default=0.0,
-        metavar="NM",
-        help="of the motors [N m] (0)",
+    parser.add_argument(
+        "--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)"
     )
-    add("--seed", type=whole("seed"), default=0, help="of all that is random (0)")
+    add_options(parser, SIMULATED)
 
 
 def _add_inspect_arguments(parser):
@@ -375,12 +371,11 @@ def _read_shot(options, cleaned=None):
 
 def _shot_options(options, cleaned):
     """The ShotOptions of the arguments of `bake`, `simulate` or `inspect`."""
-    keys, more = BakeOptions(), {}
+    keys, more = BakeOptions(), {name: getattr(options, name) for name in SIMULATED}
     if options.verb != "inspect":
-        more = {
+        more |= {
             "weights": command_weights.weight_options(options),
             "pushes": command_pushes.push_options(options),
-            "recovery_steps": not options.no_steps,
             "walk": command_walk.walk_options(options),
             "contacts": command_contacts.given(options),
         }
@@ -398,7 +393,7 @@ def _shot_options(options, cleaned):
             nla=options.nla,
         )
     gains = gains_named(options.gains)
-    chosen = shot_options(options, gains, noise=options.noise, seed=options.seed, keys=keys, **more)
+    chosen = shot_options(options, gains, keys=keys, **more)
     if cleaned is not None:
         plan = None if chosen.walk else cleaned.plan
         chosen = replace(chosen, action=cleaned.baked.action, contacts=plan)

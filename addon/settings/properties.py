@@ -16,15 +16,20 @@ from bpy.props import (
     StringProperty,
 )
 
+from ...controller.options import options_of
 from ...controller.ranges import RANGES
 from ..baking import bake
 from ..blender import compat
 from ..blender.chosen import chosen_frames
+from ..blender.options import offers, property_of, values_of
 from ..blender.redrawing import on_change
 from ..rigs import rig
 from ..scene import morphology, objects, pushes, walks
 from ..shots import clean_up, clip_check, rectify, robustness, shot, tuning
 from . import gains, overlay_settings
+
+#: What is to be chosen of a simulation.
+CHOSEN = options_of(shot.ShotOptions)
 
 
 def _is_armature(_settings, thing):
@@ -35,6 +40,7 @@ def _rig_names(_settings, _context, _text):
     return [rig_map.name for rig_map in rig.load_maps()]
 
 
+@offers(CHOSEN)
 class POISE_PG_settings(bpy.types.PropertyGroup):
     """How Poise simulates and bakes in this scene."""
 
@@ -46,37 +52,6 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ("FULL", "Full", "All panels"),
         ),
         update=on_change,
-    )
-    style: EnumProperty(
-        name="Style",
-        description="How firmly the upper body holds on to the animation. For the balance mode "
-        "Foot Forces",
-        items=(
-            (
-                "CLOSE",
-                "Close",
-                "The animation as it is, made physical: every joint stays within about a "
-                "centimetre of it",
-            ),
-            (
-                "NATURAL",
-                "Natural",
-                "Arms and head follow through a little: the arms swing past slow moves by a few "
-                "centimetres, past fast ones by up to 17 cm",
-            ),
-            (
-                "RELAXED",
-                "Relaxed",
-                "Loose arms and neck trail behind and swing through: the arms are off by up to "
-                "32 cm in fast moves",
-            ),
-            (
-                "HEAVY",
-                "Heavy",
-                "Arms and head sink under their own weight, and the back gives way: the arms hang "
-                "up to 30 cm lower or behind",
-            ),
-        ),
     )
 
     # --- Character
@@ -178,35 +153,7 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             ),
         ),
     )
-    recovery_steps: BoolProperty(
-        name="Recovery Steps",
-        description="Set a foot elsewhere where a push is too hard for feet in place. Foot Forces "
-        "only",
-        default=True,
-    )
-    rate: IntProperty(
-        name="Rate (Hz)",
-        description="Steps of control and physics per second [Hz]; more is steadier and slower",
-        default=300,
-        **RANGES["rate"].limits,
-        soft_min=120,
-        soft_max=3000,
-        step=60,
-    )
-    noise: FloatProperty(
-        name="Motor Noise (N m)",
-        description="Random torques on all joints, as muscles twitch [N m]",
-        **RANGES["noise"].limits,
-        soft_max=20.0,
-        step=50,
-        precision=1,
-    )
-    seed: IntProperty(
-        name="Seed",
-        description="Number that the random torques are drawn from: the same seed gives the same "
-        "result",
-        **RANGES["seed"].limits,
-    )
+    rate: property_of(CHOSEN["rate"], IntProperty, soft_min=120, step=60)
 
     morphology: PointerProperty(
         name="Proportions",
@@ -386,15 +333,11 @@ def shot_options(context, armature):
         unit=settings.unit or None,
         gains=chosen,
         balance=settings.balance.lower() if chosen is None else None,
-        rate=float(settings.rate),
         mass=settings.mass if settings.use_mass else None,
         morphology=morphology.of(settings.morphology),
-        noise=settings.noise,
-        seed=settings.seed,
-        style=settings.style.lower(),
-        recovery_steps=settings.recovery_steps,
         cleaning=clip_check.cleaning_of(settings.clip_check),
         walk=walks.walk_options(settings.walk),
+        **values_of(CHOSEN, settings),
     )
 
 

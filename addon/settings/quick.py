@@ -3,18 +3,23 @@
 effect, and what to do next after a fall. Both modes are views of the same settings."""
 
 from ...controller.control.physics_weights import NAMES
+from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ..blender import compat
 from ..scene import morphology
 from ..scene.weights import PROPERTY
 from ..shots import clip_check
+from ..shots.shot import ShotOptions
 from . import method
 
 #: Settings that quick mode shows itself, and those that mean nothing without another one.
 _SHOWN = {"mode", "armature", "frames", "first_frame", "last_frame", "style", "ghost"}
 #: How the body meets things, which the panel Objects has.
 _MEETS = ("whole_body", "self_collision", "throw")
-_FOLLOWING = {"ghost_distance", "mass", "seed", "key_every", "tolerance"}
+_FOLLOWING = {
+    *("ghost_distance", "mass", "key_every", "tolerance"),
+    *(name for name, one in options_of(ShotOptions).items() if one.needs),
+}
 
 
 def also_set(scene, armature):

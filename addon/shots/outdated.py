@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What was set otherwise when a simulation was made than it is now."""
 
+from ...controller.options import options_of
 from ..blender import compat
 from ..rigs import bake_target
 from ..scene import objects
 from ..scene.weights import PROPERTY
 
-#: Fields of ShotOptions, by the names that the window has for them.
+#: Fields of ShotOptions that are not described, by the names that the window has for them.
 _OPTIONS = {
     "Frames": ("frames",),
     "Rig Map": ("rig",),
     "Unit (m)": ("unit",),
     "Gains": ("gains", "balance"),
-    "Style": ("style",),
-    "Rate (Hz)": ("rate",),
     "Own Mass": ("mass",),
     "Proportions": ("morphology",),
-    "Motor Noise (N m)": ("noise", "seed"),
-    "Recovery Steps": ("recovery_steps",),
     "Clip Check": ("cleaning",),
     "Locomotion": ("walk",),
 }
@@ -33,8 +30,12 @@ def settings_of(scene, armature, options):
         name: tuple(getattr(options, field) for field in fields)
         for name, fields in _OPTIONS.items()
     }
-    if not options.noise:
-        found["Motor Noise (N m)"] = 0.0  # of which no seed counts
+    described = options_of(options)
+    for name, one in described.items():
+        if not one.needs:
+            found[one.label] = (getattr(options, name),)
+        elif getattr(options, one.needs):  # else it means nothing
+            found[described[one.needs].label] += (getattr(options, name),)
     data, weights = armature.data, getattr(armature.data, PROPERTY)
     keyed = [c for c in compat.curves(*compat.assigned(data)) if _is_weight(c)]
     return found | {

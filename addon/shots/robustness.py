@@ -9,7 +9,7 @@ from ...controller.options import options_of
 from ...controller.ranges import RANGES
 from ...controller.search.robustness import STEPS, LimitSettings
 from ...controller.simulation.measures import MEASURES
-from ..blender.options import chosen, offers
+from ..blender.options import offers, values_of
 
 #: What is to be chosen of a measurement, beside the magnitudes.
 LIMIT = options_of(LimitSettings)
@@ -64,7 +64,7 @@ def limit_settings(settings):
         # What is shown as 0.8 is not quite that in single precision.
         start=round(getattr(settings, f"{word}_start"), 4),
         step=round(getattr(settings, f"{word}_step"), 4),
-        **chosen(LIMIT, settings),
+        **values_of(LIMIT, settings),
     )
 
 

@@ -16,7 +16,7 @@ scene changes before `bake`.
 import platform
 import time
 import tomllib
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 
 import bpy
 import numpy as np
@@ -36,6 +36,7 @@ from ...controller.exceptions import (
     SimulationError,
 )
 from ...controller.geometry.solids import stands_at
+from ...controller.options import options_of, units_of
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
 from ...controller.reference.terrain import Terrain
@@ -43,6 +44,7 @@ from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
 from ...controller.simulation.measures import MAXIMA, T_MAX
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
+from ...controller.simulation.simulation_options import SimulationOptions
 from ..baking import bake, bake_objects, bake_proportions, ik_legs
 from ..blender import compat, folders
 from ..blender.pose import inverse, nearest_rotation
@@ -98,10 +100,9 @@ UNITS = {
     "bake_error": "mm",
     "bake_time": "s per 1000 bone-frames",
     "real_time_factor": "simulated s per s",
-    "rate": "Hz",
     "physics_rate": "Hz",
     "fps": "Hz",
-    "noise": "N m",
+    **units_of(SimulationOptions),
     "mass": "kg",
     "height": "m",
     "ground": "m",
@@ -116,8 +117,8 @@ UNITS = {
 
 
 @dataclass(frozen=True)
-class ShotOptions:
-    """What to simulate, and how. None means: find out.
+class ShotOptions(SimulationOptions):
+    """What to simulate, and how, beside what is chosen of a simulation. None means: find out.
 
     armature: name of the armature object; None: the only one (that is animated).
     action: name of the action to read; None: what animates the armature now.
@@ -127,16 +128,10 @@ class ShotOptions:
     unit: length of a scene unit [m]; None: the scene's, if that gives the body legs.
     gains: path to a gains file, or what Gains.as_dict gave; None: the defaults of the balance mode.
     balance: "foot_forces" or "virtual_forces"; None: that of the gains file, else foot_forces.
-    rate: of control and physics [Hz].
     mass: of the body [kg], before its proportions are changed; None: from its height.
     morphology: the proportions of the body.
-    noise: motor noise [N m], as controller.Settings counts it.
-    seed: of the motor noise.
-    style: of controller.styles.STYLES, how firmly the upper body holds on to the animation.
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
-    recovery_steps: whether the body may set a foot elsewhere to keep its balance.
-    cleaning: names of controller.cleaning.CLEANING, what to mend of the animation before.
     contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
         None: that one, or else what is found.
     walk: WalkOptions, to loop a walk or run for longer than it lasts; None: as it is.
@@ -151,16 +146,10 @@ class ShotOptions:
     unit: float | None = None
     gains: str | dict | None = None
     balance: str | None = None
-    rate: float = 300.0
     mass: float | None = None
     morphology: Morphology = field(default_factory=Morphology)
-    noise: float = 0.0
-    seed: int = 0
-    style: str = "close"
     weights: WeightOptions | None = None
     pushes: PushOptions | None = None
-    recovery_steps: bool = True
-    cleaning: tuple[str, ...] = ()
     contacts: ContactPlan | None = None
     walk: WalkOptions | None = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
@@ -436,24 +425,20 @@ class Shot(ArmatureShot):
             reference.check_pops(self.reading)
         self.embody()
         body = self.character.actor or self.character
-        settings = controller.Settings(
-            rate=options.rate,
-            balance=self.gains.balance,
-            noise=options.noise,
-            seed=options.seed,
-            style=options.style,
-            recovery_steps=options.recovery_steps,
-            cleaning=options.cleaning,
-            contacts=self.plan,
-        )
         scenario = controller.Scenario(
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
             **self.objects,
             weights=self._weights,
         )
         self.simulation = controller.Simulation(
-            self.character, self.motion, self.gains, settings, scenario=scenario
+            self.character, self.motion, self.gains, self._settings(), scenario=scenario
         )
+
+    def _settings(self, **others):
+        """The controller.Settings of this shot, but for others of these values."""
+        chosen = {f.name: getattr(self.options, f.name) for f in fields(SimulationOptions)}
+        known = {"balance": self.gains.balance, "contacts": self.plan}
+        return controller.Settings(**chosen | known | others)
 
     def _gains(self):
         """The chosen gains, or the defaults of the balance mode."""
@@ -482,15 +467,12 @@ class Shot(ArmatureShot):
         disturbance: as Problem has it, by kind; None or 0 for none. What stands in the scene is in
         every trial; `left_out` tells what is not.
         """
-        settings = controller.Settings(
-            rate=self.options.rate,
-            balance=self.gains.balance,
+        settings = self._settings(
             noise=NOISE,
+            seed=0,
+            recovery_steps=True,
             duration=duration,
             maxima=dict(maxima or MAXIMA),
-            cleaning=self.options.cleaning,
-            style=self.options.style,
-            contacts=self.plan,
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
         motion = self.reading.motion
@@ -698,7 +680,8 @@ class Shot(ArmatureShot):
             "frames": _plain(self.baked.frames) if self.baked else None,
             "range": _frames(reading),
             "fps": _plain(reading.rate),
-            **_plain(recording.summary()),
+            **{name: getattr(options, name) for name in options_of(options)},
+            **_plain(recording.summary()),  # which counts recovery steps
             "fell_frame": self.fell_frame,
             "why": self.why,
             "verdict": _plain(verdict.as_dict()) if verdict else None,
@@ -722,9 +705,6 @@ class Shot(ArmatureShot):
             "rate": _plain(self.simulation.rate),
             "physics_rate": _plain(self.simulation.rate),
             "balance": self.gains.balance,
-            "noise": options.noise,
-            "seed": options.seed,
-            "style": options.style,
             "cleaning": list(options.cleaning),
             "contacts": self.plan.as_dict() if self.plan else None,
             "keys": asdict(options.keys),

@@ -10,7 +10,7 @@ from ...controller.ranges import RANGES
 from ...controller.search.optimization import SearchSettings
 from ...controller.search.trial import DISTURBANCES
 from ...controller.simulation.measures import LIMITS, MEASURES
-from ..blender.options import chosen, offers
+from ..blender.options import offers, values_of
 
 #: What is to be chosen of a search.
 SEARCH = options_of(SearchSettings)
@@ -35,17 +35,17 @@ class POISE_PG_tuning(bpy.types.PropertyGroup):
 
 def search_settings(tuning):
     """The settings of a scene as SearchSettings."""
-    return SearchSettings(**chosen(SEARCH, tuning))
+    return SearchSettings(**values_of(SEARCH, tuning))
 
 
 def disturbance(tuning):
     """What is drawn anew in every trial, as controller.Problem has it."""
-    return chosen(DISTURBANCES, tuning)
+    return values_of(DISTURBANCES, tuning)
 
 
 def maxima(tuning):
     """The largest allowed errors by name."""
-    return chosen(LIMITS, tuning)
+    return values_of(LIMITS, tuning)
 
 
 def outcome_words(outcome):

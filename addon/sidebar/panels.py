@@ -23,7 +23,7 @@ from ..kit.parts import (
     draw_switch,
     draw_unreadable,
 )
-from ..kit.rows import draw_heir, fact, figure, sentence, table_row
+from ..kit.rows import draw_heir, draw_options, fact, figure, sentence, table_row
 from ..operators import (
     POISE_OT_bake,
     POISE_OT_discard,
@@ -34,6 +34,7 @@ from ..operators import (
 )
 from ..rigs import bake_target, rig
 from ..settings import takes
+from ..settings.properties import CHOSEN
 from ..shots.shot import warnings_of
 from . import takes_panel
 
@@ -55,6 +56,10 @@ BAKE_ROWS = (
     ("zmp_inside", "Weight over feet", "{:.0%}"),
     ("pulls_on_ground", "Pulled down", "{:.0%}"),
 )
+
+
+#: The style is beside the gains.
+_CHOSEN_HERE = {name: one for name, one in CHOSEN.items() if name != "style"}
 
 
 class POISE_PT_character(Panel, bpy.types.Panel):
@@ -153,15 +158,7 @@ class POISE_PT_simulate(Panel, bpy.types.Panel):
         row.use_property_split = False
         row.prop(settings, "method", expand=True)
         draw_range(column, context, armature)
-        # Names with units are too long to stand beside their fields.
-        column = column.column(align=True)
-        column.use_property_split = False
-        column.prop(settings, "rate")
-        column.prop(settings, "noise")
-        sub = column.row()
-        sub.active = settings.noise > 0 or job is not None
-        sub.prop(settings, "seed")
-        column.prop(settings, "recovery_steps")
+        draw_options(column, settings, _CHOSEN_HERE)
         if job is None or job.tunes or job.finds_limit or job.checks:
             draw_heir(layout)
             draw_unreadable(layout, context, armature)

@@ -7,13 +7,18 @@ from functools import partial
 from pathlib import Path
 
 from ...controller import BALANCE_MODES
-from ...controller.control.styles import STYLES
+from ...controller.options import options_of
 from ...controller.ranges import RANGES
 from ...controller.reference.cleaning import CLEANING
+from ...controller.simulation.simulation_options import OF_TRIALS, SimulationOptions
 from ..scene import morphology
 from ..settings import presets
 from ..shots.shot import ShotOptions
 
+_CHOSEN = options_of(SimulationOptions)
+#: What is chosen of simulations and trials alike, and of simulations alone.
+TRIED = {name: one for name, one in _CHOSEN.items() if name not in OF_TRIALS}
+SIMULATED = {name: _CHOSEN[name] for name in OF_TRIALS}
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 SHOWN = 40  # characters of what is refused
 
@@ -67,19 +72,7 @@ def shot_arguments():
         choices=BALANCE_MODES,
         help="how balance is kept (that of the gains, else foot_forces)",
     )
-    add(
-        "--rate",
-        type=number("rate"),
-        default=300.0,
-        metavar="HZ",
-        help="of the control [Hz] (300)",
-    )
-    add(
-        "--style",
-        choices=STYLES,
-        default=ShotOptions.style,
-        help="how firmly the upper body holds on to the animation (close)",
-    )
+    add_options(parser, TRIED)
     add("--mass", type=number("mass"), metavar="KG", help="of the body [kg] (from its height)")
     add(
         "--clean",
@@ -106,11 +99,10 @@ def shot_options(options, gains, **more):
         **reading_options(options),
         gains=gains,
         balance=options.balance,
-        rate=options.rate,
-        style=options.style,
         mass=options.mass,
         cleaning=options.clean,
         morphology=morphology.chosen(options),
+        **{name: getattr(options, name) for name in TRIED},
         **more,
     )
 

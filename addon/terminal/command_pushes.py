@@ -34,7 +34,6 @@ def add_arguments(parser):
         help="of the random directions (0)",
     )
     add("--no-pushes", action="store_true", help="leave out those of the scene")
-    add("--no-steps", action="store_true", help="keep the feet in place, whatever happens")
 
 
 def push_options(options):

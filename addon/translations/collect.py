@@ -25,6 +25,7 @@ from ..overlays import overlay_bar
 from ..rigs import rig
 from ..scene import morphology
 from ..settings import gains
+from ..settings.properties import CHOSEN
 from ..shots.robustness import LIMIT
 from ..shots.tuning import SEARCH
 from ..sidebar import panels
@@ -291,4 +292,5 @@ def _tables():
 
 def _described():
     """The options of which there are properties."""
-    return (*SEARCH.values(), *LIMIT.values(), *DISTURBANCES.values())
+    tables = CHOSEN, SEARCH, LIMIT, DISTURBANCES
+    return [one for options in tables for one in options.values()]

@@ -62,6 +62,29 @@ STYLES: dict[str, dict[str, Firmness]] = {
     },
 }
 
+#: {style: (name, words)} for those who choose one.
+STYLE_WORDS = {
+    "close": (
+        "Close",
+        "The animation as it is, made physical: every joint stays within about a centimetre of it",
+    ),
+    "natural": (
+        "Natural",
+        "Arms and head follow through a little: the arms swing past slow moves by a few "
+        "centimetres, past fast ones by up to 17 cm",
+    ),
+    "relaxed": (
+        "Relaxed",
+        "Loose arms and neck trail behind and swing through: the arms are off by up to 32 cm in "
+        "fast moves",
+    ),
+    "heavy": (
+        "Heavy",
+        "Arms and head sink under their own weight, and the back gives way: the arms hang up to "
+        "30 cm lower or behind",
+    ),
+}
+
 
 def of_joints(style: str, names: Sequence[str]) -> Factors:
     """Of a style, for the degrees of freedom of these names."""

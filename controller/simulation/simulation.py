@@ -16,11 +16,10 @@ from ..control.controller import Controller
 from ..control.gains import BALANCE_MODES, Gains
 from ..control.legs import Legs
 from ..control.physics_weights import Hold, PhysicsWeights, standing_lifts
-from ..control.styles import STYLES
 from ..exceptions import SettingsError, SimulationError, demand
 from ..geometry.motion import Motion
 from ..geometry.skeleton import SEGMENTS
-from ..ranges import check_all
+from ..options import check_options
 from ..reference.cleaning import check_names
 from ..reference.gait import Endless
 from ..reference.reference import Reference
@@ -28,6 +27,7 @@ from ..reference.terrain import Terrain
 from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Observation, Recording
 from .scenario import Scenario
+from .simulation_options import SimulationOptions
 from .world import Saved, World, load_engine
 
 #: [m/s] of any segment: not a motion any more. By trial, on falls that the engine threw about.
@@ -36,40 +36,37 @@ _FASTEST = 30.0
 _AFTER = 0.5
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to simulate.
+#: What was written of settings first, as digests of problems have it ever since.
+_WRITTEN = (
+    *("rate", "balance", "tracking", "noise", "seed"),
+    *("torque_limit", "duration", "cutoff", "maxima"),
+)
 
-    rate: control and physics rate [Hz]. balance: "foot_forces" or "virtual_forces" (SCA12).
-    tracking: "stable_pd" or "explicit_pd". noise: motor noise [N m] as SCA12 counts it (their
-    value is 5). seed: of the noise. torque_limit: largest torque of a joint [N m] of an adult of
-    71 kg and 1.80 m, scaled to the body. duration: loop the clip to this length [s], None for the
-    clip as it is. cutoff: low-pass of the reference [Hz], None to choose. maxima: largest allowed
-    errors by name, as `measures.MAXIMA` has them: a trial ends where one is exceeded.
-    recovery_steps: whether `foot_forces` may set a foot elsewhere to keep the balance. cleaning:
-    names of `cleaning.CLEANING`, what to mend of the motion first. style: of `styles.STYLES`, how
-    firmly `foot_forces` hold the upper body to the animation. contacts: ContactPlan of the clip,
-    which says when feet stand; None to find that. An endless motion always finds it.
+
+@dataclass(frozen=True)
+class Settings(SimulationOptions):
+    """How to simulate: what users choose of it, and
+
+    balance: "foot_forces" or "virtual_forces" (SCA12). tracking: "stable_pd" or "explicit_pd".
+    torque_limit: largest torque of a joint [N m] of an adult of 71 kg and 1.80 m, scaled to the
+    body. duration: loop the clip to this length [s], None for the clip as it is. cutoff: low-pass
+    of the reference [Hz], None to choose. maxima: largest allowed errors by name, as
+    `measures.MAXIMA` has them: a trial ends where one is exceeded. contacts: ContactPlan of the
+    clip, which says when feet stand; None to find that. An endless motion always finds it.
     """
 
-    rate: float = 300.0  # by trial of 100 to 3333 Hz, on a prototype
     balance: str = "foot_forces"
     tracking: str = "stable_pd"
-    noise: float = 0.0
-    seed: int = 0
     torque_limit: float = 300.0  # by trial; SCA12 have 200
     duration: float | None = None
     cutoff: float | None = None
     maxima: dict[str, float] = field(default_factory=lambda: dict(MAXIMA))
-    recovery_steps: bool = True
-    cleaning: tuple[str, ...] = ()
-    style: str = "close"
     contacts: ContactPlan | None = None
 
     def __post_init__(self) -> None:
         check_names(self.cleaning)
         object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
-        check_all(self, "rate", "noise")
+        check_options(self)
         demand(
             self.balance in BALANCE_MODES,
             f"There is no balance mode '{self.balance}': use {', '.join(BALANCE_MODES)}.",
@@ -77,10 +74,6 @@ class Settings:
         demand(
             self.tracking in tracking.MODES,
             f"There is no tracking mode '{self.tracking}': use {', '.join(tracking.MODES)}.",
-        )
-        demand(
-            self.style in STYLES,
-            f"There is no style '{self.style}': use {', '.join(STYLES)}.",
         )
         demand(self.torque_limit > 0, "The torque limit must be above 0 N m.")
         demand(
@@ -93,6 +86,7 @@ class Settings:
         was written before there were plans is still the same."""
         data = asdict(self)
         del data["contacts"]
+        data = {name: data[name] for name in (*_WRITTEN, *data)}
         return data if self.contacts is None else data | {"contacts": self.contacts.as_dict()}
 
     @classmethod
