@@ -14,7 +14,6 @@ from ...controller.geometry.rotations import quaternion_from_matrix
 from ...controller.ranges import RANGES
 from ...controller.reference.gait import Endless
 from ...controller.search.rectification import RectifySettings
-from ...controller.search.trial import Problem
 from ...controller.simulation.measures import Measures
 from ...controller.simulation.recording import Observation, Recording
 from ...controller.simulation.scenario import Scenario
@@ -117,13 +116,7 @@ def problem_of(shot):
             "Motion with motor noise cannot be rectified, since it would be another each time: set "
             "the noise to 0 N m, or choose the method Balance."
         )
-    return Problem(
-        shot.reading.motion,
-        shot.options.mass,
-        simulation.settings,
-        scenario=simulation.scenario,
-        morphology=shot.options.morphology,
-    )
+    return shot.performance()
 
 
 def settle(shot, search):

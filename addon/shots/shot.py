@@ -430,15 +430,11 @@ class Shot(ArmatureShot):
             **self.objects,
             weights=self._weights,
         )
+        chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
+        settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
         self.simulation = controller.Simulation(
-            self.character, self.motion, self.gains, self._settings(), scenario=scenario
+            self.character, self.motion, self.gains, settings, scenario=scenario
         )
-
-    def _settings(self, **others):
-        """The controller.Settings of this shot, but for others of these values."""
-        chosen = {f.name: getattr(self.options, f.name) for f in fields(SimulationOptions)}
-        known = {"balance": self.gains.balance, "contacts": self.plan}
-        return controller.Settings(**chosen | known | others)
 
     def _gains(self):
         """The chosen gains, or the defaults of the balance mode."""
@@ -460,31 +456,40 @@ class Shot(ArmatureShot):
             )
         return gains
 
+    def performance(self):
+        """What is simulated, after `prepare`, as any process can do it -> controller.trial.Problem
+        with the same settings, and all that happens."""
+        simulation, options = self.simulation, self.options
+        return Problem(
+            self.reading.motion,
+            options.mass,
+            simulation.settings,
+            scenario=simulation.scenario,
+            morphology=options.morphology,
+        )
+
     def problem(self, maxima=None, duration=T_MAX, disturbance=None):
-        """What gains can be tuned for, after `prepare` -> controller.trial.Problem.
+        """What gains can be tuned for: the `performance`, but for the noise, and without what
+        `left_out` tells; what stands in the scene is in every trial.
 
         maxima: largest allowed errors by name, None for measures.MAXIMA. duration: of a trial [s].
-        disturbance: as Problem has it, by kind; None or 0 for none. What stands in the scene is in
-        every trial; `left_out` tells what is not.
+        disturbance: as Problem has it, by kind; None or 0 for none.
         """
-        settings = self._settings(
+        problem = self.performance()
+        settings = replace(
+            problem.settings,
             noise=NOISE,
             seed=0,
-            recovery_steps=True,
             duration=duration,
             maxima=dict(maxima or MAXIMA),
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
-        motion = self.reading.motion
+        motion = problem.motion
         if isinstance(motion, Endless) and duration is not None:
             motion = replace(motion.walk, seconds=duration).motion(self.character, motion.source)
-        return Problem(
-            motion,
-            self.options.mass,
-            settings,
-            drawn,
-            controller.Scenario(**self._standing()),
-            self.options.morphology,
+        scenario = controller.Scenario(**self._standing())
+        return replace(
+            problem, motion=motion, settings=settings, disturbance=drawn, scenario=scenario
         )
 
     def _standing(self):
