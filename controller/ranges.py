@@ -59,7 +59,6 @@ RANGES = {
     "processes": Range("number of processes", 0, 1024),
     "push_time": Range("duration", 0.001, 10_000, "s"),
     "seed": Range("seed", 0, 2**31 - 1),
-    "smoothness": Range("smoothness", 0.2, 5),
     "spin": Range("spin", -1000, 1000, "turns/s"),
     "sphere": Range("sphere", 0.001, 10_000, "kg"),
     "target": Range("reward", 0.001, 2),

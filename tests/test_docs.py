@@ -219,12 +219,13 @@ def described():
     """{name: Option} of each command that has such."""
     from poise.addon.command.command_optimize import LIMIT_OPTIONS
     from poise.addon.shots.shot import ShotOptions
+    from poise.controller.clean_up.clean_up import CleanUpOptions
     from poise.controller.options import options_of
     from poise.controller.search.optimization import SearchSettings
     from poise.controller.search.robustness import LimitSettings
     from poise.controller.search.trial import DISTURBANCES
 
-    owners = ShotOptions, SearchSettings, LimitSettings
+    owners = ShotOptions, SearchSettings, LimitSettings, CleanUpOptions
     return *map(options_of, owners), DISTURBANCES, LIMIT_OPTIONS
 
 

@@ -3,12 +3,13 @@
 
 from pathlib import Path
 
-from ...controller.clean_up.clean_up import BALANCE, CleanUpOptions
+from ...controller.clean_up.clean_up import CleanUpOptions
+from ...controller.options import options_of
 from ..baking import ik_legs
 from ..blender.files import write_json, written
 from ..shots.clean_up import CleanShot, CleanShotOptions
 from ..terminal import command_contacts
-from ..terminal.command_arguments import number, reading_options
+from ..terminal.command_arguments import add_options, reading_options
 from ..terminal.command_files import (
     chosen_scene,
     compresses,
@@ -26,22 +27,9 @@ from ..terminal.command_progress import DONE, follow, say, tell_verdict
 
 def add_arguments(parser):
     """The arguments of `clean`."""
-    default = CleanUpOptions()
-    add = parser.add_argument
     command_contacts.add_arguments(parser)
     command_contacts.add_writing_arguments(parser)
-    add(
-        "--smoothness",
-        type=number("smoothness"),
-        default=default.smoothness,
-        help=f"how slowly the body changes to follow its feet, 0.2 to 5 ({default.smoothness:g})",
-    )
-    add(
-        "--com",
-        choices=BALANCE,
-        default=default.balance,
-        help=f"how firmly the weight is brought over the feet ({default.balance})",
-    )
+    add_options(parser, options_of(CleanUpOptions))
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_clean.blend)")
     where("--in-place", action="store_true", help="write back to the file itself")
@@ -59,7 +47,7 @@ def run(options):
 def _clean_to(options, source, output, plan_path, report_path):
     """The same, to files that nobody else writes."""
     warnings = warn(chosen_scene(options))
-    shot = _read(options, CleanUpOptions(options.smoothness, options.com))
+    shot = _read(options, CleanUpOptions(options.smoothness, options.balance))
     shot.solve()
     follow("writing", shot.baking())
     report = {"file": str(output), **shot.report(), "warnings": warnings}

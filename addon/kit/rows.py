@@ -84,8 +84,8 @@ def draw_options(layout, settings, options, seldom=False):
             idle = one.needs and not getattr(settings, one.needs)
             row.active = not idle or session.job() is not None
             zero = one.zero and not getattr(settings, name)
-            text = tr(f"{one.label}, 0: {one.zero}") if zero else one.label
-            row.prop(settings, name, text=text, expand=one.choices is not None)
+            text = {"text": tr(f"{one.label}, 0: {one.zero}")} if zero else {}
+            row.prop(settings, name, expand=one.choices is not None, **text)
     return column
 
 

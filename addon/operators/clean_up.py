@@ -10,7 +10,7 @@ from ..blender.translations import tr
 from ..jobs.job import Job, in_background, reading_source
 from ..jobs.modal import JobOperator, poll_animated
 from ..settings.properties import bake_options
-from ..shots.clean_up import CleanShot, CleanShotOptions, options_of
+from ..shots.clean_up import CleanShot, CleanShotOptions, clean_options
 
 
 class CleanUpJob(Job):
@@ -56,7 +56,7 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
             frames=chosen_frames(context.scene),
             rig=settings.rig or None,
             unit=settings.unit or None,
-            clean=options_of(settings.clean_up),
+            clean=clean_options(settings.clean_up),
             keys=bake_options(settings),
         )
         return CleanUpJob(context.scene, options)

@@ -9,14 +9,15 @@ import time
 from dataclasses import dataclass, field
 
 import bpy
-from bpy.props import EnumProperty, FloatProperty
+from bpy.props import EnumProperty
 
 from ...controller.checks.verdict import judge_motions
 from ...controller.clean_up.clean_up import CleanUpOptions, clean_up, propose, update
 from ...controller.clean_up.leg_chain import Body
 from ...controller.geometry.skeleton import SIDES
-from ...controller.ranges import RANGES
+from ...controller.options import options_of
 from ..baking import bake
+from ..blender.options import offers, values_of
 from ..blender.pose import nearest_rotation
 from ..blender.redrawing import on_change
 from ..scene import contacts
@@ -36,26 +37,14 @@ UNITS = {
 }
 
 
+#: What is to be chosen of a clean-up.
+CLEAN = options_of(CleanUpOptions)
+
+
+@offers(CLEAN)
 class POISE_PG_clean_up(bpy.types.PropertyGroup):
     """How feet and weight are cleaned in this scene."""
 
-    smoothness: FloatProperty(
-        name="Smoothness",
-        description="How slowly the body changes to follow its feet. More is nearer to the "
-        "captured rhythm, less to the captured poses",
-        default=1.0,
-        **RANGES["smoothness"].limits,
-    )
-    balance: EnumProperty(
-        name="Balance",
-        description="How firmly the weight is brought over the feet that carry it",
-        items=(
-            ("OFF", "Off", "Feet alone are cleaned: the weight stays where it is"),
-            ("LIGHT", "Light", "The weight comes over the feet where little is missing"),
-            ("STRONG", "Strong", "The weight comes over the feet, also if the body must move more"),
-        ),
-        default="LIGHT",
-    )
     foot: EnumProperty(
         name="Foot",
         description="Whose contacts are changed",
@@ -77,9 +66,9 @@ class POISE_PG_clean_up(bpy.types.PropertyGroup):
 CLASSES = (POISE_PG_clean_up,)
 
 
-def options_of(settings):
+def clean_options(settings):
     """The settings of a scene as CleanUpOptions."""
-    return CleanUpOptions(round(settings.smoothness, 4), settings.balance.lower())
+    return CleanUpOptions(**values_of(CLEAN, settings))
 
 
 @dataclass(frozen=True)
@@ -115,7 +104,6 @@ class CleanShot(ArmatureShot):
     def __init__(self, scene, options=None):
         """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
         options = options or CleanShotOptions()
-        options.clean.check()
         super().__init__(scene, options)
         self.reading = self.kept = self.found = self.plan = None
         self.cleaned = self.verdict = self.baked = None

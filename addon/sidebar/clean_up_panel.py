@@ -6,7 +6,7 @@ import bpy
 from ...controller.exceptions import PlanError
 from ..blender import session
 from ..kit.panel import Panel
-from ..kit.rows import draw_findings, fact, sentence
+from ..kit.rows import draw_findings, draw_options, fact, sentence
 from ..operators import (
     POISE_OT_add_contact,
     POISE_OT_automatic_contacts,
@@ -19,6 +19,7 @@ from ..operators import (
     POISE_OT_show_clean_flaw,
 )
 from ..scene import live_contacts
+from ..shots.clean_up import CLEAN
 
 
 class POISE_PT_clean_up(Panel, bpy.types.Panel):
@@ -31,9 +32,7 @@ class POISE_PT_clean_up(Panel, bpy.types.Panel):
     def content(self, layout, context, armature, _reason):
         """What to choose, and the button."""
         settings = context.scene.poise.clean_up
-        column = layout.column()
-        column.prop(settings, "smoothness")
-        column.prop(settings, "balance")
+        draw_options(layout, settings, CLEAN)
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_clean_up.bl_idname, icon="BRUSH_DATA")

@@ -26,6 +26,7 @@ from ..rigs import rig
 from ..scene import morphology
 from ..settings import gains
 from ..settings.properties import CHOSEN
+from ..shots.clean_up import CLEAN
 from ..shots.robustness import LIMIT
 from ..shots.tuning import SEARCH
 from ..sidebar import panels
@@ -292,5 +293,5 @@ def _tables():
 
 def _described():
     """The options of which there are properties."""
-    tables = CHOSEN, SEARCH, LIMIT, DISTURBANCES
+    tables = CHOSEN, SEARCH, LIMIT, DISTURBANCES, CLEAN
     return [one for options in tables for one in options.values()]

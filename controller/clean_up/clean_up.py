@@ -17,19 +17,26 @@ import numpy as np
 
 from ..contacts.contact_finding import airborne, find_plan
 from ..contacts.contact_plan import ContactPlan
-from ..exceptions import MotionError, SettingsError
+from ..exceptions import MotionError
 from ..geometry import banded
 from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENTS, SIDES
 from ..geometry.stance import runs
-from ..ranges import RANGES
+from ..options import check_options, option
+from ..ranges import Range
 from .clean_problem import Facts, Problem
 from .leg_chain import BONES, MOVE, UNKNOWNS, Body
 
 #: How far outside of what carries the zero-moment point may be [m]; None: the weight stays. By
 #: trial on captured clips: 0.01 brought no more than 0.02.
 BALANCE = {"off": None, "light": 0.05, "strong": 0.02}
+#: The same for those who choose.
+BALANCE_WORDS = {
+    "off": ("Off", "Feet alone are cleaned: the weight stays where it is"),
+    "light": ("Light", "The weight comes over the feet where little is missing"),
+    "strong": ("Strong", "The weight comes over the feet, also if the body must move more"),
+}
 #: So long [s] nothing carries a body that does not fall: the contacts that were found have gaps. By
 #: trial on captured clips.
 _UNCARRIED = 0.075
@@ -47,22 +54,26 @@ _HELD, _HELD_WEIGHT = 3, 1e8
 
 @dataclass(frozen=True)
 class CleanUpOptions:
-    """How to clean up.
+    """How to clean up. smoothness: 1; less lets the body follow its feet sooner and change faster.
+    Raises SettingsError."""
 
-    smoothness: 1; less lets the body follow its feet sooner and change faster.
-    balance: of BALANCE, how firmly the weight is brought over the feet.
-    """
+    smoothness: float = option(
+        1.0,
+        "Smoothness",
+        "How slowly the body changes to follow its feet. More is nearer to the captured rhythm, "
+        "less to the captured poses",
+        Range("smoothness", 0.2, 5),
+    )
+    balance: str = option(
+        "light",
+        "Balance",
+        "How firmly the weight is brought over the feet that carry it",
+        choices=BALANCE_WORDS,
+        argument="--com",
+    )
 
-    smoothness: float = 1.0
-    balance: str = "light"
-
-    def check(self) -> None:
-        """Raise SettingsError for a value that an option cannot have."""
-        RANGES["smoothness"].check(self.smoothness)
-        if self.balance not in BALANCE:
-            raise SettingsError(
-                f"There is no balance '{self.balance}': choose one of {', '.join(BALANCE)}."
-            )
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 @dataclass(frozen=True)
@@ -160,7 +171,6 @@ def clean_up(body: Body, plan: ContactPlan, options: CleanUpOptions | None = Non
     Raises PlanError for a plan that does not fit the clip, SettingsError for an odd option.
     """
     options = options or CleanUpOptions()
-    options.check()
     facts = _facts(body, plan)
     problem = Problem(facts, options.smoothness, BALANCE[options.balance])
     corrections, iterations = _solved(problem, np.zeros((len(body), UNKNOWNS)))
