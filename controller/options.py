@@ -63,7 +63,9 @@ def units_of(owner: Any) -> dict[str, str]:
     return {name: one.range.unit for name, one in found if one.range and one.range.unit}
 
 
-def check_options(owner: Any) -> None:
-    """Raise SettingsError if an object has an option with a value that it may not have."""
+def check_options(owner: Any, *free: str) -> None:
+    """Raise SettingsError if an object has an option with a value that it may not have; those of
+    the names `free` may have any."""
     for name, one in options_of(owner).items():
-        one.check(name, getattr(owner, name))
+        if name not in free:
+            one.check(name, getattr(owner, name))

@@ -79,11 +79,7 @@ class SearchSettings:
         digits=0,
     )
     parametrisation: str = option(
-        "factors",
-        "Search Space",
-        "What is searched",
-        choices=PARAMETRISATIONS,
-        seldom=True,
+        "factors", "Search Space", "What is searched", choices=PARAMETRISATIONS, seldom=True
     )
     seed: int = option(
         0,

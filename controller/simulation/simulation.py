@@ -66,7 +66,7 @@ class Settings(SimulationOptions):
     def __post_init__(self) -> None:
         check_names(self.cleaning)
         object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
-        check_options(self)
+        check_options(self, "seed")  # trials draw larger ones than users may choose
         demand(
             self.balance in BALANCE_MODES,
             f"There is no balance mode '{self.balance}': use {', '.join(BALANCE_MODES)}.",

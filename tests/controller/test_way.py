@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way of an endless walk: a body that is led comes to it, and what the controller sees of it."""
+"""The way of an endless walk: a body that is led comes to it; what the controller sees of it."""
 
 from math import cos, hypot, pi, sin
 
