@@ -2,6 +2,7 @@
 """What tests of the add-on share: a small hand-keyed biped, random differences, a clip that is in
 the air, and a stand-in for the window."""
 
+import functools
 import math
 import time
 from types import SimpleNamespace
@@ -230,6 +231,16 @@ class _Reporting:
 
 def _event(kind, value="PRESS", x=10, y=10):
     return SimpleNamespace(type=kind, value=value, mouse_x=x, mouse_y=y)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _catalogs():
+    """Catalogs are read once: that is most of what it takes to register Poise."""
+    from poise.addon.blender import translations
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translations, "read", functools.cache(translations.read))
+        yield
 
 
 @pytest.fixture
