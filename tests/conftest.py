@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all tests share: one thread, an empty Blender, and captured clips.
 
-The clips lie in `../shared/motions` beside the checkout, or in the folder that the environment
-variable POISE_MOTIONS names; without them the tests that need them are skipped.
+Proofs, which are marked `slow`, take the captured clips: they lie in `../shared/motions` beside the
+checkout, or in the folder that the environment variable POISE_MOTIONS names; without them these
+proofs are skipped. All other tests take stand-ins of the same names, made by code.
 """
 
 import importlib.util
@@ -137,10 +138,32 @@ def motions():
     return folder
 
 
+class _Standins(dict):
+    """Name -> Clip of the stand-ins in a folder; each is made when it is first asked for."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def __missing__(self, name):
+        from helpers.standins import write
+
+        self[name] = Clip(name, *write(name, self._folder))
+        return self[name]
+
+
 @pytest.fixture(scope="session")
-def clips(motions):
-    """Name -> Clip of all captured clips, in the order of their README."""
-    return {clip.name: clip for clip in _table(motions)}
+def standins(tmp_path_factory):
+    """Name -> Clip of the stand-ins."""
+    return _Standins(tmp_path_factory.mktemp("motions"))
+
+
+@pytest.fixture
+def clips(request):
+    """Name -> Clip: in a proof, of all captured clips, in the order of their README; else of the
+    stand-ins."""
+    if request.node.get_closest_marker("slow"):
+        return {clip.name: clip for clip in _table(request.getfixturevalue("motions"))}
+    return request.getfixturevalue("standins")
 
 
 def _table(folder):

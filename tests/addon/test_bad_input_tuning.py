@@ -9,23 +9,16 @@ import socket
 import sys
 from pathlib import Path
 
-import bpy
 import pytest
+from helpers.commands import listing, poise, save
 
-from poise.addon.command import command_line, command_optimize
+from poise.addon.command import command_optimize
 from poise.controller.processes import cluster
 from poise.controller.search import optimization
 
 pytestmark = pytest.mark.once
 
 SHORT = ("--frames=1:60", "--rate=120", "--population=4", "--generations=2", "--confirmations=1")
-
-
-def save(folder):
-    """Save what is open as shot.blend."""
-    path = folder / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    return path
 
 
 @pytest.fixture
@@ -39,12 +32,7 @@ def optimize(shot, *arguments):
     arguments = ("optimize", shot, *SHORT, *arguments)
     if not any(str(a).startswith(("--workers", "--scheduler")) for a in arguments):
         arguments += ("--workers=0",)
-    return command_line.main([str(argument) for argument in arguments])
-
-
-def listing(folder):
-    """{relative name: content} of all files below a folder."""
-    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return poise(*arguments)
 
 
 def assert_refused(capfd, shot, message, *options):
@@ -110,7 +98,7 @@ def test_targets_that_are_other_files_of_the_search(shot, capsys):
 
 
 def test_no_file_at_all(capsys):
-    assert command_line.main(["optimize"]) == 2
+    assert poise("optimize") == 2
     assert "no file is open: name shot.blend, or an --output" in capsys.readouterr().err
 
 
@@ -208,7 +196,7 @@ def test_full_disk_at_a_checkpoint(shot, monkeypatch, capsys):
     warning = f"poise: The checkpoint '{checkpoint}' cannot be written (No space left on device): "
     assert told.count(warning) == 1
     assert "the search goes on" in told and "\ngeneration 2:" in told
-    assert {path.name for path in listing(shot.parent)} == {"shot.blend", "shot_gains.json"}
+    assert set(listing(shot.parent)) == {"shot.blend", "shot_gains.json"}
 
 
 def test_report_that_cannot_be_written(shot, monkeypatch, capsys):
@@ -224,7 +212,7 @@ def test_report_that_cannot_be_written(shot, monkeypatch, capsys):
     assert optimize(shot, "--report", shot.with_name("report.json")) == 1
     assert "report.json' cannot be written (No space left on device)" in capsys.readouterr().err
     # What was found is worth more than the report of it.
-    assert {path.name for path in listing(shot.parent)} == {"shot.blend", "shot_gains.json"}
+    assert set(listing(shot.parent)) == {"shot.blend", "shot_gains.json"}
 
 
 def make_checkpoint(shot, monkeypatch, *options):

@@ -4,6 +4,7 @@
 import bpy
 import numpy as np
 import pytest
+from helpers.standins import captured
 from mathutils import Euler
 
 from poise.addon.baking import bake, bake_solver
@@ -46,11 +47,8 @@ def errors(armature, reading, deltas):
     return 1000 * np.nanmax(np.linalg.norm(moved, axis=-1)), turned.max(), 1000 * pelvis
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CLIPS],
-)
-def test_captured_clips(import_clip, no_differences, differences, name):
+@pytest.mark.parametrize("name", [*QUICK, *captured(*CLIPS)])
+def test_clips_of_all_skeletons(import_clip, no_differences, differences, name):
     scene, armature = bpy.context.scene, import_clip(name)
     reading = reference.read(scene, armature)
     nothing, deltas = no_differences(len(reading.frames)), differences(len(reading.frames))

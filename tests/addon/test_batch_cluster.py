@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.commands import poise
 
-from poise.addon.command import command_batch, command_line
+from poise.addon.command import command_batch
 from poise.controller.exceptions import ExecutorError
 from poise.controller.processes import cluster
 
@@ -95,11 +96,6 @@ def fake(tmp_path, monkeypatch):
         return [replace(task, program=program) for task in own(*arguments)]
 
     monkeypatch.setattr(command_batch, "_tasks", tasks)
-
-
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
 
 
 @pytest.mark.slow

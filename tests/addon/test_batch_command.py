@@ -16,17 +16,13 @@ from xml.etree import ElementTree
 
 import bpy
 import pytest
+from helpers.commands import poise
 
 from poise.addon.blender.locks import claimed
 from poise.addon.command import batch_shot, command_batch, command_line
 from poise.controller.body.adult import adult
 from poise.controller.control.gains import Gains
 from poise.controller.processes.workers import processors
-
-
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
 
 
 def fake_perform(task, stop=None):
@@ -414,6 +410,7 @@ def test_farm_task_ends_badly_if_nothing_is_on_record(folder, monkeypatch):
 # --- With real shots ----------------------------------------------------------------------------
 
 
+@pytest.mark.once
 def test_shots_are_baked_by_processes_of_their_own(folder, import_clip, clips):
     """A clip, one that is no .blend at all, and one in which a body cannot stand."""
     import_clip("side_kick")

@@ -9,10 +9,10 @@ import struct
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import poise
 
 from poise.addon.blender import compat
 from poise.addon.blender.files import FileError
-from poise.addon.command import command_line
 from poise.addon.rigs import reference
 from poise.addon.shots.shot import find_armature
 from poise.addon.terminal import command_import, command_progress
@@ -21,11 +21,6 @@ from poise.controller.exceptions import RigError
 
 #: What Blender's FBX exporter shall not do, so that it writes the one action as it is.
 PLAIN = ("add_leaf_bones", "bake_anim_use_all_actions", "bake_anim_use_nla_strips")
-
-
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
 
 
 def read():

@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import poise, save
 
-from poise.addon.command import command_line, command_tune
+from poise.addon.command import command_tune
 from poise.addon.command.command_optimize import NoTrialError
 from poise.addon.plots import batch_strip
 from poise.addon.rigs.sampling import run
@@ -21,18 +22,11 @@ from poise.controller.reference.performed import performed_motion
 FRAMES = "--frames=1:60"
 
 
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
-
-
 @pytest.fixture
 def shot(tmp_path, import_clip):
     """A saved .blend of a clip that stands; nothing else in its folder."""
     import_clip("wave")
-    path = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    return path
+    return save(tmp_path)
 
 
 def found(monkeypatch, factor, chosen, confirmed_at=None):

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import bpy
 import pytest
+from helpers.commands import poise
 
 from poise.addon.baking import bake
 from poise.addon.blender import compat
-from poise.addon.command import batch_report, batch_shot, command_line
+from poise.addon.command import batch_report, batch_shot
 from poise.addon.scene import contacts
 from poise.addon.settings import gains as scene_gains
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -25,11 +26,6 @@ VERSIONS = ("first", "last")
 FRAMES = "--frames=1:12"
 #: Sliders over the gains; what they show is the gains, which are compared as such.
 VIEWS = ("frequency_", "damping", "stiffness", "single_", "dual_")
-
-
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
 
 
 def load(version, name):

@@ -8,10 +8,10 @@ from pathlib import Path
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import poise
 
 from poise.addon.baking import bake
 from poise.addon.blender import compat
-from poise.addon.command import command_line
 from poise.addon.rigs import source_values
 from poise.addon.settings import gains, presets
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -23,11 +23,6 @@ from poise.controller.search.correction import Correction
 DATA = Path(__file__).resolve().parent.parent / "data" / "before_toes"
 COMPLETED = "has no gains for toes: these have the defaults."
 FRAMES = "--frames=1:12"
-
-
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ from dataclasses import replace
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import poise, save
 
-import poise
 from poise.addon.blender import compat, session
-from poise.addon.command import command_line
 from poise.addon.operators.clean_up import CleanUpJob
 from poise.addon.rigs import bake_target, reference, sampling
 from poise.addon.shots.clean_up import CleanShot, CleanShotOptions, toes_of
@@ -21,13 +20,6 @@ from poise.controller.clean_up.clean_up import CleanUpOptions
 from poise.controller.contacts.contact_plan import ContactPlan
 from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.experiments.sok import _scene
-
-
-@pytest.fixture
-def extension(blender):
-    poise.register()
-    yield
-    poise.unregister()
 
 
 def cleaned(armature, **options):
@@ -125,7 +117,7 @@ def test_toes_behind_controls_turn_only_if_there_is_one(import_clip):
     assert toes_of(reading) == {"l": None, "r": None}
 
 
-def test_operator_writes_one_action_and_leaves_the_frame(extension, import_clip):
+def test_operator_writes_one_action_and_leaves_the_frame(registered, import_clip):
     armature, scene = import_clip("wave"), bpy.context.scene
     scene.frame_set(7)
     scene.poise.clean_up.smoothness, scene.poise.clean_up.balance = 2.0, "OFF"
@@ -138,7 +130,7 @@ def test_operator_writes_one_action_and_leaves_the_frame(extension, import_clip)
     assert len(bpy.data.actions) == 2
 
 
-def test_operator_says_what_is_wrong_and_changes_nothing(extension, import_clip):
+def test_operator_says_what_is_wrong_and_changes_nothing(registered, import_clip):
     """A clip that slides over the floor as a whole: no foot stands."""
     armature = import_clip("stand")
     action, slot = compat.assigned(armature)
@@ -153,14 +145,14 @@ def test_operator_says_what_is_wrong_and_changes_nothing(extension, import_clip)
     assert len(bpy.data.actions) == 1
 
 
-def test_panel_has_its_settings_and_the_button(extension, import_clip, draw_panels):
+def test_panel_has_its_settings_and_the_button(registered, import_clip, draw_panels):
     text = draw_panels(clean_up_panel.CLASSES, import_clip("stand"))
     for word in ("smoothness", "balance", "poise.clean_up"):
         assert word in text
 
 
 def test_the_panels_of_a_simulation_are_drawn_meanwhile(
-    extension, import_clip, draw_panels, monkeypatch
+    registered, import_clip, draw_panels, monkeypatch
 ):
     armature = import_clip("stand")
     job = CleanUpJob(bpy.context.scene, CleanShotOptions())
@@ -171,7 +163,7 @@ def test_the_panels_of_a_simulation_are_drawn_meanwhile(
         assert job.text in draw_panels([cls], armature)
 
 
-def test_panel_says_whether_it_is_a_keeper(extension, import_clip, draw_panels):
+def test_panel_says_whether_it_is_a_keeper(registered, import_clip, draw_panels):
     armature = import_clip("wave")
     assert not bpy.ops.poise.show_clean_flaw.poll()
     bpy.ops.poise.clean_up()
@@ -198,13 +190,11 @@ def test_panel_says_whether_it_is_a_keeper(extension, import_clip, draw_panels):
 def shot(tmp_path, import_clip):
     """A saved .blend with the armature 'wave' and its action; nothing else in its folder."""
     import_clip("wave")
-    path = tmp_path / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    return path
+    return save(tmp_path)
 
 
 def command(*arguments):
-    return command_line.main(["clean", *map(str, arguments)])
+    return poise("clean", *arguments)
 
 
 def test_command_writes_beside_the_shot(shot, capsys):
@@ -256,7 +246,7 @@ def test_command_refuses_and_writes_nothing(shot, capsys):
     ):
         plan.write_text(content)
         assert command(shot, "--contacts", plan) == 1
-        assert command_line.main(["simulate", str(shot), "--contacts", str(plan)]) == 1
+        assert poise("simulate", shot, "--contacts", plan) == 1
         assert sentence in capsys.readouterr().err
     plan.unlink()
     assert command(shot, "--smoothness", "99") == 2

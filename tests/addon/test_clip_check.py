@@ -6,21 +6,13 @@ import json
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import poise, save
 from mathutils import Vector
 
-import poise
 from poise.addon.blender import compat, session
-from poise.addon.command import command_line
 from poise.addon.plots import clip_check_plot
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import clip_check_panel
-
-
-@pytest.fixture
-def extension(blender):
-    poise.register()
-    yield
-    poise.unregister()
 
 
 def pop(armature, bone, first, last):
@@ -41,7 +33,7 @@ def popping(import_clip):
     return armature
 
 
-def test_check_clip_finds_a_pop_in_keys_and_leaves_all_as_it_is(extension, popping):
+def test_check_clip_finds_a_pop_in_keys_and_leaves_all_as_it_is(registered, popping):
     scene = bpy.context.scene
     scene.frame_set(7)
     assert bpy.ops.poise.check_clip() == {"FINISHED"}
@@ -69,7 +61,7 @@ def carry(armature, path, value):
     [("location", (0, 0, 200)), ("rotation_euler", (0, 0, 2)), ("location", (90, 0, 0))],
 )
 def test_what_carries_feet_that_stand_on_it_has_to_be_a_collider(
-    extension, import_clip, path, value
+    registered, import_clip, path, value
 ):
     carry(import_clip("arm"), path, value)
     bpy.ops.poise.check_clip()
@@ -79,7 +71,7 @@ def test_what_carries_feet_that_stand_on_it_has_to_be_a_collider(
     assert any(wanted in sentence for sentence in sentences), sentences
 
 
-def test_a_walk_that_its_parent_moves_over_the_floor_rides_on_nothing(extension, import_clip):
+def test_a_walk_that_its_parent_moves_over_the_floor_rides_on_nothing(registered, import_clip):
     armature = import_clip("walk")
     bone, path = armature.data.bones[0], armature.pose.bones[0].path_from_id("location")
     curves = compat.curves(*compat.assigned(armature))
@@ -98,7 +90,7 @@ def test_a_walk_that_its_parent_moves_over_the_floor_rides_on_nothing(extension,
     assert not [finding for finding in found.findings if finding.kind == "support"]
 
 
-def test_a_finding_leads_to_its_frame(extension, popping):
+def test_a_finding_leads_to_its_frame(registered, popping):
     bpy.ops.poise.check_clip()
     assert bpy.ops.poise.show_finding(index=0) == {"FINISHED"}
     assert bpy.context.scene.frame_current == 41
@@ -106,7 +98,7 @@ def test_a_finding_leads_to_its_frame(extension, popping):
         bpy.ops.poise.show_finding(index=99)
 
 
-def test_what_is_cleaned_is_checked_simulated_and_reported(extension, popping):
+def test_what_is_cleaned_is_checked_simulated_and_reported(registered, popping):
     scene = bpy.context.scene
     scene.poise.clip_check.despike = True
     scene.poise.method = "BALANCE"
@@ -125,7 +117,7 @@ def test_what_is_cleaned_is_checked_simulated_and_reported(extension, popping):
     assert angle[11:15].min() > 60 > 30 > np.delete(angle, np.s_[10:16]).max()
 
 
-def test_panel_before_and_after(extension, popping, draw_panels):
+def test_panel_before_and_after(registered, popping, draw_panels):
     settings = bpy.context.scene.poise.clip_check
     text = draw_panels(clip_check_panel.CLASSES, popping)
     assert "Check Clip" in text and "picture" not in text
@@ -144,7 +136,7 @@ def test_panel_before_and_after(extension, popping, draw_panels):
     assert "check again" not in text
 
 
-def test_buttons_that_need_a_check_say_so(extension, import_clip):
+def test_buttons_that_need_a_check_say_so(registered, import_clip):
     import_clip("stand")
     for operator in (bpy.ops.poise.show_finding, bpy.ops.poise.show_check):
         assert not operator.poll()
@@ -155,7 +147,7 @@ def test_buttons_that_need_a_check_say_so(extension, import_clip):
     assert tuple(image.size) == (1200, 1200)
 
 
-def test_a_simulation_and_a_check_do_not_forget_each_other(extension, import_clip):
+def test_a_simulation_and_a_check_do_not_forget_each_other(registered, import_clip):
     armature, scene = import_clip("stand"), bpy.context.scene
     scene.poise.method = "BALANCE"
     bpy.ops.poise.simulate()
@@ -195,19 +187,9 @@ def test_picture_marks_faults_and_what_is_beyond(popping):
 # --- Command line ---------------------------------------------------------------------------------
 
 
-def saved(folder):
-    path = folder / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    return path
-
-
-def run(*arguments):
-    return command_line.main([str(argument) for argument in arguments])
-
-
 def test_inspect_tells_and_draws_what_it_finds(popping, tmp_path, capsys):
-    shot, report, plot = saved(tmp_path), tmp_path / "r.json", tmp_path / "p.png"
-    assert run("inspect", shot, "--report", report, "--plot", plot) == 0
+    shot, report, plot = save(tmp_path), tmp_path / "r.json", tmp_path / "p.png"
+    assert poise("inspect", shot, "--report", report, "--plot", plot) == 0
     text = capsys.readouterr().out
     assert "check     Mend first: frames 41-44: the left elbow flips (" in text
     assert "  ! frames 41-44: the left elbow flips (" in text
@@ -215,7 +197,7 @@ def test_inspect_tells_and_draws_what_it_finds(popping, tmp_path, capsys):
     assert found["findings"][0]["subject"] == "left elbow"
     assert found["recommend"] == "balance"
     assert plot.read_bytes().startswith(b"\x89PNG")
-    assert run("inspect", shot, "--clean", "despike") == 0
+    assert poise("inspect", shot, "--clean", "despike") == 0
     text = capsys.readouterr().out
     assert "check     Balance alone will do" in text
     assert "cleaned   despike" in text
@@ -223,9 +205,9 @@ def test_inspect_tells_and_draws_what_it_finds(popping, tmp_path, capsys):
 
 
 def test_simulate_cleans(popping, tmp_path):
-    shot, report = saved(tmp_path), tmp_path / "r.json"
+    shot, report = save(tmp_path), tmp_path / "r.json"
     arguments = ("simulate", shot, "--frames=30:60", "--report", report)
-    assert run(*arguments, "--clean", "unskate,despike") == 0
+    assert poise(*arguments, "--clean", "unskate,despike") == 0
     assert json.loads(report.read_text())["cleaning"] == ["despike", "unskate"]
 
 
@@ -237,5 +219,5 @@ def test_simulate_cleans(popping, tmp_path):
     ],
 )
 def test_odd_arguments(popping, tmp_path, capsys, arguments, message):
-    assert run("inspect", saved(tmp_path), *arguments) == 2
+    assert poise("inspect", save(tmp_path), *arguments) == 2
     assert message in capsys.readouterr().err

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import listing, poise, save
 
 from poise.addon.blender import compat
 from poise.addon.blender.locks import claimed
@@ -41,19 +42,8 @@ FRAMES = "--frames=1:60"
 @pytest.fixture
 def shot(tmp_path, import_clip):
     """A saved .blend with the armature 'wave' and its action; nothing else in its folder."""
-    return saved(import_clip, tmp_path, "wave")
-
-
-def saved(import_clip, folder, clip):
-    import_clip(clip)
-    path = folder / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=True)
-    return path
-
-
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
+    import_clip("wave")
+    return save(tmp_path)
 
 
 def module(*arguments, **options):
@@ -65,11 +55,6 @@ def module(*arguments, **options):
         timeout=300,
         **options,
     )
-
-
-def listing(folder):
-    """{name: content} of all files in a folder."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def opened(path, action_name):
@@ -154,7 +139,8 @@ def test_report_holds_every_measure_with_its_unit(shot):
 
 def test_a_fall_is_baked_to_where_it_fell(tmp_path, import_clip, capsys):
     path = tmp_path / "report.json"
-    shot = saved(import_clip, tmp_path, "side_kick")
+    import_clip("side_kick")
+    shot = save(tmp_path)
     assert poise("bake", shot, "--report", path) == 3
     report = json.loads(path.read_text())
     assert report["success"] is False

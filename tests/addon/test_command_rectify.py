@@ -8,9 +8,10 @@ from types import SimpleNamespace
 
 import bpy
 import pytest
+from helpers.commands import listing, poise, save
 
 from poise.addon.blender.locks import claimed
-from poise.addon.command import command_line, command_rectify
+from poise.addon.command import command_rectify
 from poise.addon.shots.shot import Shot
 from poise.controller.search import rectification
 from poise.controller.search.correction import Correction
@@ -29,23 +30,8 @@ def small(monkeypatch):
 @pytest.fixture
 def shot(tmp_path, import_clip):
     """A saved .blend with the armature 'walk' and its action; nothing else in its folder."""
-    return saved(import_clip, tmp_path, "walk")
-
-
-def saved(import_clip, folder, clip):
-    import_clip(clip)
-    path = folder / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    return path
-
-
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
-
-
-def names(folder):
-    return {path.name for path in folder.iterdir()}
+    import_clip("walk")
+    return save(tmp_path)
 
 
 def budget_after(monkeypatch, count):
@@ -61,7 +47,7 @@ def budget_after(monkeypatch, count):
 def test_bake_rectifies_and_reports(shot, capsys):
     path = shot.parent / "report.json"
     assert poise("bake", shot, *RECTIFY, "--seed=3", "--report", path) == 0
-    assert names(shot.parent) == {"shot.blend", "shot_poise.blend", "report.json"}
+    assert set(listing(shot.parent)) == {"shot.blend", "shot_poise.blend", "report.json"}
     told = capsys.readouterr().err
     assert re.search(r"\nrectified 0\.50 of 0\.50 s: 5 nodes, went back 0 times, \d+ s elap", told)
     assert "It stood to the end." in told
@@ -85,7 +71,7 @@ def test_each_second_is_told(shot, capsys):
     assert poise("simulate", shot, "--frames=1:65", *RECTIFY[1:]) in (0, 3)
     lines = [line for line in capsys.readouterr().err.splitlines() if "rectified" in line]
     assert [line.split()[1] for line in lines] == ["1.00", "1.07"]
-    assert names(shot.parent) == {"shot.blend"}
+    assert set(listing(shot.parent)) == {"shot.blend"}
 
 
 def test_a_budget_bakes_what_it_reached_and_goes_on(shot, monkeypatch, capsys):
@@ -100,10 +86,10 @@ def test_a_budget_bakes_what_it_reached_and_goes_on(shot, monkeypatch, capsys):
     report = json.loads(parts.read_text())
     assert report["success"] is False and report["frames"] == [1, 13]
     assert report["why"].startswith("The budget ran out")
-    assert "shot_poise.blend.checkpoint" in names(shot.parent)
+    assert "shot_poise.blend.checkpoint" in set(listing(shot.parent))
     assert poise("bake", shot, *RECTIFY, "--report", parts, "--overwrite") == 0
     assert "Going on after 0.20 s." in capsys.readouterr().err
-    assert "shot_poise.blend.checkpoint" not in names(shot.parent)
+    assert "shot_poise.blend.checkpoint" not in set(listing(shot.parent))
     found = [json.loads(path.read_text())["rectification"] for path in (whole, parts)]
     assert found[0]["correction"] == found[1]["correction"]
 
@@ -112,7 +98,7 @@ def test_a_budget_that_reaches_nothing_writes_nothing(shot, monkeypatch, capsys)
     budget_after(monkeypatch, 0)
     assert poise("bake", shot, *RECTIFY, "--budget=1h") == 1
     assert "The budget ran out at 0.00 of 0.50 s" in capsys.readouterr().err
-    assert names(shot.parent) == {"shot.blend"}
+    assert set(listing(shot.parent)) == {"shot.blend"}
 
 
 def test_interrupted_it_keeps_the_checkpoint(shot, monkeypatch, capsys):
@@ -128,10 +114,10 @@ def test_interrupted_it_keeps_the_checkpoint(shot, monkeypatch, capsys):
         assert poise("bake", shot, *RECTIFY) == 1
     assert "Stopped. '" in (told := capsys.readouterr().err)
     assert "keeps what is done: the same command goes on from there." in told
-    assert names(shot.parent) == {"shot.blend", "shot_poise.blend.checkpoint"}
+    assert set(listing(shot.parent)) == {"shot.blend", "shot_poise.blend.checkpoint"}
     assert poise("bake", shot, *RECTIFY) == 0
     assert "Going on after 0.20 s." in capsys.readouterr().err
-    assert names(shot.parent) == {"shot.blend", "shot_poise.blend"}
+    assert set(listing(shot.parent)) == {"shot.blend", "shot_poise.blend"}
 
 
 def test_a_checkpoint_of_another_search_is_refused(shot, monkeypatch, capsys):
@@ -171,7 +157,8 @@ def test_the_target_alone_is_an_action_of_its_own(shot):
 
 
 def test_auto_balances_what_stands(tmp_path, import_clip, capsys):
-    shot, path = saved(import_clip, tmp_path, "wave"), tmp_path / "report.json"
+    import_clip("wave")
+    shot, path = save(tmp_path), tmp_path / "report.json"
     assert poise("simulate", shot, FRAMES, "--method=auto", "--report", path) == 0
     assert "Balance alone will do" in capsys.readouterr().err
     report = json.loads(path.read_text())
@@ -182,8 +169,10 @@ def test_auto_balances_what_stands(tmp_path, import_clip, capsys):
     assert not (tmp_path / "shot_poise.blend").exists()
 
 
-def test_auto_tries_balance_first_on_what_travels(shot, monkeypatch, capsys):
+def test_auto_tries_balance_first_on_what_travels(tmp_path, import_clip, monkeypatch, capsys):
     """A walk that comes out as a keeper is not searched for."""
+    import_clip("walk_slow")
+    shot = save(tmp_path)
     monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
     path = shot.with_name("report.json")
     assert poise("simulate", shot, *RECTIFY[1:], "--method=auto", "--report", path) == 0
@@ -198,7 +187,8 @@ def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     tmp_path, import_clip, monkeypatch, capsys
 ):
     """A search that was cut off after a tenth of a second is worse than the longer fall."""
-    shot = saved(import_clip, tmp_path, "dance")
+    import_clip("dance")
+    shot = save(tmp_path)
     found = SimpleNamespace(recommend="tune", verdict="Tune: so it says")
     monkeypatch.setattr(Shot, "check", lambda _: found)
     path = shot.with_name("report.json")
@@ -215,7 +205,8 @@ def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
 
 
 def test_without_a_word_nothing_is_rectified(tmp_path, import_clip, monkeypatch):
-    shot = saved(import_clip, tmp_path, "dance")
+    import_clip("dance")
+    shot = save(tmp_path)
     monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
     assert poise("simulate", shot, "--frames=1:100") == 3
 
@@ -243,4 +234,4 @@ def test_wrong_usage(shot, capsys, arguments, message):
     else:
         assert status == 2
         assert message in told
-    assert names(shot.parent) == {"shot.blend"}
+    assert set(listing(shot.parent)) == {"shot.blend"}

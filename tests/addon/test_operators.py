@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 import pytest
+from helpers.jobs import BUDGET, step_until
 
 import poise
 from poise.addon import operators
@@ -25,8 +26,6 @@ from poise.addon.sidebar import panels
 from poise.controller.exceptions import PoiseError
 
 pytestmark = pytest.mark.usefixtures("registered")
-
-BUDGET = 0.005
 
 
 @pytest.fixture
@@ -55,15 +54,6 @@ def new_job(armature):
     job = SimulateJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
     job.start()
     return job
-
-
-def step_until(job, condition):
-    """Work in small slices until a condition holds."""
-    for _ in range(5000):
-        if condition():
-            return
-        assert not job.step(BUDGET), "it finished too early"
-    raise AssertionError("it never came to that")
 
 
 def result(armature):
@@ -872,7 +862,7 @@ def test_panels_tell_a_guessed_scale(import_clip):
 
 
 def test_panels_after_a_fall_and_an_error(import_clip):
-    armature = import_clip("run_leap")
+    armature = import_clip("side_kick")
     new_job(armature).run()
     recording = result(armature).recording
     assert not recording.success

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 import pytest
+from helpers.jobs import BUDGET, Pool, finish, step_until
 
 import poise
 from poise.addon.blender import checkpoints, preferences, session
@@ -31,27 +32,8 @@ from poise.controller.processes import workers
 from poise.controller.search.optimization import SearchSettings
 from poise.controller.simulation.measures import MAXIMA
 
-BUDGET = 0.005
-PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
 #: What no gains reach.
 TOO_HIGH = 1.99
-
-
-class Pool(Executor):
-    """Does at once what is submitted, in this process; counts the pools that are open."""
-
-    open = 0
-
-    def __init__(self, _workers):
-        Pool.open += 1
-
-    def submit(self, function, /, *arguments):
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def terminate(self):
-        Pool.open -= 1
 
 
 def formula(_payload, gains, seed):
@@ -108,21 +90,6 @@ def new_job(armature):
 
 def generations(job):
     return 0 if job.search is None else len(job.search.generations)
-
-
-def step_until(job, condition):
-    """Work in small slices until a condition holds."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if condition():
-            return
-        assert not job.step(BUDGET), "it finished too early"
-    raise AssertionError("it never came to that")
-
-
-def finish(job):
-    while not job.step(BUDGET):
-        pass
 
 
 def history(outcome):

@@ -7,21 +7,14 @@ import bpy
 import numpy as np
 import pytest
 
-from poise import addon
 from poise.addon.overlays import overlay, overlay_bar
 from poise.controller.geometry.stance import AIR, BALL, HEEL, SOLE
 from poise.controller.simulation.scenario import Push
 
+pytestmark = pytest.mark.usefixtures("registered")
+
 COLOURS = {"dual": (0, 1, 0), "left": (1, 1, 0), "right": (0, 0, 1), "flight": (1, 1, 1)}
 RED = (1, 0, 0)
-
-
-@pytest.fixture(autouse=True)
-def poise():
-    """Poise, registered."""
-    addon.register()
-    yield
-    addon.unregister()
 
 
 def _recording(stance, reference, pushes=(), phases=None):

@@ -8,7 +8,6 @@ import bpy
 import numpy as np
 import pytest
 
-from poise import addon
 from poise.addon.blender import session
 from poise.addon.overlays import overlay, overlay_marks
 from poise.addon.overlays.overlay_marks import Look
@@ -20,6 +19,8 @@ from poise.controller.geometry.rotations import matrix_from_quaternion
 from poise.controller.geometry.skeleton import FEET, SEGMENT_INDEX, SEGMENTS
 from poise.controller.simulation.recording import Recording
 from poise.controller.simulation.scenario import Push, Scenario, Solid, Thing, Throw
+
+pytestmark = pytest.mark.usefixtures("registered")
 
 SCALE = 400.0
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
@@ -43,19 +44,11 @@ SCENARIO = Scenario(
 )
 
 
-@pytest.fixture(autouse=True)
-def poise():
-    """Poise, registered."""
-    addon.register()
-    yield
-    addon.unregister()
-
-
 @pytest.fixture(scope="module")
-def shot(clips):
+def shot(standins):
     """A simulated Shot with two pushes that last, one shorter than a sample, and three things."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    clip = clips["stand"]
+    clip = standins["stand"]
     bpy.ops.import_anim.bvh(filepath=str(clip.path), global_scale=clip.scale)
     bpy.context.scene.render.fps = clip.fps
     shot = Shot(bpy.context.scene)

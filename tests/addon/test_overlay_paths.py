@@ -7,7 +7,6 @@ import bpy
 import numpy as np
 import pytest
 
-from poise import addon
 from poise.addon.blender import session
 from poise.addon.overlays import overlay, overlay_paths
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -15,23 +14,17 @@ from poise.controller.body import paths
 from poise.controller.body.paths import Footprint
 from poise.controller.geometry.stance import BALL, HEEL, SOLE
 
+pytestmark = pytest.mark.usefixtures("registered")
+
 WHITE, RED, GREEN = (1.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 TRAIL, ARCS, PRINTS = ("trail", (WHITE,)), ("arcs", (WHITE,)), ("footprints", (RED, GREEN))
 
 
-@pytest.fixture(autouse=True)
-def poise():
-    """Poise, registered."""
-    addon.register()
-    yield
-    addon.unregister()
-
-
 @pytest.fixture(scope="module")
-def shot(clips):
+def shot(standins):
     """Jumping jacks, simulated: 1.8 s at 60 Hz."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
-    clip = clips["jumping_jacks"]
+    clip = standins["jumping_jacks"]
     bpy.ops.import_anim.bvh(filepath=str(clip.path), global_scale=clip.scale)
     bpy.context.scene.render.fps = clip.fps
     shot = Shot(bpy.context.scene, ShotOptions(frames=(11, 120)))
@@ -56,17 +49,17 @@ def of(mesh, opacity):
 
 
 def test_a_simulated_flight_is_a_fall(recording):
-    """The engine's own jumps, and how far the capture's are from any."""
+    """The engine's own jumps, and how far keyed ones are from any."""
     done, source = paths.Performed(recording), paths.Animated(recording)
-    assert len(done.flights) == len(source.flights) == 3
-    far = []
+    assert len(source.flights) == 3 <= len(done.flights)
+    far = {}
     for path in (done, source):
         for start, stop in path.flights:
             way = path.com[start:stop]
             arc = paths.fall(way[0], way[-1], len(way) - 1, recording.motion.rate)
-            far.append(np.linalg.norm(arc - way, axis=1).max())
-    assert max(far[:3]) < 1e-4
-    assert min(far[3:]) > 1e-3 and max(far[3:]) < 0.02
+            far.setdefault(path, []).append(np.linalg.norm(arc - way, axis=1).max())
+    assert max(far[done]) < 1e-4
+    assert min(far[source]) > 1e-3
 
 
 def test_the_trail_goes_where_the_centre_of_mass_does(recording):

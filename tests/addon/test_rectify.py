@@ -6,13 +6,12 @@ The searches are real, but as small as can be, of half a second of a walk, in th
 
 import json
 import re
-import time
-from concurrent.futures import Executor, Future
 from types import SimpleNamespace
 
 import bpy
 import numpy as np
 import pytest
+from helpers.jobs import BUDGET, Pool, finish, step_until
 
 import poise
 from poise.addon.blender import checkpoints, compat, session
@@ -28,26 +27,7 @@ from poise.addon.sidebar import panels, rectify_panel
 from poise.controller.exceptions import ExecutorError, PoiseError
 from poise.controller.search import rectification
 
-BUDGET = 0.005
-PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
 FRAMES = 31  # five nodes
-
-
-class Pool(Executor):
-    """Does at once what is submitted, in this process; counts the pools that are open."""
-
-    open = 0
-
-    def __init__(self, _workers):
-        Pool.open += 1
-
-    def submit(self, function, /, *arguments):
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def terminate(self):
-        Pool.open -= 1
 
 
 @pytest.fixture(autouse=True)
@@ -99,21 +79,6 @@ def new_job(armature, **options):
 
 def nodes(job):
     return 0 if job is None or job.search is None else len(job.search.nodes)
-
-
-def step_until(job, condition):
-    """Work in small slices until a condition holds."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if condition():
-            return
-        assert not job.step(BUDGET), "it finished too early"
-    raise AssertionError("it never came to that")
-
-
-def finish(job):
-    while not job.step(BUDGET):
-        pass
 
 
 def result(armature):

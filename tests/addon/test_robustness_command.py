@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import listing, poise, save
 
-from poise.addon.command import command_line
 from poise.controller.search.trial import Problem
 
 pytestmark = pytest.mark.once
@@ -54,13 +54,6 @@ def quick(monkeypatch):
     monkeypatch.setattr("poise.controller.search.robustness.withstand", withstand)
 
 
-def save(folder):
-    """Save what is open as shot.blend."""
-    path = folder / "shot.blend"
-    bpy.ops.wm.save_as_mainfile(filepath=str(path))
-    return path
-
-
 @pytest.fixture
 def shot(tmp_path, import_clip):
     """A saved .blend with the armature 'stand' and its action; nothing else in its folder."""
@@ -68,17 +61,8 @@ def shot(tmp_path, import_clip):
     return save(tmp_path)
 
 
-def poise(*arguments):
-    """Run the command in this process; its exit status."""
-    return command_line.main([str(argument) for argument in arguments])
-
-
 def measure(shot, *arguments):
     return poise("robustness", shot, *SHORT, *arguments)
-
-
-def listing(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 # --- What it tells and writes -------------------------------------------------------------------

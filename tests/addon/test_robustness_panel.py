@@ -2,11 +2,11 @@
 """Find Limit without a window: the job turned by hand, the operator with a stand-in for the
 window, the panels with a stand-in for the layout. Trials ask a formula, in this process."""
 
-import time
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 
 import bpy
 import pytest
+from helpers.jobs import Pool, step_until
 
 import poise
 from poise.addon.blender import session
@@ -17,26 +17,8 @@ from poise.addon.sidebar import robustness_panel
 from poise.controller.exceptions import PoiseError
 from poise.controller.search.trial import Problem
 
-PATIENCE = 120.0  # [s] at most, for what takes a moment on a quiet machine
 #: What the stand-in for the body withstands [N].
 STRENGTH = 70.0
-
-
-class Pool(Executor):
-    """Does at once what is submitted, in this process; counts the pools that are open."""
-
-    open = 0
-
-    def __init__(self, _workers):
-        Pool.open += 1
-
-    def submit(self, function, /, *arguments):
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def terminate(self):
-        Pool.open -= 1
 
 
 def trial(payload, _gains, _seed):
@@ -100,15 +82,6 @@ def new_job(armature):
     job = operators.LimitJob(bpy.context.scene, options, settings.robustness, 1)
     job.start()
     return job
-
-
-def step_until(job, condition):
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        if condition():
-            return
-        assert not job.step(0.005), "it finished too early"
-    raise AssertionError("it never came to that")
 
 
 def rates(job):

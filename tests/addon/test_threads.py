@@ -6,7 +6,6 @@ import sys
 import bpy
 import pytest
 
-import poise
 from poise.addon.blender import compat
 from poise.addon.scene import objects
 from poise.addon.settings import method
@@ -21,13 +20,6 @@ class _Barred:
 
     def __getattr__(self, name):
         raise AssertionError(f"a thread reached for bpy.{name}")
-
-
-@pytest.fixture
-def extension(blender):
-    poise.register()
-    yield
-    poise.unregister()
 
 
 @pytest.fixture
@@ -51,7 +43,7 @@ def _read(shot):
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "body", "objects"])
-def test_a_shot_that_was_read_needs_blender_no_more(extension, import_clip, barred, kind):
+def test_a_shot_that_was_read_needs_blender_no_more(registered, import_clip, barred, kind):
     armature = import_clip("wave")
     options = ShotOptions(armature=armature.name, frames=(1, 60))
     if kind == "weights":  # a driver: Blender evaluates it frame by frame
@@ -77,7 +69,7 @@ def test_a_shot_that_was_read_needs_blender_no_more(extension, import_clip, barr
     assert method.look_back(shot) == "" or retry
 
 
-def test_a_bake_that_was_read_back_needs_blender_no_more(extension, import_clip, barred):
+def test_a_bake_that_was_read_back_needs_blender_no_more(registered, import_clip, barred):
     armature = import_clip("wave")
     shot = _read(Shot(bpy.context.scene, ShotOptions(armature=armature.name, frames=(1, 60))))
     for _ in shot.simulate():
@@ -90,7 +82,7 @@ def test_a_bake_that_was_read_back_needs_blender_no_more(extension, import_clip,
     assert shot.measures
 
 
-def test_a_clean_up_that_was_read_needs_blender_no_more(extension, import_clip, barred):
+def test_a_clean_up_that_was_read_needs_blender_no_more(registered, import_clip, barred):
     armature = import_clip("wave")
     shot = _read(CleanShot(bpy.context.scene, CleanShotOptions(armature=armature.name)))
     barred()
@@ -99,7 +91,7 @@ def test_a_clean_up_that_was_read_needs_blender_no_more(extension, import_clip, 
     assert shot.verdict.keeper
 
 
-def test_the_bar_holds(extension, import_clip, barred):
+def test_the_bar_holds(registered, import_clip, barred):
     armature = import_clip("wave")
     shot = Shot(bpy.context.scene, ShotOptions(armature=armature.name))
     barred()

@@ -37,7 +37,7 @@ def performed(options):
 
 def test_a_walk_is_baked_beyond_the_end_of_its_clip(walker):
     """The bake is as exact as any, and its last frame is where the simulation ends."""
-    toe = walker.pose.bones["LeftFingerBase"]
+    toe = walker.pose.bones["LeftHandIndex1"]
     shot = performed(ShotOptions(walk=WalkOptions(3.6)))
     assert shot.recording.success
     assert len(shot.recording) == 217

@@ -126,6 +126,7 @@ def test_untuned_foot_forces_carry_the_made_clip(name):
     assert recording.reward >= 1.8
 
 
+@pytest.mark.slow
 def test_captured_clips_are_read_as_the_product_reads_them(import_clip):
     bpy = pytest.importorskip("bpy")
     from poise.addon.rigs import reference
@@ -177,6 +178,7 @@ def test_full_trial_is_the_products_own(problem):
     assert result["reward"] == expected
 
 
+@pytest.mark.slow
 def test_each_component_changes_the_trial_and_leaves_nothing_behind():
     problem = Problem(clips.read("single_made"), settings=Settings(duration=2.5))
     payload, gains = problem.to_bytes(), Gains.default(problem.character).as_dict()
@@ -291,6 +293,7 @@ def test_table_stands_beside_the_papers():
     assert lines[-1] == "confirmed: 1 of 2"
 
 
+@pytest.mark.slow
 def test_table3_runs_from_end_to_end(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(clips, "T_MAX", 0.5)
     output = tmp_path / "deep" / "table3.json"

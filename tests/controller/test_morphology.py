@@ -276,6 +276,7 @@ def test_a_body_out_of_all_proportion_is_refused(adult, standing):
             reshape(character, standing, body)
 
 
+@pytest.mark.slow
 def test_experiment_runs_from_end_to_end(tmp_path, capsys, monkeypatch, swinging):
     settings = Settings(duration=1.0, noise=5.0)
     monkeypatch.setattr(morphologies, "problem_of", lambda *_: Problem(swinging, settings=settings))

@@ -85,9 +85,8 @@ def test_held_throughout_the_simulation_is_near_the_animation_too(body, swinging
         assert degrees(turn).max() < 0.3
 
 
-@pytest.mark.parametrize(
-    "balance", ["foot_forces", pytest.param("virtual_forces", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("balance", ["foot_forces", "virtual_forces"])
 def test_animated_arms_on_a_body_that_stands_for_20_seconds(body, make_motion, arms_swing, balance):
     motion = make_motion(seconds=20.0, rate=30.0, sway=arms_swing)
     recording = simulate(Character.from_motion(motion), motion, {"arms": 0.0}, balance=balance)

@@ -32,7 +32,7 @@ def same(one, other):
 
 @pytest.fixture
 def clip(request):
-    """clip(name) -> (Character, Motion) of a captured clip."""
+    """clip(name) -> (Character, Motion) of a clip."""
 
     def make(name):
         if name not in _read:
@@ -133,6 +133,7 @@ def test_refuses_a_stance_high_above_the_floor(clip):
         Reference.build(character, motion, plan=plan_of(contacts, motion.rate))
 
 
+@pytest.mark.slow
 def test_refuses_a_stance_in_free_flight(clip):
     character, motion = clip("run_leap")
     contacts = np.ones((len(motion), 2), bool)

@@ -200,8 +200,7 @@ def test_more_generations_find_something_better(monkeypatch, problem):
 # --- Exactness -----------------------------------------------------------------------------------
 
 
-def test_replay_is_the_search_to_the_last_bit_here_and_elsewhere(walk):
-    problem = walk(0.6)
+def test_replay_is_the_search_to_the_last_bit_here_and_elsewhere(problem):
     going = ended(search(problem))
     assert going.ended == "done"
     assert same(replayed(problem, going.correction), going.recording)
@@ -217,10 +216,10 @@ def test_replay_is_the_search_to_the_last_bit_here_and_elsewhere(walk):
     assert np.array_equal(last[1], going.recording.body_rotations[-1])
 
 
-def test_any_number_of_workers_finds_the_same(walk):
-    problem = walk(0.3)
+def test_any_number_of_workers_finds_the_same(make_motion):
+    problem = Problem(make_motion(0.3, sway=lifts_a_leg), settings=Settings(rate=120.0))
     alone = ended(search(problem))
-    for workers in (1, 2, 3):
+    for workers in (1, 3):
         with WorkerPool(workers) as pool:
             together = ended(search(problem, pool))
         assert told(together.outcome()) == told(alone.outcome())

@@ -68,6 +68,7 @@ def test_a_recording_that_ends_early_has_fallen_there(performed):
     assert sok.fell(recording) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_groups_are_all_captured_clips(motions):
     captured = {path.stem for path in motions.glob("*.bvh")}
     assert set(sok.GROUPS["all"]) == captured and len(sok.GROUPS["all"]) == 21

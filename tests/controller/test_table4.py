@@ -78,6 +78,7 @@ def test_pushes_rise_until_they_are_too_strong(monkeypatch, capsys):
     assert result["impulse"] == pytest.approx(80 * 0.2 / 71)
 
 
+@pytest.mark.slow
 def test_table4_runs_from_end_to_end_and_goes_on(tmp_path, capsys, monkeypatch):
     motion = clips.read("front_swing")
     part = {name: getattr(motion, name)[:60] for name in ("rotations", "positions")}

@@ -205,9 +205,9 @@ def test_a_step_that_is_missing_is_told_with_foot_frames_and_height(walk):
         assert bool(hangs) == missing
         assert not [f for f in found if f.kind == "float"]
     assert len(hangs) == 1
-    assert hangs[0].subject == "left foot" and hangs[0].severity == "mend"
+    assert hangs[0].subject == "right foot" and hangs[0].severity == "mend"
     assert hangs[0].value == pytest.approx(3 * stairs.RISE, abs=0.05)
-    assert "the left foot stands 5" in hangs[0].sentence
+    assert "the right foot stands 5" in hangs[0].sentence
     assert "cm above anything: put a collider under it" in hangs[0].sentence
     # Simulated all the same: it falls there, or steps down.
     recording = Simulation(
