@@ -52,11 +52,11 @@ help:
 	@echo "make docs   the library's reference from its docstrings, in build/reference"
 	@echo "make clean  remove .venv and build"
 
-# WORKERS: processes that test; each takes whole files. 0 is this one.
+# WORKERS: processes that test. 0 is this one.
 WORKERS ?= 2
 test: $(ready)
-	@echo "make test: running the tests with $$($(bin)/python -V) in $(WORKERS) processes; about 8 minutes."
-	$(bin)/python -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	@echo "make test: running the tests with $$($(bin)/python -V) in $(WORKERS) processes; about 6 minutes."
+	$(bin)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 slow: $(ready)
 	@echo "make slow: running the proofs that take long; a few minutes."
