@@ -80,8 +80,10 @@ class POISE_PT_character(Panel, bpy.types.Panel):
         layout.prop(settings, "rig", placeholder="Automatic", icon="ARMATURE_DATA")
         result = session.result_of(context.scene, armature)
         _draw_map(layout, context, armature)
+        column = layout.column()
+        column.use_property_split = False  # this is too long to stand beside the field
         text = "Unit (m)" if settings.unit else "Unit, 0: automatic"
-        layout.prop(settings, "unit", text=text)
+        column.prop(settings, "unit", text=text)
         row = layout.row(heading="Mass (kg)")
         row.prop(settings, "use_mass", text="")
         sub = row.row()

@@ -261,14 +261,22 @@ def window(armature):
     return Window(bpy.context)
 
 
-class _Layout:
-    """A stand-in for UILayout: takes down what is shown, and demands that it is known."""
+#: So many letters of a name fit beside its field, in a sidebar as wide as it is at first.
+LETTERS_BESIDE = 14
 
-    def __init__(self, texts):
-        self.texts = texts
+
+class _Layout:
+    """A stand-in for UILayout: takes down what is shown, and demands that it is known, and that
+    names which stand beside their fields have room there."""
+
+    def __init__(self, texts, split=True):
+        self.texts, self.use_property_split = texts, split
 
     def prop(self, data, name, **options):
-        assert name in data.bl_rna.properties, name
+        known = data.bl_rna.properties[name]
+        if self.use_property_split and known.type != "BOOLEAN":
+            label = options.get("text", known.name)
+            assert len(label) <= LETTERS_BESIDE, f"'{label}' is cut beside its field"
         self.texts.append(options.get("text", name))
 
     def operator(self, name, text="", **_options):
@@ -293,7 +301,7 @@ class _Layout:
         self.texts.append(text)
 
     def _part(self, **_options):
-        return _Layout(self.texts)
+        return _Layout(self.texts, self.use_property_split)
 
     row = column = split = box = grid_flow = _part
 

@@ -12,6 +12,14 @@ import pytest
 import poise
 from poise.addon import operators
 from poise.addon.blender import session
+from poise.addon.sidebar import (
+    clean_up_panel,
+    overlay_panel,
+    panels,
+    rectify_panel,
+    robustness_panel,
+    tuning_panel,
+)
 from poise.addon.window import menus
 
 pytestmark = pytest.mark.usefixtures("registered")
@@ -115,6 +123,18 @@ def test_a_grey_button_says_why_while_poise_is_at_work():
     assert len([name for name, reason in told.items() if reason == at_work]) > 20
     assert told["simulate"] == told["example_scene"] == told["gains_choose"] == at_work
     assert "cancel" not in told
+
+
+def test_names_beside_fields_have_room(draw_panels):
+    """The stand-in for the window's layout looks at them."""
+    bpy.ops.object.armature_add()
+    modules = rectify_panel, robustness_panel, tuning_panel, clean_up_panel, overlay_panel
+    drawn = [one for module in modules for one in module.CLASSES if hasattr(one, "content")]
+    drawn += [panels.POISE_PT_character, panels.POISE_PT_simulate, panels.POISE_PT_bake]
+    settings = bpy.context.scene.poise
+    for settings.keys in ("EVERY", "NTH", "TOLERANCE"):
+        for settings.frames in ("ACTION", "CUSTOM"):
+            assert draw_panels(drawn, bpy.context.object)
 
 
 def test_buttons_of_one_name_do_one_thing():
