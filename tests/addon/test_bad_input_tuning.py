@@ -13,6 +13,7 @@ import pytest
 from helpers.commands import listing, poise, save
 
 from poise.addon.command import command_optimize
+from poise.addon.terminal import command_arguments
 from poise.controller.processes import cluster
 from poise.controller.search import optimization
 
@@ -84,7 +85,7 @@ def test_wrong_usage(tmp_path, capsys, arguments, message):
     [("90", 90), ("120s", 120), ("2min", 120), ("1h", 3600), ("1.5 h", 5400), (".5", 0.5)],
 )
 def test_times(text, seconds):
-    assert command_optimize.seconds(text) == seconds
+    assert command_arguments.seconds(text) == seconds
 
 
 def test_targets_that_are_other_files_of_the_search(shot, capsys):
