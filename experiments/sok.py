@@ -162,7 +162,8 @@ def _row(clip, options, pool):
         tracked = performed(problem, shot.gains, TRACKING)
         balanced = performed(problem, shot.gains, BALANCE)
         search = _rectify(clip, problem, shot.gains, options, pool)
-        outcome = shot.rectified = search.outcome()
+        shot.settle(search)
+        outcome = shot.rectified
         shot.bake()
     except PoiseError as error:
         _say(f"    {error}")

@@ -121,8 +121,6 @@ def _prepared_shot(options):
         say(shot.gains.completed)
     if chosen == "auto":
         _take_suggestion(shot)
-    # They are to be others', under a name that is not that of a preset.
-    shot.gains = replace(shot.gains, name="", description="")
     return shot
 
 
@@ -134,8 +132,7 @@ def _take_suggestion(shot):
         say(f"{error} The search starts from the defaults.")
         return
     say(f"The search starts from the preset '{preset.name}': {why}")
-    shot.options = replace(shot.options, gains=preset.gains.as_dict())
-    shot.prepare()
+    shot.prepare_with(preset.gains)
 
 
 # --- The search ---------------------------------------------------------------------------------
@@ -156,6 +153,8 @@ def search_gains(options, problem, start, settings, checkpoint):
     which has been told then. Raises NoTrialError."""
     if find_spec("cma") is None:
         raise PoiseError("The optimiser 'cma' is not installed: install it beside PyBullet.")
+    # They are to be others', under a name that is not that of a preset.
+    start = replace(start, name="", description="")
     with executor_of(options) as executor, interrupts() as caught:
         search = Search(problem, start, settings, executor, checkpoint)
         try:

@@ -84,7 +84,7 @@ def perform(options, shot, checkpoint):
         _rectify(options, shot, checkpoint)
         return
     if options.method == "auto":
-        shot.choice = method.choose(shot)
+        shot.decide(method.choose(shot))
         say(shot.choice.why)
     _simulate(shot)
     why = method.look_back(shot)
@@ -148,7 +148,7 @@ def _rectify(options, shot, checkpoint):
             search.stop()
             why = "Stopped." if isinstance(error, KeyboardInterrupt) else str(error)
             raise PoiseError(f"{why} {_kept(checkpoint)}") from error
-    rectify.settle(shot, search)
+    shot.settle(search)
     if len(shot.recording) < 2:
         raise PoiseError(f"{shot.why} Nothing was written.")
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`poise bake --optimize TIME`: search gains for the shot before it is baked."""
 
-from dataclasses import replace
-
 from ...controller.search.optimization import SearchSettings
 from ..terminal.command_arguments import seconds
 from ..terminal.command_progress import say, tell_left_out
@@ -31,9 +29,8 @@ def tune(options, shot, checkpoint):
     settings = SearchSettings(budget=options.optimize, seed=max(0, options.seed))
     problem = shot.problem(disturbance={"pushes": options.pushes})
     tell_left_out(shot)
-    nameless = replace(start, name="", description="")
     try:
-        outcome = search_gains(options, problem, nameless, settings, checkpoint)
+        outcome = search_gains(options, problem, start, settings, checkpoint)
     except NoTrialError:
         say("The time was over before the first trial was; the gains to start from are used.")
         return {"used": "start", "generations": 0, "ended": "budget"}
@@ -44,7 +41,7 @@ def tune(options, shot, checkpoint):
         used = "confirmed"
     elif outcome.chosen != "start" and _success(shot, outcome.gains) > _success(shot, start):
         used = "best"
-    _use(shot, start if used == "start" else outcome.gains)
+    shot.prepare_with(start if used == "start" else outcome.gains)
     found = outcome.as_dict()
     names = ("ended", "success_at", "confirmed_at", "unseen", "seconds", "cpu", "wall", "settings")
     report = {"used": used, "generations": len(outcome.history) - 1}
@@ -55,18 +52,13 @@ def tune(options, shot, checkpoint):
 
 def _success(shot, gains):
     """How well the shot does with these gains, to be compared."""
-    _use(shot, gains)
+    shot.prepare_with(gains)
     for _sample in shot.simulate():
         pass
     recording, verdict = shot.recording, shot.judge()
     # The reward hardly tells soft gains from firm ones on a body that stands; an animator does.
     keeper = verdict is not None and verdict.keeper
     return recording.success, len(recording), keeper, recording.reward
-
-
-def _use(shot, gains):
-    shot.options = replace(shot.options, gains=gains.as_dict(), balance=None)
-    shot.prepare()
 
 
 def _told(outcome, used):

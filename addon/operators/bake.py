@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bake the simulation or the corrected animation, compare it with its source, discard it."""
 
-from dataclasses import replace
-
 import bpy
 
 from ...controller.exceptions import BakeError, PoiseError
@@ -52,7 +50,7 @@ def poll_rectified(cls, context):
 
 
 class _BakeOperator(JobOperator):
-    """Write keys, and compare them with the source. Children define `writing(shot)`."""
+    """Write keys, and compare them with the source. Children define `writing(shot, keys)`."""
 
     bl_options = {"REGISTER", "UNDO"}
 
@@ -70,9 +68,8 @@ class _BakeOperator(JobOperator):
     def make_job(self, context, armature):
         """The job of this operator."""
         shot = session.result_of(context.scene, armature).shot
-        take = takes.name_of(shot)
-        shot.options = replace(shot.options, keys=bake_options(context.scene.poise, take))
-        return BakeJob(shot, self.writing(shot))
+        keys = bake_options(context.scene.poise, takes.name_of(shot))
+        return BakeJob(shot, self.writing(shot, keys))
 
     @property
     def stopped(self):
@@ -132,9 +129,9 @@ class POISE_OT_bake(_BakeOperator, bpy.types.Operator):
 
     poll_result = staticmethod(poll_simulated)
 
-    def writing(self, shot):
+    def writing(self, shot, keys):
         """The simulation."""
-        return shot.baking()
+        return shot.baking(keys)
 
 
 class POISE_OT_bake_target(_BakeOperator, bpy.types.Operator):
@@ -149,9 +146,9 @@ class POISE_OT_bake_target(_BakeOperator, bpy.types.Operator):
 
     poll_result = staticmethod(poll_rectified)
 
-    def writing(self, shot):
+    def writing(self, shot, keys):
         """The corrected animation."""
-        return shot.baking_target()
+        return shot.baking_target(keys)
 
 
 class POISE_OT_show(bpy.types.Operator):

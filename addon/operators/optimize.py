@@ -2,12 +2,10 @@
 """Search gains for a shot on other processes, while the user goes on."""
 
 import contextlib
-import copy
 import time
 
 import bpy
 
-from ... import controller
 from ...controller.exceptions import CheckpointError, PoiseError
 from ...controller.processes.workers import WorkerPool
 from ...controller.search.optimization import Search, load_cma
@@ -208,17 +206,7 @@ class Preview:
     def begin(self, candidate):
         """Simulate another candidate from now on; the one before is shown meanwhile."""
         self.close()
-        settings = self._source.simulation.settings
-        self._next = copy.copy(self._source)
-        self._next.gains = candidate.gains
-        self._next.simulation = controller.Simulation(
-            self._source.character,
-            self._source.reading.motion,
-            candidate.gains,
-            settings,
-            self._source.simulation.reference,
-            self._source.simulation.scenario,
-        )
+        self._next = self._source.with_gains(candidate.gains)
         self._next_candidate = candidate
         self._steps = iter(self._next.simulation)
 

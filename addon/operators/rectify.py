@@ -2,9 +2,7 @@
 """Rectify a shot on other processes, while the user goes on; choose whether that is needed."""
 
 import contextlib
-import copy
 import time
-from dataclasses import replace
 
 import bpy
 
@@ -73,7 +71,8 @@ class RectifyJob(SimulateJob):
 
     def _choose(self):
         """The stage that looks at the clip."""
-        self.shot.choice = yield from in_background(lambda: method.choose(self.shot))
+        choice = yield from in_background(lambda: method.choose(self.shot))
+        self.shot.decide(choice)
 
     def _perform(self):
         """The stage that simulates, or rectifies, or both, and judges what came of it."""
@@ -97,9 +96,7 @@ class RectifyJob(SimulateJob):
 
     def _keep_balanced(self):
         """What balance alone did is the result, however the search ends."""
-        balanced = copy.copy(self.shot)
-        balanced.choice = replace(balanced.choice, method="balance")
-        session.keep(self.scene_name, self.armature_name, balanced, self.settings)
+        session.keep(self.scene_name, self.armature_name, self.shot.balanced(), self.settings)
         self.balanced = True
 
     def _rectify(self):
@@ -111,7 +108,8 @@ class RectifyJob(SimulateJob):
             leave.callback(pool.terminate)
             search = yield from self._open(leave, pool, start)
             leave.callback(self._leave, search)
-            self.search = shot.rectified = search
+            self.search = search
+            shot.follow(search)
             self._began = time.perf_counter()
             if search.nodes:
                 self.resumed_at = search.nodes[-1].sample / shot.reading.motion.rate
@@ -120,11 +118,9 @@ class RectifyJob(SimulateJob):
                 done, count = search.progress
                 yield done / max(1, count)
             search.stop()
-            shot.rectified = None
-            if len(search.recording) > 1:
-                rectify.settle(shot, search)
-        if shot.rectified is None:
-            raise PoiseError(search.outcome().why)
+            if len(search.recording) < 2:
+                raise PoiseError(search.outcome().why)
+            shot.settle(search)
 
     def _open(self, leave, pool, start):
         """Make the Rectification; it takes up an earlier one of the same problem and settings."""

@@ -57,8 +57,7 @@ def choose(shot):
         preset, _ = presets.suggest(shot.character, shot.reading.motion, shot.gains.balance)
     except GainsError:
         return Choice("balance", f"{verdict} No preset was tuned on such motion.", retry=retry)
-    shot.options = replace(shot.options, gains=preset.gains.as_dict())
-    shot.prepare()
+    shot.prepare_with(preset.gains)
     return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
 
 
@@ -67,9 +66,9 @@ def look_back(shot):
     sentence; empty if it need not."""
     why = not_kept(shot)
     if why:
-        shot.choice = shot.choice.searching(why)
+        shot.decide(shot.choice.searching(why))
     elif shot.choice is not None:
-        shot.choice = replace(shot.choice, why=shot.choice.why.replace(_FIRST, _ENOUGH))
+        shot.decide(replace(shot.choice, why=shot.choice.why.replace(_FIRST, _ENOUGH)))
     return why
 
 
@@ -86,17 +85,13 @@ def not_kept(shot):
 def take_better(shot):
     """Once a search has followed: go back to what balance alone did if that came out better, by
     how far it went and then by the verdict's score."""
-    rectified = shot.rectified
-    found = _rank(shot)
-    shot.rectified = None
-    first = _rank(shot)
+    first, found = _rank(shot.balanced()), _rank(shot)
     if first < found:
-        shot.rectified = rectified
         return
     why = "Rectified it came out no better, so that is what is kept."
     if found[0] < first[0]:  # it was kept early, or found no way on
         why = "What was rectified does not go as far, so that is what is kept."
-    shot.choice = replace(shot.choice, method="balance", why=f"{shot.choice.why} {why}")
+    shot.decide(replace(shot.choice, method="balance", why=f"{shot.choice.why} {why}"))
 
 
 def _rank(shot):

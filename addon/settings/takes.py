@@ -6,12 +6,10 @@ which undo leaves alone, and what a row stands for is remembered in `session`. A
 brings along from another session stands for nothing and is not shown.
 """
 
-from dataclasses import replace
 from itertools import count
 from uuid import uuid4
 
 import bpy
-import numpy as np
 from bpy.props import (
     BoolProperty,
     CollectionProperty,
@@ -37,8 +35,6 @@ COLOURS = (
     (0.92, 0.42, 0.68),
     (0.55, 0.55, 0.55),
 )
-#: What all takes of one animation have in common, which need not be in memory for each.
-_SHARED = ("bone_matrices", "basis_matrices")
 
 
 def _named(row, _context):
@@ -188,7 +184,7 @@ def keep(scene, armature):
     used = {tuple(round(part, 2) for part in row.colour) for row, _ in before}
     free = [colour for colour in COLOURS if colour not in used]
     for _, take in before:
-        _share(result.shot, take.shot)
+        result.shot.share(take.shot)
     row, key = items.add(), uuid4().hex
     row.name, row.colour = key, free[0] if free else COLOURS[len(before) % len(COLOURS)]
     session.keep_take(key, session.Take(scene.name, armature.name, result.shot, result.settings))
@@ -218,10 +214,3 @@ def _default_name(armature, before, settings):
     differs = outdated.changed(last, settings) if settings else []
     told = ", ".join(tr(one).partition(" (")[0] for one in differs)
     return f"{name}: {told}" if told else name
-
-
-def _share(shot, other):
-    """Let a shot use the arrays of another one that was read of the same animation."""
-    mine, theirs = shot.reading, other.reading
-    if all(np.array_equal(getattr(mine, n), getattr(theirs, n)) for n in _SHARED):
-        shot.reading = replace(mine, **{name: getattr(theirs, name) for name in _SHARED})

@@ -119,12 +119,6 @@ def problem_of(shot):
     return shot.performance()
 
 
-def settle(shot, search):
-    """Let a shot have what a Rectification has come to as its result."""
-    search.recording.wall_time = search.wall
-    shot.rectified, shot.target = search.outcome(), search.target_trajectory()
-
-
 # --- Searching anew from a moment on -------------------------------------------------------------
 
 

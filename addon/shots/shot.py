@@ -13,6 +13,7 @@ scene changes before `bake`.
     shot.report()
 """
 
+import copy
 import platform
 import time
 import tomllib
@@ -179,6 +180,8 @@ def find_armature(scene, name=None):
     raise RigError(f"The scene '{scene.name}' has several armatures: choose one of {names}.")
 
 
+#: What all shots of one animation have in common, which need not be in memory for each.
+_SHARED = ("bone_matrices", "basis_matrices")
 #: What moves less [scene units, or of a turn] does not move.
 _STILL = 1e-4
 _NO_ARMATURE = "open a shot that has an animated character"
@@ -221,7 +224,7 @@ def _is_animated(thing):
 
 class ArmatureShot:
     """An armature of a scene, of which `options` say what is read: their armature, action, frames,
-    fps, rig, unit and keys are as ShotOptions has them."""
+    fps, rig, unit and keys are as ShotOptions has them. Only its own methods change it."""
 
     #: The Choice of Automatic; None where it has chosen nothing.
     choice = None
@@ -249,6 +252,12 @@ class ArmatureShot:
         self._scene, self._armature = scene, armature
         if self.reading is not None:
             self.reading = replace(self.reading, armature=armature)
+
+    def share(self, other):
+        """Use the arrays of another shot that was read of the same animation."""
+        mine, theirs = self.reading, other.reading
+        if all(np.array_equal(getattr(mine, n), getattr(theirs, n)) for n in _SHARED):
+            self.reading = replace(mine, **{name: getattr(theirs, name) for name in _SHARED})
 
     def _reading(self):
         """Read the animation, which yields progress from 0 to 1 -> addon.reference.Reading, of
@@ -289,6 +298,7 @@ class Shot(ArmatureShot):
         None where balance alone performs. target: Trajectory of the corrected reference, then.
     recording: what was simulated so far.
     baked: addon.bake.BakeResult, after `bake`. baked_objects: names of the objects with new keys.
+    keys: BakeOptions of the last bake; before it, those of the options.
     measures: {name: (before, after)} of the bake, after `measure`.
     """
 
@@ -304,6 +314,7 @@ class Shot(ArmatureShot):
         self.gains = None
         self.simulation = None
         self.rectified = self.target = None
+        self.keys = self.options.keys
         self.baked = None
         self.baked_objects = []
         self.measures = {}
@@ -436,6 +447,11 @@ class Shot(ArmatureShot):
             self.character, self.motion, self.gains, settings, scenario=scenario
         )
 
+    def prepare_with(self, gains):
+        """`prepare` anew, with other Gains and their balance mode."""
+        self.options = replace(self.options, gains=gains.as_dict(), balance=None)
+        self.prepare()
+
     def _gains(self):
         """The chosen gains, or the defaults of the balance mode."""
         given, balance = self.options.gains, self.options.balance
@@ -520,13 +536,43 @@ class Shot(ArmatureShot):
             self.prepare()
         yield from self.simulation
 
+    def decide(self, choice):
+        """Perform as a Choice says; by balance alone, nothing stays of a rectification."""
+        self.choice = choice
+        if choice.method == "balance":
+            self.rectified = None
+
+    def balanced(self):
+        """What balance alone did, once there is a choice, beside whatever follows -> Shot."""
+        other = copy.copy(self)
+        other.decide(replace(self.choice, method="balance"))
+        return other
+
+    def with_gains(self, gains):
+        """The same reference and scene, to be simulated with other Gains, beside it -> Shot."""
+        other, mine = copy.copy(self), self.simulation
+        other.gains, motion = gains, self.reading.motion
+        other.simulation = controller.Simulation(
+            self.character, motion, gains, mine.settings, mine.reference, mine.scenario
+        )
+        return other
+
+    def follow(self, search):
+        """Have what a Rectification commits, while it goes on, as what was simulated so far."""
+        self.rectified = search
+
+    def settle(self, search):
+        """Have what a Rectification has come to as the result."""
+        search.recording.wall_time = search.wall
+        self.rectified, self.target = search.outcome(), search.target_trajectory()
+
     def bake(self):
         """`baking` from beginning to end -> BakeResult."""
         return sampling.run(self.baking())
 
-    def baking(self):
+    def baking(self, keys=None):
         """Write what was simulated to a new action; yields progress from 0 to 1, returns a
-        BakeResult. Raises BakeError.
+        BakeResult. Raises BakeError. keys: BakeOptions; None: those of the options.
 
         After a fall the bake ends where it fell.
         """
@@ -537,9 +583,9 @@ class Shot(ArmatureShot):
                 "nothing can be baked; start from a frame in which it stands."
             )
         planned = bake_objects.plan(self.scene, self.reading, recording)
-        yield from self._writing(recording, "simulation")
+        yield from self._writing(recording, "simulation", keys)
         self.baked_objects = bake_objects.bake_things(
-            self.scene, self.reading, planned, self.options.keys.take
+            self.scene, self.reading, planned, self.keys.take
         )
         return self.baked
 
@@ -547,9 +593,9 @@ class Shot(ArmatureShot):
         """`baking_target` from beginning to end -> BakeResult."""
         return sampling.run(self.baking_target())
 
-    def baking_target(self):
+    def baking_target(self, keys=None):
         """Write the rectified animation without any physics to an action of its own; yields
-        progress from 0 to 1, returns a BakeResult.
+        progress from 0 to 1, returns a BakeResult. keys: as `baking` has them.
 
         It ends where the rectified motion does. Raises BakeError.
         """
@@ -558,17 +604,18 @@ class Shot(ArmatureShot):
                 f"'{self.armature.name}' was not rectified, so there is no correction to bake: "
                 "rectify it first."
             )
-        yield from self._writing(rectify.target_recording(self), "target")
+        yield from self._writing(rectify.target_recording(self), "target", keys)
         self.baked_objects = []
         return self.baked
 
-    def _writing(self, recording, kind):
+    def _writing(self, recording, kind, keys):
         started = time.perf_counter()
+        self.keys = keys or self.options.keys
         self.baked = yield from bake.baking(
             self.scene,
             self.reading,
             *recording.differences(self.stretched),
-            self.options.keys,
+            self.keys,
             self.reshaping,
             kind,
             dict.fromkeys(self.stretched, recording.simulated_legs()),
@@ -712,7 +759,7 @@ class Shot(ArmatureShot):
             "balance": self.gains.balance,
             "cleaning": list(options.cleaning),
             "contacts": self.plan.as_dict() if self.plan else None,
-            "keys": asdict(options.keys),
+            "keys": asdict(self.keys),
             "versions": versions(),
             "units": UNITS,
         }

@@ -64,7 +64,7 @@ def test_a_shot_that_was_read_needs_blender_no_more(registered, import_clip, bar
     shot.check()
     shot.simulation.run()
     assert shot.judge().judged
-    shot.choice = method.choose(shot)
+    shot.decide(method.choose(shot))
     retry = shot.choice.retry
     assert method.look_back(shot) == "" or retry
 
