@@ -63,7 +63,9 @@ def circle(radius, turn=2 * np.pi, points=100):
 # --- The cycle ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "speed"), [("walk", 1.25), ("walk_slow", 0.88)])
+@pytest.mark.parametrize(
+    ("name", "speed"), [("walk", 1.25), pytest.param("walk_slow", 0.88, marks=pytest.mark.slow)]
+)
 def test_a_walk_has_a_cycle_of_two_steps(walker, name, speed):
     _, motion, cycle = walker(name)
     seconds = cycle.period / motion.rate
