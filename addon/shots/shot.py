@@ -551,9 +551,9 @@ class Shot(ArmatureShot):
     def with_gains(self, gains):
         """The same reference and scene, to be simulated with other Gains, beside it -> Shot."""
         other, mine = copy.copy(self), self.simulation
-        other.gains, motion = gains, self.reading.motion
+        other.gains = gains
         other.simulation = controller.Simulation(
-            self.character, motion, gains, mine.settings, mine.reference, mine.scenario
+            self.character, self.motion, gains, mine.settings, mine.reference, mine.scenario
         )
         return other
 

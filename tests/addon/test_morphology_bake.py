@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Other proportions reach the armature exactly, for as long as the bake is shown."""
 
+from dataclasses import replace
+
 import bpy
 import numpy as np
 import pytest
@@ -93,6 +95,23 @@ def test_turned_joints_are_exact_as_well(import_clip, differences):
         turn = matrix_from_quaternion(turns[:, SEGMENT_INDEX[segment]])
         arm = np.einsum("fij,fj->fi", turn, motion[:, at[end]] - motion[:, at[start]])
         np.testing.assert_allclose(baked[:, at[end]] - baked[:, at[start]], arm, atol=1e-4)
+
+
+def test_other_gains_are_tried_on_the_same_body(import_clip):
+    """A preview of a search, beside the shot that it is for, which stays as it is."""
+    import_clip("stand")
+    body = Morphology({"thigh": (1.2, 0.8, 1.0)})
+    shot = Shot(bpy.context.scene, ShotOptions(frames=(1, 9), morphology=body))
+    for _ in shot.read():
+        pass
+    shot.prepare()
+    before, gains = shot.simulation, replace(shot.gains, single=2 * shot.gains.single)
+    other = shot.with_gains(gains)
+    for _ in other.simulation:
+        pass
+    assert other.recording.motion is shot.motion
+    assert other.gains is gains and other.simulation.gains is gains
+    assert shot.simulation is before and shot.gains is not gains
 
 
 @pytest.mark.parametrize("name", ["stand", "bow", *captured("wave")])
