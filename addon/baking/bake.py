@@ -170,6 +170,7 @@ def baking(
     slot = compat.find_slot(source, reading.slot)
     if options.nla:
         strips.check(armature, source, slot)
+    yield 0.0
     frame, subframe = scene.frame_current, scene.frame_subframe
     state = bake_target.State(armature)
     stack = contextlib.ExitStack()
@@ -196,7 +197,10 @@ def baking(
         yield 0.0
         wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, stretched)
         yield 0.0
+        wanted.spread({})
+        yield 0.0
         keyed = bake_solver.solver(armature, rig_map, clip, wanted, legs)
+        yield 0.0
         state.keep(keyed.bones, [*keyed.switches, *keyed.spare])
         tracks = yield from keyed.tracks()
         bake_target.check_undriven(armature, [track.path for track in tracks])
@@ -205,6 +209,7 @@ def baking(
             loop = functools.partial(walks.loop_curves, reading=reading)
         chosen, take = options.action, options.take
         ceiling = strips.lowest(armature)
+        yield 0.0
         with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
             yield from target.filling()
             error = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
@@ -410,7 +415,8 @@ class _Wanted:
         self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, stretched=None
     ):
         """loose: {bone: the bone that it goes with, and all above that} of those that go with the
-        body without hanging on it. stretched: as `baking` has it."""
+        body without hanging on it. stretched: as `baking` has it. Nothing is anywhere before
+        `spread`."""
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
         self._proportions, self._loose = proportions, loose or {}
@@ -436,7 +442,6 @@ class _Wanted:
             moved += proportions.shift / self.unit
         self._clip, self._deltas, self._moved = clip, deltas, moved
         self._rig_map, self._root_motion = rig_map, options.root_motion
-        self.spread({})
 
     def spread(self, shares):
         """Put everything in place; shares: bone -> share of its segment's turn, in a chain."""
