@@ -125,6 +125,7 @@ def reading(
         rig_map = rig.find(armature, matrices)
     yield 1.0
     _check_keys(action, slot, rig_map)
+    yield 1.0
     _check_bones(rig_map, names, matrices, frames)
     yield 1.0
     rotations = []
