@@ -16,7 +16,7 @@ from ..shots.shot import Shot
 
 #: Work this long in each turn [s], and ask for the next turn so often [s]: between two turns the
 #: window draws, and the user has a say.
-BUDGET = 0.013
+BUDGET = 0.010
 PERIOD = 0.005
 #: Look so often [s] at what other processes have done.
 LOOK = 0.02
