@@ -61,13 +61,12 @@ class Way:
                 "one."
             )
         self._closed = closed
-        self._step = min(0.01, self.length / 20)  # [m]: far finer than it is rounded
+        step = min(0.01, self.length / 20)  # [m]: far finer than it is rounded
         rounding = _SMOOTHING * stride
         beyond = 4 * rounding
-        self._start = -beyond
-        grid = np.arange(-beyond, self.length + beyond, self._step)
+        grid = np.arange(-beyond, self.length + beyond, step)
         raw = self._raw(points, at, grid)
-        spread = np.arange(-3 * rounding, 3 * rounding + self._step, self._step)
+        spread = np.arange(-3 * rounding, 3 * rounding + step, step)
         kernel = np.exp(-0.5 * (spread / rounding) ** 2)
         kernel /= kernel.sum()
         half = len(kernel) // 2
