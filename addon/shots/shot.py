@@ -24,7 +24,7 @@ import numpy as np
 
 from ... import controller
 from ...controller.body.momentum import GRAVITY
-from ...controller.body.morphology import Morphology, Reshaping
+from ...controller.body.morphology import Morphology
 from ...controller.checks import clip_check
 from ...controller.checks.verdict import judge_motions
 from ...controller.contacts.contact_plan import ContactPlan
@@ -36,7 +36,6 @@ from ...controller.exceptions import (
     SettingsError,
     SimulationError,
 )
-from ...controller.geometry.solids import stands_at
 from ...controller.options import options_of, units_of
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
@@ -309,7 +308,7 @@ class Shot(ArmatureShot):
         self.objects = {}
         self._carrier = ""
         self._pushes, self._weights = (), {}
-        self.character = self.motion = self.checked = None
+        self.character = self.motion = self.checked = self._performed = None
         self.reshaping = None
         self.gains = None
         self.simulation = None
@@ -379,21 +378,18 @@ class Shot(ArmatureShot):
 
     def embody(self):
         """Measure the body from what was read. Raises PoiseError."""
-        options, motion = self.options, self.reading.motion
-        floor = stands_at(self.objects.get("colliders", ()), motion)
-        clip = motion.source if isinstance(motion, Endless) else motion
-        terrain = Terrain.of(controller.Scenario(**self.objects), floor or 0.0, clip)
-        self.character = controller.Character.from_motion(clip, options.mass, floor, terrain)
-        self.reshaping = None
-        if options.morphology:
-            if clip is not motion:
-                raise SettingsError(
-                    "An endless walk keeps the armature's own proportions: set them back, or "
-                    "simulate the clip as it is."
-                )
-            self.reshaping = Reshaping(self.character, motion, options.morphology)
-            self.character, motion = self.reshaping.character, self.reshaping.motion
-        self.motion, self.checked = motion, None
+        motion, morphology = self.reading.motion, self.options.morphology
+        if morphology and isinstance(motion, Endless):
+            raise SettingsError(
+                "An endless walk keeps the armature's own proportions: set them back, or "
+                "simulate the clip as it is."
+            )
+        scenario = controller.Scenario(**self.objects)
+        self._performed = Problem(
+            motion, self.options.mass, scenario=scenario, morphology=morphology
+        )
+        self.character, self.motion = self._performed.character, self._performed.shaped_motion
+        self.reshaping, self.checked = self._performed.reshaping, None
         self.gains = self._gains()
 
     def check(self):
@@ -443,9 +439,8 @@ class Shot(ArmatureShot):
         )
         chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
         settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
-        self.simulation = controller.Simulation(
-            self.character, self.motion, self.gains, settings, scenario=scenario
-        )
+        self._performed = self._performed.under(settings, scenario)
+        self.simulation = self._performed.simulation(self.gains, settings.seed)
 
     def prepare_with(self, gains):
         """`prepare` anew, with other Gains and their balance mode."""
@@ -475,14 +470,7 @@ class Shot(ArmatureShot):
     def performance(self):
         """What is simulated, after `prepare`, as any process can do it -> controller.trial.Problem
         with the same settings, and all that happens."""
-        simulation, options = self.simulation, self.options
-        return Problem(
-            self.reading.motion,
-            options.mass,
-            simulation.settings,
-            scenario=simulation.scenario,
-            morphology=options.morphology,
-        )
+        return self._performed
 
     def problem(self, maxima=None, duration=T_MAX, disturbance=None):
         """What gains can be tuned for: the `performance`, but for the noise, and without what
@@ -550,11 +538,9 @@ class Shot(ArmatureShot):
 
     def with_gains(self, gains):
         """The same reference and scene, to be simulated with other Gains, beside it -> Shot."""
-        other, mine = copy.copy(self), self.simulation
+        other = copy.copy(self)
         other.gains = gains
-        other.simulation = controller.Simulation(
-            self.character, self.motion, gains, mine.settings, mine.reference, mine.scenario
-        )
+        other.simulation = self._performed.simulation(gains, self._performed.settings.seed)
         return other
 
     def follow(self, search):

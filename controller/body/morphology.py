@@ -329,17 +329,3 @@ def _shape(shape: Shape, scale: np.ndarray) -> Shape:
     else:
         size = (shape.size[0] * float(np.cbrt(np.prod(scale))),)
     return Shape(shape.segment, shape.kind, size, position, shape.rotation)
-
-
-def reshape(
-    character: Character, motion: Motion, morphology: Morphology
-) -> tuple[Character, Motion]:
-    """A character and the motion that it was built from, with a morphology's proportions.
-
-    Returns (Character, Motion): the given ones if the morphology changes nothing. Raises
-    SettingsError.
-    """
-    if not morphology:
-        return character, motion
-    reshaping = Reshaping(character, motion, morphology)
-    return reshaping.character, reshaping.motion

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import exceptions
 from ..body.character import Character
-from ..body.morphology import Morphology, reshape
+from ..body.morphology import Morphology, Reshaping
 from ..control.gains import Gains
 from ..exceptions import PoiseError, SettingsError, SimulationError
 from ..geometry.motion import Motion
@@ -94,24 +94,36 @@ class Problem:
             )
 
     @cached_property
-    def _shaped(self) -> tuple[Character, Motion]:
+    def _embodied(self) -> tuple[Character, Motion, Reshaping | None]:
         floor = stands_at(self.scenario.colliders, self.motion)
         clip = self.motion.source if isinstance(self.motion, Endless) else self.motion
         terrain = Terrain.of(self.scenario, floor or 0.0, clip)
         character = Character.from_motion(clip, self.mass, floor, terrain)
-        return reshape(character, self.motion, self.morphology)
+        if not self.morphology:
+            return character, self.motion, None
+        reshaping = Reshaping(character, self.motion, self.morphology)
+        return reshaping.character, reshaping.motion, reshaping
 
     @property
     def character(self) -> Character:
         """The body."""
-        character, _ = self._shaped
-        return character
+        return self._embodied[0]
 
     @property
     def shaped_motion(self) -> Motion:
         """The motion with the proportions of the body."""
-        _, motion = self._shaped
-        return motion
+        return self._embodied[1]
+
+    @property
+    def reshaping(self) -> Reshaping | None:
+        """What gave the body other proportions than the motion has, None if it has the same."""
+        return self._embodied[2]
+
+    def under(self, settings: Settings, scenario: Scenario) -> "Problem":
+        """The same clip and body under other settings, in a scenario with the same colliders."""
+        other = replace(self, settings=settings, scenario=scenario)
+        vars(other)["_embodied"] = self._embodied
+        return other
 
     @cached_property
     def reference(self) -> Reference:

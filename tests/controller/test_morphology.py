@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Gains, Settings, SettingsError, Simulation
-from poise.controller.body.morphology import GROUPS, Morphology, Reshaping, presets, reshape
+from poise.controller.body.morphology import GROUPS, Morphology, Reshaping, presets
 from poise.controller.control.controller import Controller
 from poise.controller.geometry.rotations import rotation_about
 from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
@@ -19,6 +19,11 @@ from poise.experiments import morphologies
 
 NAMES = ("stout", "long", "child", "giant")
 ODD = Morphology({"thigh": (1.3, 0.8, 1.1), "trunk": (0.7, 1.2, 1.5), "foot": (1.2, 1.1, 0.9)})
+
+
+def reshape(character, motion, morphology):
+    reshaping = Reshaping(character, motion, morphology)
+    return reshaping.character, reshaping.motion
 
 
 def offset(character, name):
@@ -40,7 +45,9 @@ def test_presets_are_those_of_the_paper_and_two_more():
 
 def test_no_change_gives_the_same_body_and_motion(adult, standing):
     assert not Morphology()
-    assert reshape(adult, standing, Morphology({"head": (1, 1, 1)})) == (adult, standing)
+    problem = Problem(standing, morphology=Morphology({"head": (1, 1, 1)}))
+    assert problem.shaped_motion is standing and problem.reshaping is None
+    assert np.array_equal(problem.character.masses, adult.masses)
 
 
 def test_masses_are_scaled_one_by_one(adult, standing):
