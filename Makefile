@@ -55,7 +55,7 @@ help:
 # WORKERS: processes that test. 0 is this one.
 WORKERS ?= 2
 test: $(ready)
-	@echo "make test: running the tests with $$($(bin)/python -V) in $(WORKERS) processes; about 6 minutes."
+	@echo "make test: running the tests with $$($(bin)/python -V) in $(WORKERS) processes; about 5 minutes."
 	$(bin)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 slow: $(ready)
