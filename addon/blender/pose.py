@@ -216,14 +216,18 @@ def _euler(order, rotation, start):
     first[:, k] = np.where(locked, 0, arctan2(sign * rotation[:, j, i], rotation[:, i, i]))
     second = first + np.pi
     second[:, j] = np.pi - first[:, j]
-    pairs = np.stack([first, second], 1)
-    angles = np.empty_like(first)
-    before, turn = start, 2 * np.pi
-    for sample, pair in enumerate(pairs):
-        pair = pair + turn * np.round((before - pair) / turn)
-        distance = np.abs(pair - before).sum(1)
-        before = angles[sample] = pair[0] if distance[0] <= distance[1] else pair[1]
-    return angles
+    # From each of the two that the sample before may have to each of this one's: whole turns that
+    # bring it nearest, and how far that is.
+    angles = np.stack([first, second])
+    before = np.concatenate([np.broadcast_to(start, (2, 1, 3)), angles[:, :-1]], 1)
+    steps, turn = before[:, None] - angles, 2 * np.pi
+    turns = np.round(steps / turn)
+    distances = np.abs(steps - turn * turns).sum(-1)
+    nearer, chosen = (distances[:, 1] < distances[:, 0]).T.tolist(), [0]
+    for choice in nearer:
+        chosen.append(int(choice[chosen[-1]]))
+    own, samples = chosen[1:], np.arange(len(rotation))
+    return angles[own, samples] + turn * np.cumsum(turns[chosen[:-1], own, samples], 0)
 
 
 def _axis_angle(quaternion, start):

@@ -5,6 +5,7 @@ Known rigs are data in presets/rigs, found by the names of their bones. Any othe
 detected from its hierarchy and its animated geometry, see rig_detection.
 """
 
+import functools
 import json
 import re
 from dataclasses import dataclass, field, replace
@@ -338,6 +339,7 @@ def named(name):
 # Matching names ---------------------------------------------------------------------------------
 
 
+@functools.lru_cache(4096)
 def _plain(name):
     """A bone's name without namespace, case and separators: "char:L_Leg.001" is "lleg001"."""
     return re.sub(r"[\s_.\-]+", "", re.split(r"[:|]", name)[-1]).casefold()
