@@ -7,6 +7,7 @@ checkout, or another version in front of ours are met here, before anything is r
 
 import re
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +23,7 @@ class RequirementError(ImportError):
     """Something that Poise imports is missing or too old."""
 
 
-def check():
+def check() -> None:
     """Raise RequirementError, in one sentence, unless all that is needed is there.
 
     It imports nothing: PyBullet and cma are for those who simulate and search.
@@ -43,7 +44,7 @@ def check():
             )
 
 
-def _place(module):
+def _place(module: str) -> Path | None:
     """The folder that a module would be imported from; None if there is none."""
     specification = find_spec(module)
     if specification is None or specification.origin is None:  # a mere folder of that name
@@ -52,7 +53,7 @@ def _place(module):
     return origin.parent if specification.submodule_search_locations else origin
 
 
-def _version(place, packages):
+def _version(place: Path, packages: Sequence[str]) -> str | None:
     """The version of the first of these packages that is installed in a folder, if it is known."""
     found = (
         distribution.version
@@ -64,9 +65,9 @@ def _version(place, packages):
     return next(found, None)
 
 
-def _numbers(version):
+def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def _python():
+def _python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"

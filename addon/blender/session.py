@@ -8,6 +8,7 @@ invalid with every undo. Where one is renamed, what is kept of it moves along.
 import gc
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import bpy
 
@@ -27,13 +28,13 @@ class Result:
     settings: outdated.settings_of the shot, None if it has none.
     """
 
-    shot: object = None
+    shot: Any = None
     error: str = ""
-    outcome: object = None
-    limit: object = None
-    check: object = None
-    clean: object = None
-    settings: object = None
+    outcome: Any = None
+    limit: Any = None
+    check: Any = None
+    clean: Any = None
+    settings: dict[str, Any] | None = None
 
     @property
     def recording(self):
@@ -54,8 +55,8 @@ class Take:
 
     scene: str
     armature: str
-    shot: object
-    settings: object
+    shot: Any
+    settings: dict[str, Any] | None
 
 
 _results = {}

@@ -2,7 +2,9 @@
 """The actions of the example's character: two keyed by hand, careless of physics, one captured."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from ...controller.geometry.rotations import exponential, matrix_from_quaternion
 from ..blender import compat
 from .character import key
 from .figure import key_pose
+
+if TYPE_CHECKING:
+    import bpy
 
 FPS = 24  # [Hz]
 HELLO = Path(__file__).resolve().parent.parent.parent / "presets" / "example" / "hello.json"
@@ -97,7 +102,9 @@ SQUAT = (
 )
 
 
-def add(armature):
+def add(
+    armature: "bpy.types.Object",
+) -> "list[tuple[bpy.types.Action, bpy.types.ActionSlot | None]]":
     """Give a character of `character.bones` its actions -> list of (action, slot)."""
     hello = json.loads(HELLO.read_text(encoding="utf-8"))
     made = []
@@ -114,12 +121,12 @@ def add(armature):
     return made
 
 
-def _key_all(armature, poses):
+def _key_all(armature: "bpy.types.Object", poses: Iterable[tuple]) -> None:
     for pose in poses:
         key(armature, *pose)
 
 
-def _key_captured(armature, clip):
+def _key_captured(armature: "bpy.types.Object", clip: dict[str, Any]) -> None:
     hips = np.array(clip["hips"]) / 1000
     turns = np.array(clip["turns"]).reshape(len(hips), -1, 3) / 1e4
     turns = matrix_from_quaternion(exponential(turns))

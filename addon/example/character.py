@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A character to animate by hand: its bones, and a pose of it from a few numbers."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...controller.geometry.rotations import rotation_about
 from .figure import key_pose
+
+if TYPE_CHECKING:
+    import bpy
+
+#: x, y, z, or as many angles.
+Vector = tuple[float, float, float]
 
 #: Stature [m].
 HEIGHT = 1.8
@@ -13,9 +21,9 @@ HIP, SHOULDER = 0.095, 0.185
 ANKLE, KNEE, LEGS, PELVIS = 0.085, 0.495, 0.925, 0.965
 
 
-def bones():
+def bones() -> list[tuple[str, str | None, Vector, Vector]]:
     """(name, parent, head, tail) of the character at rest, Mixamo's names [m]."""
-    table = [
+    table: list[tuple[str, str | None, Vector, Vector]] = [
         ("Hips", None, (0, 0, PELVIS), (0, 0, 1.06)),
         ("Spine", "Hips", (0, 0, 1.06), (0, 0, 1.24)),
         ("Spine1", "Spine", (0, 0, 1.24), (0, 0, 1.51)),
@@ -37,11 +45,20 @@ def bones():
     return table
 
 
-def _turn(axis, degrees):
+def _turn(axis: int, degrees: float) -> np.ndarray:
     return rotation_about(axis, np.radians(degrees))
 
 
-def key(armature, frame, hips, turned, left, right, arm, elbow):
+def key(
+    armature: "bpy.types.Object",
+    frame: float,
+    hips: Vector,
+    turned: tuple[float, float, float, float],
+    left: tuple[Vector, float],
+    right: tuple[Vector, float],
+    arm: Vector,
+    elbow: float,
+) -> None:
     """Key a pose at a frame: nearly upright, on both feet.
 
     hips: their way from rest (x, y, z) [m]. turned: hips about x and z, spine about x and y
@@ -78,13 +95,13 @@ def key(armature, frame, hips, turned, left, right, arm, elbow):
     key_pose(armature, frame, turns, root)
 
 
-def _leg(hip, ankle, toe_out):
+def _leg(hip: np.ndarray, ankle: np.ndarray, toe_out: float) -> list[np.ndarray]:
     """Turns of thigh and shin that bring the ankle to its place, the knee ahead [m, degrees]."""
     upper, lower = LEGS - KNEE, KNEE - ANKLE
     way = ankle - hip
-    reach = min(np.linalg.norm(way), 0.9995 * (upper + lower))
+    reach = min(float(np.linalg.norm(way)), 0.9995 * (upper + lower))
     way /= np.linalg.norm(way)
-    ahead = _turn(2, toe_out) @ (0, -1, 0)
+    ahead = _turn(2, toe_out) @ (0.0, -1.0, 0.0)
     ahead -= way * (ahead @ way)
     ahead /= np.linalg.norm(ahead)
     cos = (upper**2 + reach**2 - lower**2) / (2 * upper * reach)

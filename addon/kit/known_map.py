@@ -11,7 +11,9 @@ from ..blender import session
 from ..rigs import rig
 
 
-def known_map(context, armature):
+def known_map(
+    context: bpy.types.Context, armature: bpy.types.Object
+) -> tuple[rig.RigMap | None, str]:
     """The RigMap of an armature and the problem with it: as it was read, else as the names of its
     bones say. Both are empty if it has to be detected."""
     shot = session.result_of(context.scene, armature).shot
@@ -22,7 +24,9 @@ def known_map(context, armature):
 
 
 @lru_cache(maxsize=16)
-def _map_by_names(armature_name, _bones, name):
+def _map_by_names(
+    armature_name: str, _bones: tuple[str, ...], name: str
+) -> tuple[rig.RigMap | None, str]:
     """The map that fits the names of an armature's bones. Cached: panels are drawn all the time."""
     armature = bpy.data.objects[armature_name]
     # Without frames the map would be looked for in the animation, which may not be sampled here.

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What all panels of the sidebar have in common."""
 
+from typing import TYPE_CHECKING
+
 from ..blender.chosen import chosen_armature
+
+if TYPE_CHECKING:
+    import bpy
 
 
 class Panel:
@@ -12,14 +17,14 @@ class Panel:
     bl_category = "Poise"
 
     @classmethod
-    def poll(cls, context):
+    def poll(cls, context: "bpy.types.Context") -> bool:
         """Quick mode has a panel of its own; what belongs to another panel is hidden with it."""
         return context.scene.poise.mode == "FULL"
 
-    def draw(self, context):
+    def draw(self, context: "bpy.types.Context") -> None:
         """Blender calls this for every drawing."""
-        layout = self.layout
+        layout = self.layout  # type: ignore[attr-defined]  # Blender's own
         layout.use_property_split = True
         layout.use_property_decorate = False
         armature, reason = chosen_armature(context)
-        self.content(layout, context, armature, reason)
+        self.content(layout, context, armature, reason)  # type: ignore[attr-defined]  # a child's

@@ -2,8 +2,10 @@
 """Parts of panels that *Full* and *Quick* show alike."""
 
 import contextlib
+from typing import TYPE_CHECKING, Any
 
 from ...controller.exceptions import GainsError, MotionError
+from ..blender import session
 from ..blender.translations import tr
 from ..jobs.modal import unreadable
 from ..operators import (
@@ -18,10 +20,16 @@ from ..rigs import bake_target, sampling, strips
 from ..scene import contacts
 from ..settings.properties import shot_options
 from ..shots import outdated
+from ..shots.shot import Shot
 from .rows import draw_findings, fact, sentence
 
+if TYPE_CHECKING:
+    import bpy
 
-def draw_range(layout, context, armature):
+
+def draw_range(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", armature: "bpy.types.Object | None"
+) -> None:
     """Which frames."""
     settings = context.scene.poise
     layout.row().prop(settings, "frames", expand=True)
@@ -33,7 +41,7 @@ def draw_range(layout, context, armature):
         fact(layout, "Range", _range_words(context, armature))
 
 
-def _range_words(context, armature):
+def _range_words(context: "bpy.types.Context", armature: "bpy.types.Object | None") -> str:
     """The frames that will be simulated."""
     scene = context.scene
     if scene.poise.frames == "SCENE":
@@ -49,22 +57,26 @@ def _range_words(context, armature):
     return f"{first:g} to {last:g}"
 
 
-def draw_unreadable(layout, context, armature):
+def draw_unreadable(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", armature: "bpy.types.Object | None"
+) -> None:
     """Why there is nothing to simulate."""
     why = unreadable(armature) if armature else ""
     if why:
         sentence(layout, context, f"{why}.", "INFO")
 
 
-def draw_choice(layout, context, shot):
+def draw_choice(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", shot: Shot | None
+) -> None:
     """What Automatic chose for a shot, and why. shot: None if there is none."""
     if shot is not None and shot.choice is not None:
         icon = {"balance": "CON_FLOOR", "rectify": "MOD_SMOOTH"}[shot.choice.method]
         sentence(layout, context, shot.choice.why, icon)
 
 
-def draw_job(layout, job):
-    """Progress of the job at work, and the button that stops it."""
+def draw_job(layout: "bpy.types.UILayout", job: Any) -> None:
+    """Progress of the job at work (jobs.job.Job), and the button that stops it."""
     row = layout.row(align=True)
     row.scale_y = 1.5
     row.progress(factor=job.progress, text=tr(job.text))
@@ -86,7 +98,9 @@ def draw_job(layout, job):
     )
 
 
-def draw_outcome(layout, context, result):
+def draw_outcome(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", result: session.Result
+) -> None:
     """Whether it is a keeper, or stood at least, in a box that tells at a glance."""
     recording, motion = result.recording, result.shot.reading.motion
     box = layout.box()
@@ -103,7 +117,12 @@ def draw_outcome(layout, context, result):
         draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
 
 
-def draw_outdated(layout, context, armature, result):
+def draw_outdated(
+    layout: "bpy.types.UILayout",
+    context: "bpy.types.Context",
+    armature: "bpy.types.Object",
+    result: session.Result,
+) -> None:
     """What has changed since."""
     if contacts.outdated(result.shot):
         sentence(layout, context, "The contacts have changed: simulate again.", "FILE_REFRESH")
@@ -116,7 +135,7 @@ def draw_outdated(layout, context, armature, result):
             sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
 
 
-def draw_ghost(layout, settings):
+def draw_ghost(layout: "bpy.types.UILayout", settings: "bpy.types.PropertyGroup") -> None:
     """How the ghost is shown."""
     layout.row().prop(settings, "ghost", expand=True)
     if settings.ghost == "BESIDE":
@@ -125,7 +144,9 @@ def draw_ghost(layout, settings):
         row.prop(settings, "ghost_distance")
 
 
-def draw_switch(layout, context, armature):
+def draw_switch(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", armature: "bpy.types.Object"
+) -> None:
     """The switch between source and bake, if there is a bake."""
     animation = strips.shown(armature)
     baked = bake_target.mark_of(*animation) is not None

@@ -2,12 +2,22 @@
 """Rows of panels: facts, tables, sentences, and what several panels show alike."""
 
 import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from ...controller.checks import clip_check, verdict
+from ...controller.options import Option
 from ..blender import session
 from ..blender.translations import tr
 
+if TYPE_CHECKING:
+    import bpy
 
-def fact(layout, label, text, translate=True):
+#: What a check or a verdict has found.
+Found = clip_check.Finding | verdict.Finding
+
+
+def fact(layout: "bpy.types.UILayout", label: str, text: str, translate: bool = True) -> None:
     """A label and a value, aligned like the properties. translate: the value is no name."""
     row = layout.row()
     row.scale_y = 0.8
@@ -18,7 +28,9 @@ def fact(layout, label, text, translate=True):
     split.label(text=tr(text) if translate else text, translate=False)
 
 
-def table_row(layout, label, *values, head=False, factor=0.36):
+def table_row(
+    layout: "bpy.types.UILayout", label: str, *values: str, head: bool = False, factor: float = 0.36
+) -> None:
     """A line of a table: figures stand right, in columns of equal width."""
     row = layout.row()
     row.scale_y = 0.8
@@ -32,12 +44,14 @@ def table_row(layout, label, *values, head=False, factor=0.36):
         cell.label(text=tr(value), translate=False)
 
 
-def figure(form, value):
+def figure(form: str, value: float | None) -> str:
     """A measure in words; None where a foot never stands, so that there is nothing to measure."""
     return "–" if value is None else form.format(value)
 
 
-def sentence(layout, context, text, icon):
+def sentence(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", text: str, icon: str
+) -> None:
     """A sentence, broken into lines as the sidebar's width has it."""
     column = layout.column(align=True)
     column.scale_y = 0.8
@@ -45,7 +59,13 @@ def sentence(layout, context, text, icon):
         column.label(text=line, icon="BLANK1" if i else icon, translate=False)
 
 
-def draw_findings(layout, context, findings, shower, icon=lambda _: "ERROR"):
+def draw_findings(
+    layout: "bpy.types.UILayout",
+    context: "bpy.types.Context",
+    findings: Sequence[Found],
+    shower: "type[bpy.types.Operator]",
+    icon: Callable[[Found], str] = lambda _: "ERROR",
+) -> None:
     """Each as a sentence in lines that are buttons of an operator, which goes to its frames. icon:
     of a finding."""
     column = layout.column(align=True)
@@ -64,13 +84,18 @@ def draw_findings(layout, context, findings, shower, icon=lambda _: "ERROR"):
             button.index = i
 
 
-def _lines(context, text):
+def _lines(context: "bpy.types.Context", text: str) -> list[str]:
     """A text in the user's language, in lines as the sidebar's width has it."""
     scale = context.preferences.system.ui_scale
     return textwrap.wrap(tr(text), max(16, int((context.region.width / scale - 70) / 6.2)))
 
 
-def draw_options(layout, settings, options, seldom=False):
+def draw_options(
+    layout: "bpy.types.UILayout",
+    settings: "bpy.types.PropertyGroup",
+    options: Mapping[str, Option],
+    seldom: bool = False,
+) -> "bpy.types.UILayout":
     """A column with rows of the options {name: controller.options.Option} of a property group: of
     those that are seldom needed, or of the others."""
     column = layout.column(align=True)
@@ -89,14 +114,14 @@ def draw_options(layout, settings, options, seldom=False):
     return column
 
 
-def draw_workers(layout, context):
+def draw_workers(layout: "bpy.types.UILayout", context: "bpy.types.Context") -> None:
     """How many processes search; the scene may leave that to the preferences."""
     settings = context.scene.poise.tuning
     text = "Workers" if settings.workers else "Workers, 0: automatic"
     layout.prop(settings, "workers", text=text)
 
 
-def draw_heir(layout):
+def draw_heir(layout: "bpy.types.UILayout") -> None:
     """What stands in place of a progress bar that is gone; nothing is seen of it.
 
     Blender tells texts, gaps and bars apart by their order alone: where the mouse is on a bar that

@@ -4,6 +4,7 @@
 import numpy as np
 
 from ...controller.geometry.skeleton import JOINT_OF, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
+from ...controller.simulation.recording import Recording
 
 #: So many moments of the shot.
 MOMENTS = 8
@@ -33,7 +34,7 @@ _CARRIED = {
 }
 
 
-def strip(recording):
+def strip(recording: Recording) -> str:
     """The strip of a recording, as the text of an SVG file of less than 20 kB.
 
     Eight moments of the animation, evenly over it, each in the view in which the character faces
@@ -65,7 +66,7 @@ def strip(recording):
     return _svg(parts, first_after, fallen)
 
 
-def _svg(parts, first_after, fallen):
+def _svg(parts: list[str], first_after: int, fallen: bool) -> str:
     width, height = MOMENTS * _WIDTH, 2 * _HEIGHT + _ROOM + 4
     floors = [
         f'<path d="M0 {y}H{width}" stroke="{_SOURCE}" stroke-width="1"/>'
@@ -83,7 +84,16 @@ def _svg(parts, first_after, fallen):
     )
 
 
-def _figure(points, right, centre, ground, scale, x, floor, colour):
+def _figure(
+    points: np.ndarray,
+    right: np.ndarray,
+    centre: float,
+    ground: float,
+    scale: float,
+    x: float,
+    floor: float,
+    colour: str,
+) -> str:
     """One stick figure as a path."""
     strokes = []
     for names in _STROKES:
@@ -94,12 +104,12 @@ def _figure(points, right, centre, ground, scale, x, floor, colour):
     return f'<path d="{"".join(strokes)}" stroke="{colour}" fill="none"/>'
 
 
-def _source(recording, samples):
+def _source(recording: Recording, samples: np.ndarray) -> np.ndarray:
     """(moments, landmarks, 3) of the animation."""
     return recording.motion.positions[samples]
 
 
-def _result(recording, samples):
+def _result(recording: Recording, samples: np.ndarray) -> np.ndarray:
     """(moments, landmarks, 3) of the simulation: joints, and what moves with their segments."""
     source = _source(recording, samples)
     points = np.full_like(source, np.nan)
@@ -117,13 +127,13 @@ def _result(recording, samples):
     return points
 
 
-def _turned(quaternions, vectors):
+def _turned(quaternions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     w, axis = quaternions[:, :1], quaternions[:, 1:]
     cross = np.cross(axis, vectors)
     return vectors + 2 * (w * cross + np.cross(axis, cross))
 
 
-def _right(points):
+def _right(points: np.ndarray) -> np.ndarray:
     """(3,) the direction that is to the right in the picture: three quarters of the view from the
     character's left, so that both its arms and its strides show."""
     across = points[LANDMARK_INDEX["hip_l"]] - points[LANDMARK_INDEX["hip_r"]]

@@ -6,13 +6,18 @@ go through all strips as bands.
 """
 
 import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...controller.checks.clip_check import LIMITS, MEASURES
+from ...controller.checks.clip_check import LIMITS, MEASURES, ClipCheck
 from ...controller.geometry.stance import LEFT, RIGHT
 from .limit_plot import _ON_PAPER, SIZE, _lines, _paper, _write
-from .tuning_plot import _between, _blend, _icon, colours
+from .tuning_plot import Colours, _between, _blend, _icon, colours
+
+if TYPE_CHECKING:
+    import bpy
 
 #: Strips from the top.
 STRIPS = tuple(MEASURES)
@@ -23,12 +28,12 @@ _FRAMES = [f * 10**i for i in range(6) for f in (1, 2, 5)]
 _MARKS = 8  # frame numbers at most
 
 
-def panel_icon(context, found, rows):
+def panel_icon(context: "bpy.types.Context", found: ClipCheck, rows: float) -> int:
     """The strips alone as an icon for `template_icon(scale=rows)`, in the theme's colours."""
     palette = colours(context)
     size = max(32, round(rows * 20 * context.preferences.system.ui_scale))
 
-    def draw():
+    def draw() -> np.ndarray:
         result = _paper(size, palette)
         strips(result, found, palette, (0.02 * size, 0.01 * size, 0.96 * size, 0.98 * size))
         return result
@@ -37,7 +42,7 @@ def panel_icon(context, found, rows):
     return _icon("check", facts, draw)
 
 
-def picture(found):
+def picture(found: ClipCheck) -> np.ndarray:
     """(SIZE, SIZE, 4) with title, labels and frame numbers, from the bottom up."""
     palette = _ON_PAPER
     result = _paper(SIZE, palette)
@@ -66,11 +71,11 @@ def picture(found):
     return result
 
 
-def _shortened(text, longest=95):
+def _shortened(text: str, longest: int = 95) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
-def scale_of(found, name):
+def scale_of(found: ClipCheck, name: str) -> tuple[float, float]:
     """What the lower and the upper edge of a strip mean."""
     limits = np.atleast_1d(LIMITS[name]).astype(float)
     values = found.measures[name]
@@ -80,7 +85,9 @@ def scale_of(found, name):
     return least, most
 
 
-def strips(result, found, palette, box):
+def strips(
+    result: np.ndarray, found: ClipCheck, palette: Colours, box: tuple[float, float, float, float]
+) -> list[tuple[float, float]]:
     """Draw all strips into a box (left, bottom, width, height). Returns [(bottom, top), …] of
     them, the bars of the feet at the end."""
     left, bottom, width, height = box
@@ -104,23 +111,30 @@ def strips(result, found, palette, box):
     return places
 
 
-def _across(found, left, width):
+def _across(found: ClipCheck, left: float, width: float) -> np.ndarray:
     """(F,) where each sample is."""
     return left + width * np.linspace(0, 1, len(found.frames))
 
 
-def _block(size, left, right, bottom, top):
+def _block(size: int, left: float, right: float, bottom: float, top: float) -> np.ndarray:
     """Cover (size, size) of a rectangle."""
     return _between(size, np.array([left, right]), np.full(2, bottom), np.full(2, top))
 
 
-def _draw_strip(result, found, palette, name, x, place):
+def _draw_strip(
+    result: np.ndarray,
+    found: ClipCheck,
+    palette: Colours,
+    name: str,
+    x: np.ndarray,
+    place: tuple[float, float],
+) -> None:
     """One measure: its limits, its curve, and what is beyond."""
     size, (low, high) = len(result), place
     base, top = scale_of(found, name)
     pixel = max(1.0, size / 600)
 
-    def y(value):
+    def y(value: float | np.ndarray) -> np.ndarray:
         return low + (high - low) * (np.clip(value, base, top) - base) / (top - base)
 
     _blend(result, _block(size, x[0], x[-1], low, high), palette.text, 0.06)
@@ -153,7 +167,7 @@ def _draw_strip(result, found, palette, name, x, place):
         _blend(result, _lines(size, points, 1.4 * pixel), palette.best, 1.0)
 
 
-def _columns(x, values):
+def _columns(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Curve with no more points than pixels: (n,) places and the largest size of value there."""
     count = max(2, round(x[-1] - x[0]))
     if len(x) <= count:
@@ -164,13 +178,21 @@ def _columns(x, values):
     return x[worst], values[worst]
 
 
-def _stretches(values):
+def _stretches(values: np.ndarray) -> list[np.ndarray]:
     """Indices of each stretch of finite values."""
     finite = np.flatnonzero(np.isfinite(values))
     return np.split(finite, np.flatnonzero(np.diff(finite) > 1) + 1) if len(finite) else []
 
 
-def _draw_stance(result, found, palette, bit, x, place, part):
+def _draw_stance(
+    result: np.ndarray,
+    found: ClipCheck,
+    palette: Colours,
+    bit: int,
+    x: np.ndarray,
+    place: tuple[float, float],
+    part: tuple[float, float],
+) -> None:
     """A bar where a foot stands."""
     low, high = (place[0] + share * (place[1] - place[0]) for share in part)
     _blend(result, _block(len(result), x[0], x[-1], low, high), palette.text, 0.06)
@@ -181,7 +203,7 @@ def _draw_stance(result, found, palette, bit, x, place, part):
     _blend(result, cover * rows[:, None], palette.best, 0.7)
 
 
-def _frame_marks(found, left, width):
+def _frame_marks(found: ClipCheck, left: float, width: float) -> Iterator[tuple[float, float]]:
     """(frame, where) of some round frames."""
     first, last = found.frames[0], found.frames[-1]
     step = next(step for step in _FRAMES if (last - first) / step <= _MARKS)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from ...controller.exceptions import GainsError
 from ...controller.reference.gait import Endless
+from ...controller.simulation.simulation import Simulation
+from ..shots.shot import Shot
 from . import presets
 
 #: What the scene and the command line offer.
@@ -30,12 +32,12 @@ class Choice:
     gains: str | None = None
     retry: bool = False
 
-    def searching(self, why):
+    def searching(self, why: str) -> "Choice":
         """The Choice once that will not do. why: in a sentence."""
         return replace(self, method="rectify", why=f"{self.why} {why}", retry=False)
 
 
-def choose(shot):
+def choose(shot: Shot) -> Choice:
     """Choose for a prepared shot -> Choice; the shot is prepared anew where other gains are better.
 
     Nothing of Blender's data is touched. Raises PoiseError.
@@ -61,7 +63,7 @@ def choose(shot):
     return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
 
 
-def look_back(shot):
+def look_back(shot: Shot) -> str:
     """Let the choice tell what balance alone has come to -> why a search has to follow, in a
     sentence; empty if it need not."""
     why = not_kept(shot)
@@ -72,7 +74,7 @@ def look_back(shot):
     return why
 
 
-def not_kept(shot):
+def not_kept(shot: Shot) -> str:
     """Why what balance alone did would not be kept, in a sentence; empty if it need not be."""
     if shot.choice is None or not shot.choice.retry:
         return ""
@@ -82,7 +84,7 @@ def not_kept(shot):
     return f"By balance alone {found[0].sentence}." if found else ""
 
 
-def take_better(shot):
+def take_better(shot: Shot) -> None:
     """Once a search has followed: go back to what balance alone did if that came out better, by
     how far it went and then by the verdict's score."""
     first, found = _rank(shot.balanced()), _rank(shot)
@@ -94,12 +96,12 @@ def take_better(shot):
     shot.decide(replace(shot.choice, method="balance", why=f"{shot.choice.why} {why}"))
 
 
-def _rank(shot):
+def _rank(shot: Shot) -> tuple[int, float]:
     verdict = shot.judge()
     return len(shot.recording), verdict.score if verdict else 0.0
 
 
-def refused(simulation):
+def refused(simulation: Simulation) -> str:
     """Why a simulation cannot be rectified, as a further sentence; empty if it can be."""
     if simulation.weights:
         return " But physics weights below 1 cannot be rectified: balance alone."

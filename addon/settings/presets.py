@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from ...controller import Gains, GainsError
+from ...controller import Character, Gains, GainsError, Motion
 from ...controller.search import clip_features
 from ..blender import folders
 
@@ -40,10 +40,11 @@ class Preset:
     error: str = ""
 
 
-_list, _listed_at = [], None
+_list: list[Preset] = []
+_listed_at: float | None = None
 
 
-def load_presets():
+def load_presets() -> list[Preset]:
     """All presets: the shipped ones, then the user's, each sorted by name."""
     global _list, _listed_at
     now = time.monotonic()
@@ -52,13 +53,13 @@ def load_presets():
     return _list
 
 
-def refresh():
+def refresh() -> None:
     """Look at the folders again at the next occasion."""
     global _listed_at
     _listed_at = None
 
 
-def find(name):
+def find(name: str) -> Preset:
     """The preset of that name. Raises GainsError if there is none, or if it is broken."""
     preset = named(name)
     if preset.error:
@@ -66,18 +67,18 @@ def find(name):
     return preset
 
 
-def suggest(character, motion, balance):
+def suggest(character: Character, motion: Motion, balance: str) -> tuple[Preset, str]:
     """The preset for a balance mode that was tuned on motion most like this: (Preset, why, in a
     sentence). Raises GainsError if there is none to compare with."""
-    fitting = [p for p in load_presets() if p.gains is not None and p.gains.balance == balance]
-    named_gains = [replace(preset.gains, name=preset.name) for preset in fitting]
+    known = [(preset.gains, preset.name) for preset in load_presets()]
+    named_gains = [replace(g, name=name) for g, name in known if g and g.balance == balance]
     found, why = clip_features.suggest(clip_features.clip_features(character, motion), named_gains)
     if found is None:
         raise GainsError(why)
     return find(found.name), why
 
 
-def add(name, gains):
+def add(name: str, gains: Gains) -> Preset:
     """Save gains as a preset of the user's. Raises GainsError for a name that is taken or empty,
     and if it cannot be written."""
     name = clean_name(name)
@@ -90,7 +91,7 @@ def add(name, gains):
     return find(name)
 
 
-def remove(name):
+def remove(name: str) -> None:
     """Delete a preset of the user's. Raises GainsError if it is a shipped one, or unknown."""
     preset = named(name)
     if preset.shipped:
@@ -104,20 +105,20 @@ def remove(name):
     refresh()
 
 
-def import_file(path):
+def import_file(path: str | Path) -> Preset:
     """Take a gains file from anywhere into the user's presets, under its own name or the file's.
     Raises GainsError if it is none, or if the name is taken."""
     gains = Gains.load(path)
     return add(gains.name or Path(path).stem, gains)
 
 
-def user_folder(create=False):
+def user_folder(create: bool = False) -> Path:
     """Where the user's presets are, kept over updates of Poise. Raises GainsError if it cannot be
     made."""
     return folders.user_folder("gains", "CONFIG", "presets", GainsError, create)
 
 
-def clean_name(name):
+def clean_name(name: str) -> str:
     """A name for a preset: one line, not too long. Raises GainsError if nothing is left."""
     letters = [c if c.isprintable() else " " for c in unicodedata.normalize("NFC", name)]
     name = " ".join("".join(letters).split())[:_MAX_LETTERS].strip()
@@ -126,17 +127,17 @@ def clean_name(name):
     return name
 
 
-def _folded(name):
+def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _file_name(name):
+def _file_name(name: str) -> str:
     """A file name that every system takes, for a name of any letters."""
     stem = re.sub(r'[<>:"/\\|?*]', "_", name).strip(". ")
     return f"{stem}_" if not stem or stem.split(".")[0].casefold() in _RESERVED else stem
 
 
-def named(name):
+def named(name: str) -> Preset:
     """The preset of that name, also a broken one. Raises GainsError if there is none."""
     presets = {preset.name: preset for preset in load_presets()}
     if name not in presets:
@@ -146,7 +147,7 @@ def named(name):
     return presets[name]
 
 
-def _look():
+def _look() -> list[Preset]:
     """What is in both folders, no name twice."""
     found = {}
     for folder, shipped in ((SHIPPED, True), (user_folder(), False)):
@@ -159,7 +160,7 @@ def _look():
     return list(found.values())
 
 
-def _stamp(path):
+def _stamp(path: Path) -> tuple[int, int] | None:
     """Changes when a file does; None if it vanished."""
     try:
         facts = path.stat()
@@ -169,7 +170,7 @@ def _stamp(path):
 
 
 @lru_cache(maxsize=256)
-def _read(path, shipped, _stamp):
+def _read(path: Path, shipped: bool, _stamp: tuple[int, int] | None) -> Preset:
     """The preset in a file, read again only when it has changed."""
     try:
         gains = Gains.load(path)

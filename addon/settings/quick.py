@@ -2,6 +2,8 @@
 """What the quick mode of the sidebar needs to know: what was set in the full one and is still in
 effect, and what to do next after a fall. Both modes are views of the same settings."""
 
+from typing import TYPE_CHECKING
+
 from ...controller.control.physics_weights import NAMES
 from ...controller.options import options_of
 from ...controller.reference.gait import Endless
@@ -9,8 +11,11 @@ from ..blender import compat
 from ..scene import morphology
 from ..scene.weights import PROPERTY
 from ..shots import clip_check
-from ..shots.shot import ShotOptions
+from ..shots.shot import Shot, ShotOptions
 from . import method
+
+if TYPE_CHECKING:
+    import bpy
 
 #: Settings that quick mode shows itself, and those that mean nothing without another one.
 _SHOWN = {"mode", "armature", "frames", "first_frame", "last_frame", "style", "ghost"}
@@ -22,7 +27,7 @@ _FOLLOWING = {
 }
 
 
-def also_set(scene, armature):
+def also_set(scene: "bpy.types.Scene", armature: "bpy.types.Object | None") -> list[str]:
     """Names of the settings that differ from their defaults, though quick mode does not show them.
 
     armature: the object whose physics weights count, or None.
@@ -50,7 +55,7 @@ def also_set(scene, armature):
     return names
 
 
-def _is_weighted(weights):
+def _is_weighted(weights: "bpy.types.PropertyGroup") -> bool:
     """Whether anything of an armature is not simulated throughout, or may not be at some frame."""
     data = weights.id_data
     animated = compat.curves(*compat.assigned(data))
@@ -64,7 +69,7 @@ def _is_weighted(weights):
     )
 
 
-def steps_after_fall(shot):
+def steps_after_fall(shot: Shot) -> tuple[str, ...]:
     """What may help a shot that did not perform all of its motion: some of "resume", "finer",
     "rectify" and "optimize", the most promising first."""
     if shot.rectified is not None:

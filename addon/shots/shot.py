@@ -18,6 +18,7 @@ import platform
 import time
 import tomllib
 from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
 import bpy
 import numpy as np
@@ -226,7 +227,7 @@ class ArmatureShot:
     fps, rig, unit and keys are as ShotOptions has them. Only its own methods change it."""
 
     #: The Choice of Automatic; None where it has chosen nothing.
-    choice = None
+    choice: Any = None
 
     def __init__(self, scene, options):
         """Raises RigError if the armature cannot be told, SettingsError for odd keys."""

@@ -64,7 +64,10 @@ _MOST = {
     "foot_slide": faults.SKATE_SPEED,
 }
 #: ... and clearance: deepest, and highest where the body needs the floor, of an adult.
-LIMITS = {**_MOST, "clearance": (-faults.DEPTH, faults.AIR_HEIGHT)}
+LIMITS: dict[str, float | tuple[float, float]] = {
+    **_MOST,
+    "clearance": (-faults.DEPTH, faults.AIR_HEIGHT),
+}
 #: In the order of weight: no body can do it; gains alone will not carry it; good to know.
 SEVERITIES = ("mend", "rectify", "note")
 
