@@ -3,12 +3,14 @@
 
 import argparse
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ...controller import BALANCE_MODES
-from ...controller.options import options_of
-from ...controller.ranges import RANGES
+from ...controller.options import Option, options_of
+from ...controller.ranges import RANGES, Range
 from ...controller.reference.cleaning import CLEANING
 from ...controller.simulation.simulation_options import OF_TRIALS, SimulationOptions
 from ..scene import morphology
@@ -16,6 +18,8 @@ from ..settings import presets
 from ..shots.shot import ShotOptions
 
 _CHOSEN = options_of(SimulationOptions)
+Number = TypeVar("Number", int, float)
+
 #: What is chosen of simulations and trials alike, and of simulations alone.
 TRIED = {name: one for name, one in _CHOSEN.items() if name not in OF_TRIALS}
 SIMULATED = {name: _CHOSEN[name] for name in OF_TRIALS}
@@ -23,7 +27,7 @@ _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 SHOWN = 40  # characters of what is refused
 
 
-def file_argument():
+def file_argument() -> argparse.ArgumentParser:
     """A parser of the file that a command is about."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(
@@ -35,7 +39,7 @@ def file_argument():
     return parser
 
 
-def reading_arguments():
+def reading_arguments() -> argparse.ArgumentParser:
     """A parser of what every command has: which animation is read, and the report."""
     parser = argparse.ArgumentParser(add_help=False)
     add = parser.add_argument
@@ -63,7 +67,7 @@ def reading_arguments():
     return parser
 
 
-def shot_arguments():
+def shot_arguments() -> argparse.ArgumentParser:
     """A parser of what every command has that simulates: which animation, which body."""
     parser = argparse.ArgumentParser(add_help=False, parents=[reading_arguments()])
     add = parser.add_argument
@@ -85,7 +89,7 @@ def shot_arguments():
     return parser
 
 
-def reading_options(options):
+def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """{name: value} of what `reading_arguments` gave, as ShotOptions has them."""
     names = ("armature", "action", "frames", "fps", "rig")
     chosen = {name: getattr(options, name) for name in names}
@@ -93,7 +97,9 @@ def reading_options(options):
     return chosen | {"unit": 1.0 if imported and options.unit else options.unit}
 
 
-def shot_options(options, gains, **more):
+def shot_options(
+    options: argparse.Namespace, gains: str | dict[str, Any] | None, **more: Any
+) -> ShotOptions:
     """ShotOptions of what `shot_arguments` gave. gains: as ShotOptions has them."""
     return ShotOptions(
         **reading_options(options),
@@ -107,7 +113,7 @@ def shot_options(options, gains, **more):
     )
 
 
-def gains_named(text):
+def gains_named(text: str | None) -> str | dict[str, Any] | None:
     """What ShotOptions takes as gains, for a file or a preset; None for None. Raises GainsError."""
     if text is None or Path(text).is_file():
         return text
@@ -118,18 +124,19 @@ def gains_named(text):
     if name not in names.values() and (Path(name).name != name or Path(name).suffix):
         return text  # whoever reads the file will say why it cannot be
     preset = presets.find(name)
+    assert preset.gains is not None  # else it is broken, and was refused
     # What had to be completed is told of the file.
     return str(preset.path) if preset.gains.completed else preset.gains.as_dict()
 
 
-def add_options(parser, options):
+def add_options(parser: argparse.ArgumentParser, options: Mapping[str, Option]) -> None:
     """Add arguments for options, {name: controller.options.Option}, with such names."""
     for name, one in options.items():
         argument = one.argument or f"--{name.replace('_', '-')}"
         parser.add_argument(argument, dest=name, default=one.default, **_how(one))
 
 
-def _how(option):
+def _how(option: Option) -> dict[str, Any]:
     """What an argument takes for an option, and its help."""
     words, default = option.told or option.words, option.default
     words = words[0].lower() + words[1:]
@@ -139,6 +146,7 @@ def _how(option):
     told = {"help": f"{words} ({shown or 0})"}
     if option.choices is not None:
         return {"choices": tuple(option.choices), **told}
+    assert option.range is not None  # a number has one
     unit, whole = option.range.unit, isinstance(default, int)
     if unit == "s":
         told["help"] = f"{words}: 90, 120s, 2min, 1h ({shown})"
@@ -148,17 +156,18 @@ def _how(option):
     return {"type": partial(kind, option.range), "metavar": metavar, **told}
 
 
-def number(name):
+def number(name: str) -> Callable[[str], float]:
     """The type of an argument that takes a number of `ranges.RANGES`."""
     return partial(_number, float, "a number", RANGES[name])
 
 
-def whole(name):
+def whole(name: str) -> Callable[[str], int]:
     """The same of a whole number."""
     return partial(_number, int, "a whole number", RANGES[name])
 
 
-def _number(kind, what, allowed, text):
+def _number(kind: Callable[[str], Number], what: str, allowed: Range, text: str) -> Number:
+    value: Number | None
     try:
         value = kind(text)
     except ValueError:
@@ -168,7 +177,7 @@ def _number(kind, what, allowed, text):
     return value
 
 
-def frame(text):
+def frame(text: str) -> float:
     """A number of a frame -> float."""
     allowed = RANGES["frame"]
     if not re.fullmatch(r"[-+]?\d+(\.\d+)?", text) or float(text) not in allowed:
@@ -178,7 +187,7 @@ def frame(text):
     return float(text)
 
 
-def frames(text):
+def frames(text: str) -> tuple[float, ...]:
     """'A:B' or 'A:B:STEP' -> tuple of float."""
     number = r"([-+]?\d+(?:\.\d+)?)"
     match = re.fullmatch(rf"{number}:{number}(?::{number})?", text)
@@ -187,7 +196,7 @@ def frames(text):
     return tuple(frame(value) for value in match.groups() if value is not None)
 
 
-def cleaning(text):
+def cleaning(text: str) -> tuple[str, ...]:
     """'despike,ground' -> tuple of names of CLEANING, each once, in their order."""
     names = {name.strip() for name in text.split(",")}
     for name in sorted(names - set(CLEANING)):
@@ -197,7 +206,7 @@ def cleaning(text):
     return tuple(name for name in CLEANING if name in names)
 
 
-def seconds(text, allowed=RANGES["budget"]):
+def seconds(text: str, allowed: Range = RANGES["budget"]) -> float:
     """'90', '120s', '2min' or '1h' -> seconds in that range."""
     match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+) ?(s|min|h|)", text)
     value = float(match[1]) * _SECONDS[match[2]] if match else -1.0

@@ -4,9 +4,13 @@
 import contextlib
 import math
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..blender.files import FileError
+
+#: Lines with words on them: (number, words).
+Lines = list[tuple[int, list[str]]]
 
 _MARK = b"\xef\xbb\xbf"  # of an encoding, which some programs write first
 #: What follows a line that begins so, each in a line of its own.
@@ -22,7 +26,7 @@ _RATES = 0.5, 10_000.0
 
 
 @contextlib.contextmanager
-def checked(path):
+def checked(path: Path) -> Iterator[Path]:
     """Where Blender's importer reads what is in a BVH file: there, or from a copy of that name that
     lives as long as the block, without the mark that some programs write first. Raises FileError
     for what it cannot read, or would misread."""
@@ -49,7 +53,7 @@ class _FaultError(Exception):
     """What is wrong, and in which line."""
 
 
-def _check(text):
+def _check(text: list[str]) -> None:
     """Raise _FaultError for lines that are no BVH file."""
     lines = [(number, words) for number, line in enumerate(text, 1) if (words := line.split())]
     if not lines or lines[0][1][0].lower() != "hierarchy":
@@ -65,7 +69,7 @@ def _check(text):
     _check_rows(lines[at + 3 :], channels, _frames(lines[at + 1 : at + 3]))
 
 
-def _channels(lines):
+def _channels(lines: Lines) -> int:
     """How many channels the joints have together."""
     count, depth = 0, 0
     kinds = [words[0].lower() for _, words in lines]
@@ -100,14 +104,14 @@ def _channels(lines):
     return count
 
 
-def _check_offset(line, words):
+def _check_offset(line: int, words: list[str]) -> None:
     if len(words) != 4:
         raise _FaultError(f"line {line} has {len(words) - 1} numbers for OFFSET, not 3")
     for word in words[1:]:
         _number(word, line)
 
 
-def _check_channels(line, words):
+def _check_channels(line: int, words: list[str]) -> None:
     told = _number(words[1] if len(words) > 1 else "", line)
     names = [word.lower() for word in words[2:]]
     if told != len(names):
@@ -123,7 +127,7 @@ def _check_channels(line, words):
         )
 
 
-def _frames(lines):
+def _frames(lines: Lines) -> int:
     """How many frames are announced."""
     heads = [[word.lower() for word in words] for _, words in lines]
     if len(heads) < 2 or heads[0][:1] != ["frames:"] or heads[1][:2] != ["frame", "time:"]:
@@ -142,7 +146,7 @@ def _frames(lines):
     return int(told)
 
 
-def _check_rows(rows, channels, frames):
+def _check_rows(rows: Lines, channels: int, frames: int) -> None:
     for number, words in rows:
         if len(words) != channels:
             raise _FaultError(
@@ -162,7 +166,7 @@ def _check_rows(rows, channels, frames):
         raise _FaultError(f"it announces {frames} frames and has {len(rows)}")
 
 
-def _number(word, line):
+def _number(word: str, line: int) -> float:
     """A finite number of a line."""
     try:
         value = float(word)

@@ -4,6 +4,7 @@ lengths, and asks for gigabytes where one is wrong."""
 
 import mmap
 import struct
+from pathlib import Path
 
 from ..blender.files import FileError
 
@@ -15,7 +16,7 @@ _ARRAYS = {"b": 1, "c": 1, "i": 4, "f": 4, "l": 8, "d": 8}
 _PACKED = 1100  # times as long is what was compressed, at most
 
 
-def check(path):
+def check(path: Path) -> None:
     """Raise FileError for a file that was cut off, or whose records contradict each other.
 
     path: of a file that begins as binary FBX files do.
@@ -32,9 +33,10 @@ def check(path):
         )
 
 
-def _fault(content):
+def _fault(content: mmap.mmap) -> int | None:
     """Where the first record begins that does not fit [bytes], None if all do."""
-    at, around = _FIRST, []  # ends of the records that this one is in
+    at = _FIRST
+    around: list[int] = []  # ends of the records that this one is in
     try:
         (version,) = struct.unpack_from("<I", content, _FIRST - 4)
         head = struct.Struct("<IIIB" if version < _LONG else "<QQQB")
@@ -60,7 +62,7 @@ def _fault(content):
         return at
 
 
-def _after_values(content, at, count, end):
+def _after_values(content: mmap.mmap, at: int, count: int, end: int) -> int:
     """Where the values of a record end [bytes]; beyond `end` for those that cannot be."""
     for _ in range(count):
         if at >= end:

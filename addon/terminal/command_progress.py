@@ -3,6 +3,12 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..rigs.reference import Reading
+    from ..shots.shot import Shot
 
 #: Exit status, beside argparse's 2 for wrong usage: all is well; could not run, and nothing was
 #: written; was written, but the body fell or the gains are not confirmed.
@@ -12,12 +18,14 @@ DONE, FAILED, MISSED = 0, 1, 3
 _INTERVAL = 0.1
 
 
-def say(text, end="\n"):
+def say(text: str, end: str = "\n") -> None:
     """Tell a line."""
     print(text, end=end, file=sys.stderr, flush=True)
 
 
-def follow(what, progress, tell=lambda share: ""):
+def follow(
+    what: str, progress: Iterable[float], tell: Callable[[float], str] = lambda share: ""
+) -> None:
     """Run a generator of progress (0 to 1), on one line that is rewritten on a terminal."""
     line = LiveLine()
     share = 0.0
@@ -26,7 +34,7 @@ def follow(what, progress, tell=lambda share: ""):
     line.say(f"{what} {share:4.0%}{tell(share)} ")
 
 
-def tell_unit(reading):
+def tell_unit(reading: "Reading") -> None:
     """How long a unit is, where that is not what the scene says."""
     if reading.unit_guessed:
         say(
@@ -35,13 +43,13 @@ def tell_unit(reading):
         )
 
 
-def tell_left_out(shot):
+def tell_left_out(shot: "Shot") -> None:
     """What of the scene the trials of a search leave out, where they do."""
     if shot.left_out:
         say(shot.left_out)
 
 
-def tell_verdict(verdict):
+def tell_verdict(verdict: dict[str, Any]) -> None:
     """Whether a result is a keeper, else a line for each reason against it."""
     if verdict["keeper"]:
         say("It is a keeper.")
@@ -54,24 +62,24 @@ def tell_verdict(verdict):
 class LiveLine:
     """One line that is rewritten, on a terminal; elsewhere only what is said to last appears."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
         self._shown = time.monotonic()
         self._width = 0
 
-    def show(self, text):
+    def show(self, text: str) -> None:
         """Show it for now, unless that was just done."""
         if self._terminal and time.monotonic() - self._shown > _INTERVAL:
             self._shown = time.monotonic()
             say(f"\r{text:{self._width}}", end="")
             self._width = len(text)
 
-    def say(self, text):
+    def say(self, text: str) -> None:
         """Tell a line that stays."""
         say(f"\r{text:{self._width}}" if self._terminal else text)
         self._width = 0
 
-    def clear(self):
+    def clear(self) -> None:
         """Leave nothing of what was shown for now."""
         if self._width:
             say(f"\r{'':{self._width}}\r", end="")

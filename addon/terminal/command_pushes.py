@@ -10,7 +10,7 @@ from ..scene.pushes import PushOptions
 from .command_arguments import SHOWN, frame, number, whole
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what pushes the character."""
     add = parser.add_argument_group("pushes", "beside those of the scene").add_argument
     add(
@@ -36,22 +36,21 @@ def add_arguments(parser):
     add("--no-pushes", action="store_true", help="leave out those of the scene")
 
 
-def push_options(options):
+def push_options(options: argparse.Namespace) -> PushOptions:
     """The PushOptions that the arguments describe."""
     return PushOptions(
         tuple(options.push or ()), options.pushes, options.push_seed, options.no_pushes
     )
 
 
-def _push(text):
+def _push(text: str) -> tuple[float, float, tuple[float, ...], str]:
     """'FRAME,SECONDS,FX,FY,FZ[,PART]' -> (frame, duration, force, segment)."""
     values = text.split(",")
     part = values.pop() if len(values) == 6 else "trunk"
     try:
-        start, duration, *force = values
-        start, duration = frame(start), number("push_time")(duration)
-        force = [float(value) for value in force]
-    except ValueError:
+        start, duration = frame(values[0]), number("push_time")(values[1])
+        force = [float(value) for value in values[2:]]
+    except (ValueError, IndexError):
         force = []
     if len(force) != 3:
         raise argparse.ArgumentTypeError(

@@ -10,7 +10,7 @@ from ..scene.walks import WalkOptions
 from .command_arguments import frame, seconds
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add how the character walks on."""
     add = parser.add_argument_group("walk").add_argument
     add(
@@ -28,7 +28,7 @@ def add_arguments(parser):
     add("--heading", metavar="CURVE", help="a curve object on the ground to walk along")
 
 
-def walk_options(options):
+def walk_options(options: argparse.Namespace) -> WalkOptions | None:
     """The WalkOptions that the arguments describe; None for none. Calls `usage_error` for those
     that do not go together."""
     if options.walk is None:
@@ -41,7 +41,7 @@ def walk_options(options):
     return WalkOptions(options.walk, options.cycle, options.heading)
 
 
-def _cycle(text):
+def _cycle(text: str) -> tuple[float, float]:
     """'12-75' -> (12.0, 75.0)."""
     number = r"([-+]?\d+(?:\.\d+)?)"
     match = re.fullmatch(rf"{number}[-:]{number}", text)

@@ -9,7 +9,7 @@ from ..scene.weights import WeightOptions
 from .command_arguments import SHOWN, frame, number
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what says where and when there is physics."""
     add = parser.add_argument_group(
         "physics", "what the armature itself says, these options replace"
@@ -35,18 +35,18 @@ def add_arguments(parser):
     )
 
 
-def weight_options(options):
+def weight_options(options: argparse.Namespace) -> WeightOptions:
     """The WeightOptions that the arguments describe."""
     return WeightOptions(options.start_physics, options.hand_back, dict(options.weight or ()))
 
 
-def _hand_back(text):
+def _hand_back(text: str) -> tuple[float, float]:
     """'FRAME' or 'FRAME,FRAMES' -> (frame, frames)."""
     first, _, over = text.partition(",")
     return frame(first), number("hand_back")(over or "15")
 
 
-def _weight(text):
+def _weight(text: str) -> tuple[str, float]:
     """'REGION=VALUE' -> (region, value)."""
     name, _, value = text.partition("=")
     if name not in NAMES or not re.fullmatch(r"0|1|0?\.\d+|[01]\.0*", value):

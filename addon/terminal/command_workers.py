@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Processes for commands that run trials, and Ctrl-C in the middle of them."""
 
+import argparse
 import logging
 import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
 
@@ -11,7 +14,7 @@ from ...controller.processes.workers import SerialExecutor, WorkerPool
 from .command_arguments import whole
 
 
-def worker_arguments(parser):
+def worker_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that say who runs trials."""
     where = parser.add_mutually_exclusive_group().add_argument
     where(
@@ -24,8 +27,10 @@ def worker_arguments(parser):
 
 
 @contextmanager
-def executor_of(options):
+def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
     """The Executor that the arguments name; nothing that it started is left behind."""
+    executor: Executor
+    end: Callable[[], None]
     if options.scheduler is not None:
         executor = cluster.connect(options.scheduler)
         # What becomes of a search whose scheduler is lost is told in words of our own.
@@ -35,8 +40,8 @@ def executor_of(options):
         executor = SerialExecutor()
         end = executor.shutdown
     else:
-        executor = WorkerPool(options.workers)
-        end = executor.terminate
+        executor = pool = WorkerPool(options.workers)
+        end = pool.terminate
     try:
         yield executor
     finally:
@@ -44,12 +49,12 @@ def executor_of(options):
 
 
 @contextmanager
-def interrupts():
+def interrupts() -> Iterator[list[bool]]:
     """A list that Ctrl-C adds to. Raised at once, as it is only the second time, it would meet the
     optimiser in the middle of its arithmetic, parts of which take any exception for their own."""
-    caught = []
+    caught: list[bool] = []
 
-    def note(*_):
+    def note(*_: object) -> None:
         if caught:
             raise KeyboardInterrupt
         caught.append(True)
