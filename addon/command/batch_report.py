@@ -5,8 +5,10 @@ Needs nothing of Blender's.
 """
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from .batch_shot import FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
@@ -18,14 +20,14 @@ ORDER = (FAILED, HUNG, FELL, STOOD)
 FIGURES = ("reward", "fell_at", "foot_slide", "jitter", "tracking_error_local")
 
 
-def summary(folder, records, left=0):
+def summary(folder: Path, records: Sequence[dict[str, Any]], left: int = 0) -> dict[str, Any]:
     """What became of the shots of an output folder, as a dict for JSON.
 
     records: of `batch_shot.perform`. left: number of shots that were not tried.
     """
     shots = [_shot(folder, record) for record in records]
     shots.sort(key=lambda shot: (ORDER.index(shot["state"]), shot["shot"]))
-    units = {}
+    units: dict[str, str] = {}
     for record in records:
         units |= (record["report"] or {}).get("units", {})
     return {
@@ -40,7 +42,7 @@ def summary(folder, records, left=0):
     }
 
 
-def _shot(folder, record):
+def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
     report = record["report"] or {}
     verdict = report.get("verdict") or {}  # none of an earlier version
     name = record["shot"]
@@ -90,7 +92,7 @@ dd { margin: 0; font-variant-numeric: tabular-nums; }
 """
 
 
-def html(total, strips, place):
+def html(total: dict[str, Any], strips: Mapping[str, str], place: Path) -> str:
     """The page, as text.
 
     total: of `summary`. strips: {shot: text of an SVG}. place: folder that the page will be in,
@@ -118,7 +120,9 @@ def html(total, strips, place):
     )
 
 
-def _article(shot, total, strips, place):
+def _article(
+    shot: dict[str, Any], total: dict[str, Any], strips: Mapping[str, str], place: Path
+) -> str:
     links = [
         f'<a href="{escape(_link(Path(total["folder"], shot[key]), place))}">{label}</a>'
         for key, label in (("result", ".blend"), ("record", "report"), ("log", "log"))
@@ -141,7 +145,7 @@ def _article(shot, total, strips, place):
     )
 
 
-def _figures(shot, total):
+def _figures(shot: dict[str, Any], total: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """(name, text with its unit) of each figure that the shot has."""
     if shot["keeper"] is not None:
         kept = "keeper" if shot["keeper"] else f"not kept for {', '.join(shot['not_kept_for'])}"
@@ -160,11 +164,11 @@ def _figures(shot, total):
         yield "gains", shot["optimized"]
 
 
-def _number(value):
+def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}"
 
 
-def _link(path, place):
+def _link(path: Path, place: Path) -> str:
     """A relative link, or an absolute one to another drive."""
     try:
         return quote(Path(os.path.relpath(path, place)).as_posix())

@@ -17,6 +17,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..blender.files import FileError, write_json
 from ..blender.locks import TakenError, claimed
@@ -84,37 +85,37 @@ class ShotTask:
     overwrite: bool
 
     @property
-    def result(self):
+    def result(self) -> Path:
         """Path of the .blend to write: shot.blend of shot.blend, walk.bvh.blend of walk.bvh."""
         return Path(self.folder, result_name(self.name))
 
     @property
-    def record(self):
+    def record(self) -> Path:
         """Path of the record."""
         return Path(self.folder, self.name + RECORD)
 
     @property
-    def log(self):
+    def log(self) -> Path:
         """Path of what its processes have told."""
         return Path(self.folder, self.name + LOG)
 
-    def part(self, mark, ending):
+    def part(self, mark: str, ending: str) -> Path:
         """Path of what is not whole yet, for a fingerprint: a search goes on from its checkpoint
         only if nothing has changed. It is beside the result, as paths in that are relative."""
         return self.result.with_name(f".{self.result.name}.{mark[:_MARK]}.part{ending}")
 
-    def parts(self, ending=""):
+    def parts(self, ending: str = "") -> list[Path]:
         """Paths of all that was not whole yet, whatever has changed."""
         pattern = f".{glob.escape(self.result.name)}.*.part{ending or '*'}"
         return list(self.result.parent.glob(pattern))
 
 
-def result_name(name):
+def result_name(name: str) -> str:
     """Path of the result of the shot of this name, below the output folder."""
     return name if name.lower().endswith(".blend") else f"{name}.blend"
 
 
-def fingerprint(task):
+def fingerprint(task: ShotTask) -> str:
     """A text that changes when the source, the options, or Poise itself do."""
     digest = hashlib.sha256(json.dumps([task.version, *task.arguments]).encode())
     for path in (task.source, *task.files):
@@ -130,7 +131,7 @@ def fingerprint(task):
     return digest.hexdigest()
 
 
-def finished(task):
+def finished(task: ShotTask) -> dict[str, Any] | None:
     """The record of a shot that is done already; None if it is not. Raises FileError."""
     record = read_record(task.record) if task.result.is_file() else None
     if record is None or record["state"] not in (STOOD, FELL):
@@ -138,7 +139,7 @@ def finished(task):
     return record if record["fingerprint"] == fingerprint(task) else None
 
 
-def read_record(path):
+def read_record(path: Path) -> dict[str, Any] | None:
     """The record in a file; None if there is none, or something else."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -147,7 +148,7 @@ def read_record(path):
     return content if isinstance(content, dict) and set(content) == _KEYS else None
 
 
-def perform(task, stop=None):
+def perform(task: ShotTask, stop: threading.Event | None = None) -> dict[str, Any] | None:
     """Bake a shot, unless that is done already -> its record, which is in its file too.
 
     stop: threading.Event that ends it early; the result is None then. What is the shot's fault, or
@@ -165,12 +166,12 @@ def perform(task, stop=None):
         return _record(task, FAILED, _not_written(task, error))
 
 
-def perform_there(fields):
+def perform_there(fields: dict[str, Any]) -> dict[str, Any] | None:
     """`perform` for the fields of a ShotTask, on another machine."""
     return perform(ShotTask(**fields))
 
 
-def lost(task, why):
+def lost(task: ShotTask, why: str) -> dict[str, Any]:
     """The record of a shot that nobody could perform."""
     return _record(task, FAILED, why)
 
@@ -178,10 +179,10 @@ def lost(task, why):
 # --- The process --------------------------------------------------------------------------------
 
 
-def end_with_parent():
+def end_with_parent() -> None:
     """End this process when the one that started it ends: its standard input ends then."""
 
-    def wait():
+    def wait() -> None:
         while os.read(0, 1):
             pass
         os._exit(1)
@@ -189,7 +190,7 @@ def end_with_parent():
     threading.Thread(target=wait, name="leash", daemon=True).start()
 
 
-def _performed(task, stop):
+def _performed(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | None:
     """Bake the shot, and write what became of it; None if it was stopped."""
     try:
         record = _baked(task, stop)
@@ -203,7 +204,7 @@ def _performed(task, stop):
     return record
 
 
-def _tidy(task, record):
+def _tidy(task: ShotTask, record: dict[str, Any]) -> None:
     """Remove what is not needed once there is this record: all but checkpoints to go on from."""
     mark = record["fingerprint"]
     if not mark:  # it was never begun
@@ -214,7 +215,7 @@ def _tidy(task, record):
             path.unlink()
 
 
-def _baked(task, stop):
+def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | None:
     """The record of a shot that was just baked, or could not be; None if it was stopped."""
     _check_room(task)
     if task.result.exists() and not (_is_ours(task) or task.overwrite):
@@ -226,7 +227,10 @@ def _baked(task, stop):
     told_before = task.log.stat().st_size if task.log.exists() else 0
     started = time.monotonic()
     status = _run(task, mark, stop)
-    measured = {"seconds": round(time.monotonic() - started, 2), "fingerprint": mark}
+    measured: dict[str, Any] = {
+        "seconds": round(time.monotonic() - started, 2),
+        "fingerprint": mark,
+    }
     told = _tail(task.log, told_before)
     if status is None:
         if stop is not None and stop.is_set():
@@ -244,13 +248,13 @@ def _baked(task, stop):
     return record | {"owned": True}
 
 
-def _is_ours(task):
+def _is_ours(task: ShotTask) -> bool:
     """Whether a batch made the result; until there is a record of it, its report is there."""
     record = read_record(task.record)
     return bool(task.parts(".json")) or (record is not None and record["owned"])
 
 
-def _check_name(task):
+def _check_name(task: ShotTask) -> None:
     """Raise FileError where the disk has no names as long as those of the files for a shot."""
     longest = max(len(os.fsencode(task.part("0" * _MARK, end).name)) for end in _PARTS)
     over = longest + _TEMPORARY - _LONGEST
@@ -258,7 +262,7 @@ def _check_name(task):
         raise FileError(f"The name of the shot is too long: shorten it by {over} letters.")
 
 
-def _check_room(task):
+def _check_room(task: ShotTask) -> None:
     """Raise FileError where the disk is full: nothing is simulated for nothing."""
     free = shutil.disk_usage(task.folder).free
     source = Path(task.source)
@@ -266,7 +270,7 @@ def _check_room(task):
         raise FileError(f"The disk of '{task.folder}' is full: make room, and start again.")
 
 
-def _run(task, mark, stop):
+def _run(task: ShotTask, mark: str, stop: threading.Event | None) -> int | None:
     """Run the process; its exit status, None if it took too long or was stopped."""
     program = task.program or (sys.executable, "-m", "poise")
     command = [*program, "bake", task.source, *task.arguments, *task.workers]
@@ -293,7 +297,7 @@ def _run(task, mark, stop):
             _end(process)
 
 
-def _wait(process, timeout, stop):
+def _wait(process: subprocess.Popen, timeout: float, stop: threading.Event | None) -> int | None:
     end = time.monotonic() + timeout
     while time.monotonic() < end and not (stop is not None and stop.is_set()):
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -301,8 +305,9 @@ def _wait(process, timeout, stop):
     return None
 
 
-def _end(process):
+def _end(process: subprocess.Popen) -> None:
     """End a process and all that it has started."""
+    assert process.stdin is not None  # it was started with a pipe
     process.stdin.close()
     if os.name == "nt":
         process.kill()
@@ -315,7 +320,7 @@ def _end(process):
 # --- Why it failed ------------------------------------------------------------------------------
 
 
-def _why(status, told):
+def _why(status: int, told: str) -> str:
     """One sentence on a process that ended with a status and has told this."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     if any(line.startswith("MemoryError") for line in lines):
@@ -331,12 +336,12 @@ def _why(status, told):
     return f"Its process ended with status {status}; {_last_line(told)}."
 
 
-def _last_line(told):
+def _last_line(told: str) -> str:
     lines = [line.strip() for line in told.splitlines() if line.strip()]
     return f"the last that it told was '{lines[-1][:200]}'" if lines else "it told nothing"
 
 
-def _tail(log, start):
+def _tail(log: Path, start: int) -> str:
     """The end of what was told since the log had this size."""
     with log.open("rb") as file:
         file.seek(max(start, log.stat().st_size - _TAIL))
@@ -344,15 +349,23 @@ def _tail(log, start):
     return "\n".join(line for line in lines if not line.startswith(_NOISE))
 
 
-def _clock(seconds):
+def _clock(seconds: float) -> str:
     return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
 
 
-def _not_written(task, error):
+def _not_written(task: ShotTask, error: OSError) -> str:
     return f"'{error.filename or task.folder}' cannot be written ({error.strerror})."
 
 
-def _record(task, state, why, seconds=0.0, fingerprint="", strip="", report=None):
+def _record(
+    task: ShotTask,
+    state: str,
+    why: str,
+    seconds: float = 0.0,
+    fingerprint: str = "",
+    strip: str = "",
+    report: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """What became of a shot, as a dict for JSON.
 
     seconds: that its process took. owned: whether the result, if there is one, is of a batch.

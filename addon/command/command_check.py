@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The clip check on the command line: `poise inspect … --plot FILE.png`."""
 
+import argparse
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from ...controller.checks.clip_check import ClipCheck
 from ..blender.files import check_target, same_file, written
 from ..plots import clip_check_plot, limit_plot
 
@@ -10,14 +14,14 @@ from ..plots import clip_check_plot, limit_plot
 _MARKS = {"mend": "!", "rectify": "-", "note": " "}
 
 
-def add_check_arguments(parser):
+def add_check_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the check alone."""
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw what the clip asks, over time, as a PNG"
     )
 
 
-def plot_target(options, source):
+def plot_target(options: argparse.Namespace, source: Path) -> Path | None:
     """Path of the plot, None without; checked to be writable."""
     if options.plot is None:
         return None
@@ -30,14 +34,14 @@ def plot_target(options, source):
     return path
 
 
-def write_plot(found, path):
+def write_plot(found: ClipCheck, path: Path) -> None:
     """Write the picture of a ClipCheck."""
     picture = limit_plot.png(clip_check_plot.picture(found))
     with written(path) as temporary:
         temporary.write_bytes(picture)
 
 
-def check_lines(check):
+def check_lines(check: dict[str, Any]) -> Iterator[str]:
     """What is printed of ClipCheck.as_dict()."""
     yield f"check     {check['verdict']}"
     if check["cleaning"]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`poise clean`: feet and weight of an animation cleaned up, without any simulation."""
 
+import argparse
 from pathlib import Path
 
 from ...controller.clean_up.clean_up import CleanUpOptions
@@ -25,7 +26,7 @@ from ..terminal.command_libraries import warn
 from ..terminal.command_progress import DONE, follow, say, tell_verdict
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `clean`."""
     command_contacts.add_arguments(parser)
     command_contacts.add_writing_arguments(parser)
@@ -35,7 +36,7 @@ def add_arguments(parser):
     where("--in-place", action="store_true", help="write back to the file itself")
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """`poise clean`: write the .blend with the cleaned action, the plan and the report; the exit
     status."""
     source = open_shot(options.file, options.up, options.unit)
@@ -44,7 +45,13 @@ def run(options):
         return _clean_to(options, source, *targets)
 
 
-def _clean_to(options, source, output, plan_path, report_path):
+def _clean_to(
+    options: argparse.Namespace,
+    source: Path,
+    output: Path,
+    plan_path: Path | None,
+    report_path: Path | None,
+) -> int:
     """The same, to files that nobody else writes."""
     warnings = warn(chosen_scene(options))
     shot = _read(options, CleanUpOptions(options.smoothness, options.balance))
@@ -72,7 +79,7 @@ def _clean_to(options, source, output, plan_path, report_path):
     return DONE
 
 
-def clean_first(options):
+def clean_first(options: argparse.Namespace) -> CleanShot:
     """Clean what the arguments of `bake` describe, before it is simulated -> CleanShot."""
     shot = _read(options, CleanUpOptions())
     shot.solve()
@@ -80,7 +87,7 @@ def clean_first(options):
     return shot
 
 
-def _targets(options, source):
+def _targets(options: argparse.Namespace, source: Path) -> tuple[Path, Path | None, Path | None]:
     """Paths of the output, the plan and the report, of which the last two may be None; checked to
     be writable."""
     output = output_target(options, source, "_clean.blend")
@@ -88,7 +95,7 @@ def _targets(options, source):
     return output, plan_path, report_target(options, source, output, plan_path)
 
 
-def _read(options, clean):
+def _read(options: argparse.Namespace, clean: CleanUpOptions) -> CleanShot:
     """A CleanShot of the arguments, read with progress. clean: CleanUpOptions."""
     chosen = CleanShotOptions(
         **reading_options(options),

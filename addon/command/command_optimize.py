@@ -5,16 +5,19 @@ What is done is kept beside that file as `….checkpoint` until the search is ov
 goes on from there, however the one before ended. The shot is never saved.
 """
 
+import argparse
 import json
 import time
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from ...controller import Gains
 from ...controller.exceptions import GainsError, PoiseError, SettingsError
 from ...controller.options import options_of
-from ...controller.search.optimization import Search, SearchSettings
-from ...controller.search.trial import DISTURBANCES
+from ...controller.search.optimization import Generation, Outcome, Search, SearchSettings
+from ...controller.search.trial import DISTURBANCES, Problem
 from ...controller.simulation.measures import LIMITS
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
 from ..blender.files import check_target, write_json
@@ -54,7 +57,7 @@ class NoTrialError(PoiseError):
     """A search ended before its first trial did."""
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `optimize` alone."""
     command_walk.add_arguments(parser)
     search = parser.add_argument_group("search")
@@ -78,7 +81,7 @@ def add_arguments(parser):
     )
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Search, write the gains and the report; the exit status."""
     settings = _settings(options)
     source = open_shot(options.file, options.up, options.unit)
@@ -101,16 +104,16 @@ def run(options):
     return DONE if outcome.confirmed_at is not None else MISSED
 
 
-def _settings(options):
+def _settings(options: argparse.Namespace) -> SearchSettings:
     """SearchSettings of the arguments."""
     names = SearchSettings.__dataclass_fields__
     try:
         return SearchSettings(**{k: v for k, v in vars(options).items() if k in names})
     except SettingsError as error:
-        options.usage_error(str(error))
+        return options.usage_error(str(error))  # which does not come back
 
 
-def _prepared_shot(options):
+def _prepared_shot(options: argparse.Namespace) -> Shot:
     """The Shot, read and checked, with the gains to start from."""
     chosen = options.warm_start
     gains = None if chosen in ("default", "auto") else gains_named(chosen)
@@ -124,7 +127,7 @@ def _prepared_shot(options):
     return shot
 
 
-def _take_suggestion(shot):
+def _take_suggestion(shot: Shot) -> None:
     """Start from the preset for motion like this, if there is one."""
     try:
         preset, why = presets.suggest(shot.character, shot.reading.motion, shot.gains.balance)
@@ -138,7 +141,9 @@ def _take_suggestion(shot):
 # --- The search ---------------------------------------------------------------------------------
 
 
-def _outcome(options, shot, settings, checkpoint):
+def _outcome(
+    options: argparse.Namespace, shot: Shot, settings: SearchSettings, checkpoint: Path
+) -> Outcome | None:
     """The Outcome of the search; None if it was interrupted."""
     tell_left_out(shot)
     problem = shot.problem(
@@ -148,7 +153,13 @@ def _outcome(options, shot, settings, checkpoint):
     return search_gains(options, problem, shot.gains, settings, checkpoint)
 
 
-def search_gains(options, problem, start, settings, checkpoint):
+def search_gains(
+    options: argparse.Namespace,
+    problem: Problem,
+    start: Gains,
+    settings: SearchSettings,
+    checkpoint: Path,
+) -> Outcome | None:
     """The Outcome of a search on the processes that the options name; None if it was interrupted,
     which has been told then. Raises NoTrialError."""
     if find_spec("cma") is None:
@@ -172,7 +183,7 @@ def search_gains(options, problem, start, settings, checkpoint):
         return search.outcome()  # while there is an executor, which it may ask
 
 
-def _follow(search, checkpoint, caught):
+def _follow(search: Search, checkpoint: Path, caught: list[bool]) -> None:
     """Go on to the end, and tell of each generation. Raises KeyboardInterrupt soon after there is
     one among those that are caught."""
     shown, warning, line = len(search.generations), "", LiveLine()
@@ -197,7 +208,7 @@ def _follow(search, checkpoint, caught):
         line.clear()
 
 
-def _line(search, generation):
+def _line(search: Search, generation: Generation) -> str:
     simulated = sum(g.seconds for g in search.generations[: generation.index + 1])
     return (
         f"generation {generation.index}: best {generation.best:.3f}, median "
@@ -206,7 +217,7 @@ def _line(search, generation):
     )
 
 
-def _left(search):
+def _left(search: Search) -> str:
     left = search.time_left()
     return "" if left is None else f", {left:.0f} s left"
 
@@ -214,7 +225,7 @@ def _left(search):
 # --- The result ---------------------------------------------------------------------------------
 
 
-def _write(gains, path):
+def _write(gains: Gains, path: Path) -> None:
     """Write the gains file; to standard output if that fails, since they took long to find."""
     try:
         gains.save(path)
@@ -224,7 +235,7 @@ def _write(gains, path):
         raise
 
 
-def _report(shot, outcome, output):
+def _report(shot: Shot, outcome: Outcome, output: Path) -> dict[str, Any]:
     """What was searched for and found, as a dict for JSON."""
     inspection = shot.inspection()
     of_gains = units("stiffness", "damping", "com_position", "com_velocity", "trunk", "momentum")
@@ -233,7 +244,7 @@ def _report(shot, outcome, output):
     return {"file": str(output), **inspection, **outcome.as_dict()}
 
 
-def _tell(outcome, output):
+def _tell(outcome: Outcome, output: Path) -> None:
     """Sum up."""
     settings, unseen = outcome.settings, outcome.unseen
     if outcome.success_at is None:
@@ -254,6 +265,7 @@ def _tell(outcome, output):
         say(f"Unseen seeds ({len(unseen)}): {mean:.3f} on average, {min(unseen):.3f} at least.")
     if outcome.fell_at is not None:
         name = outcome.fell_measure
+        assert name is not None and outcome.gains.tuned is not None  # of what fell, once tuned
         limit, unit = outcome.gains.tuned["maxima"][name], MEASURE_UNITS[name]
         say(f"Its worst trial fell at {outcome.fell_at:.2f} s: {name} above {limit:g} [{unit}].")
     say(

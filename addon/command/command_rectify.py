@@ -5,6 +5,7 @@ What is done is kept beside the output as `….checkpoint` until the last frame 
 command goes on from there, however the one before ended.
 """
 
+import argparse
 import contextlib
 import math
 import time
@@ -16,6 +17,7 @@ from ...controller.search.rectification import METHODS, PRESETS, Rectification, 
 from ..blender.locks import claimed
 from ..settings import method
 from ..shots import rectify
+from ..shots.shot import Shot
 from ..shots.tuning import LONG, clock
 from ..terminal.command_arguments import seconds
 from ..terminal.command_progress import LiveLine, follow, say
@@ -25,7 +27,7 @@ from ..terminal.command_workers import executor_of, interrupts, worker_arguments
 _TURN = 0.005
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add how the action is performed."""
     group = parser.add_argument_group("method")
     add = group.add_argument
@@ -59,7 +61,7 @@ def add_arguments(parser):
     worker_arguments(parser)
 
 
-def check(options):
+def check(options: argparse.Namespace) -> None:
     """Call `usage_error` for arguments that do not go together."""
     if options.rectify and options.method == "balance":
         options.usage_error("--rectify is not allowed with --method balance")
@@ -78,7 +80,7 @@ def check(options):
         options.usage_error(f"--{name} needs --rectify, or --method rectify or auto")
 
 
-def perform(options, shot, checkpoint):
+def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) -> None:
     """Simulate or rectify a prepared shot. checkpoint: path, or None for none."""
     if options.method == "rectify":
         _rectify(options, shot, checkpoint)
@@ -94,7 +96,7 @@ def perform(options, shot, checkpoint):
         method.take_better(shot)
 
 
-def conclude(shot, checkpoint):
+def conclude(shot: Shot, checkpoint: Path | None) -> None:
     """Once the result is safe: remove the checkpoint, or tell what it is for."""
     outcome = shot.rectified
     if outcome is None or checkpoint is None or not checkpoint.exists():
@@ -105,7 +107,7 @@ def conclude(shot, checkpoint):
         checkpoint.unlink(missing_ok=True)
 
 
-def _simulate(shot):
+def _simulate(shot: Shot) -> None:
     """Simulate with progress and real-time factor; tell after a second of it how long the rest
     takes, if that is long."""
     motion = shot.reading.motion
@@ -119,14 +121,14 @@ def _simulate(shot):
         unit = "h" if left >= 3600 else "min"
         say(f"Simulating {motion.duration:.0f} s will take about {clock(left)} {unit}.")
 
-    def factor(share):
+    def factor(share: float) -> str:
         spent = time.perf_counter() - started
         return f", {share * motion.duration / spent:.1f} times real time" if spent else ""
 
     follow("simulating", (sample / last for sample in chain([reached], samples)), factor)
 
 
-def _rectify(options, shot, checkpoint):
+def _rectify(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) -> None:
     """Rectify with progress. Raises PoiseError if it is interrupted, or reaches nothing."""
     try:
         settings = RectifySettings(
@@ -153,13 +155,13 @@ def _rectify(options, shot, checkpoint):
         raise PoiseError(f"{shot.why} Nothing was written.")
 
 
-def _kept(checkpoint):
+def _kept(checkpoint: Path | None) -> str:
     if checkpoint is None or not checkpoint.exists():
         return "Nothing was written."
     return f"'{checkpoint}' keeps what is done: the same command goes on from there."
 
 
-def _follow(search, caught):
+def _follow(search: Rectification, caught: list[bool]) -> None:
     """Go on to the end, and tell of each second that is committed. Raises KeyboardInterrupt soon
     after there is one among those that are caught."""
     line = LiveLine()
@@ -182,11 +184,11 @@ def _follow(search, caught):
         line.clear()
 
 
-def _reached(search, sample):
+def _reached(search: Rectification, sample: int) -> float:
     return max(0, sample) / search.problem.motion.rate
 
 
-def _line(search, reached):
+def _line(search: Rectification, reached: float) -> str:
     left = search.time_left()
     return (
         f"rectified {reached:.2f} of {search.problem.motion.duration:.2f} s: "

@@ -4,13 +4,16 @@
 The table goes to standard output, progress to standard error. The shot is never saved.
 """
 
+import argparse
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ...controller.exceptions import PoiseError, SettingsError
 from ...controller.options import options_of
-from ...controller.search.robustness import STEPS, UNITS, LimitSearch, LimitSettings
+from ...controller.search.robustness import STEPS, UNITS, LimitSearch, LimitSettings, Outcome
 from ..blender.files import FileError, check_target, write_json, written
 from ..plots import limit_plot
 from ..shots.robustness import outcome_words
@@ -31,7 +34,7 @@ from ..terminal.command_workers import executor_of, interrupts, worker_arguments
 _TURN = 0.01
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `robustness` alone."""
     command_walk.add_arguments(parser)
     parser.add_argument(
@@ -51,7 +54,7 @@ def add_arguments(parser):
     )
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Measure, tell the table, write the plot and the report; the exit status."""
     settings = _settings(options)
     source = open_shot(options.file, options.up, options.unit)
@@ -78,16 +81,16 @@ def run(options):
     return DONE if outcome.found else MISSED
 
 
-def _settings(options):
+def _settings(options: argparse.Namespace) -> LimitSettings:
     """LimitSettings of the arguments."""
     names = LimitSettings.__dataclass_fields__
     try:
         return LimitSettings(**{k: v for k, v in vars(options).items() if k in names})
     except SettingsError as error:
-        options.usage_error(str(error))
+        return options.usage_error(str(error))  # which does not come back
 
 
-def _measure(options, shot, settings):
+def _measure(options: argparse.Namespace, shot: Shot, settings: LimitSettings) -> Outcome:
     """The Outcome, also of what is measured when it is interrupted."""
     problem = shot.problem()
     tell_left_out(shot)
@@ -104,7 +107,7 @@ def _measure(options, shot, settings):
     return search.outcome()
 
 
-def _follow(search, caught):
+def _follow(search: LimitSearch, caught: list[bool]) -> None:
     """Go on to the end, or to the first of those interrupts that are caught."""
     shown, line = 0, LiveLine()
     over = False
@@ -122,7 +125,7 @@ def _follow(search, caught):
         line.clear()
 
 
-def _left(search):
+def _left(search: LimitSearch) -> str:
     left = search.time_left()
     return "" if left is None else f", about {left:.0f} s left"
 
@@ -130,7 +133,7 @@ def _left(search):
 # --- The result ---------------------------------------------------------------------------------
 
 
-def table(outcome):
+def table(outcome: Outcome) -> Iterator[str]:
     """The rates, and what is withstood in each direction, as lines."""
     unit, digits = f"[{outcome.unit}]", 0 if outcome.unit == "N" else 2
     yield f"{outcome.settings.kind:>13} {unit:4}  per mass [m/s]  stand"
@@ -139,20 +142,21 @@ def table(outcome):
     if not outcome.single:
         return
     yield ""
-    phases = len(outcome.single)
+    phases, worst = len(outcome.single), outcome.worst
+    assert worst is not None  # with phases
     yield (
         f"single ones, the worst of {phases} phase{'s' if phases > 1 else ''} of the clip; "
         "0° is towards the front, 90° towards the left"
     )
     yield f"{'towards [deg]':>18}  {'withstood ' + unit:>14}  per mass [m/s]  feet in place {unit}"
-    for angle, (limit, bound) in zip(outcome.settings.angles, outcome.worst.T, strict=True):
+    for angle, (limit, bound) in zip(outcome.settings.angles, worst.T, strict=True):
         yield (
             f"{math.degrees(angle):18.1f}  {limit:14g}  {outcome.speed(limit):14.2f}  "
             f"{bound:{14 + len(unit)}.{digits}f}"
         )
 
 
-def _write_plot(outcome, path):
+def _write_plot(outcome: Outcome, path: Path) -> None:
     """Write the plot; say so if there is nothing to draw."""
     if not outcome.single:
         say("Nothing was measured by direction, so there is no plot.")
@@ -164,7 +168,7 @@ def _write_plot(outcome, path):
         say(f"poise: {error}")
 
 
-def _report(shot, outcome):
+def _report(shot: Shot, outcome: Outcome) -> dict[str, Any]:
     """What was measured, as a dict for JSON."""
     inspection, report = shot.inspection(), outcome.as_dict()
     return (

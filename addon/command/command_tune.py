@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`poise bake --optimize TIME`: search gains for the shot before it is baked."""
 
-from ...controller.search.optimization import SearchSettings
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ...controller import Gains
+from ...controller.search.optimization import Outcome, SearchSettings
+from ..shots.shot import Shot
 from ..terminal.command_arguments import seconds
 from ..terminal.command_progress import say, tell_left_out
 from .command_optimize import NoTrialError, search_gains
 
 
-def add_arguments(parser):
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add how long to search."""
     parser.add_argument(
         "--optimize",
@@ -17,7 +23,7 @@ def add_arguments(parser):
     )
 
 
-def tune(options, shot, checkpoint):
+def tune(options: argparse.Namespace, shot: Shot, checkpoint: Path) -> dict[str, Any] | None:
     """Let a prepared shot use the gains that a search finds for it -> what the report says of the
     search; None if it was interrupted.
 
@@ -50,7 +56,7 @@ def tune(options, shot, checkpoint):
     return report
 
 
-def _success(shot, gains):
+def _success(shot: Shot, gains: Gains) -> tuple[bool, int, bool, float]:
     """How well the shot does with these gains, to be compared."""
     shot.prepare_with(gains)
     for _sample in shot.simulate():
@@ -61,7 +67,7 @@ def _success(shot, gains):
     return recording.success, len(recording), keeper, recording.reward
 
 
-def _told(outcome, used):
+def _told(outcome: Outcome, used: str) -> str:
     last = outcome.history[-1].index
     found = "The gains to start from" if outcome.chosen == "start" else "Gains were found that"
     what = {

@@ -129,7 +129,9 @@ def gains_named(text: str | None) -> str | dict[str, Any] | None:
     return str(preset.path) if preset.gains.completed else preset.gains.as_dict()
 
 
-def add_options(parser: argparse.ArgumentParser, options: Mapping[str, Option]) -> None:
+def add_options(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup, options: Mapping[str, Option]
+) -> None:
     """Add arguments for options, {name: controller.options.Option}, with such names."""
     for name, one in options.items():
         argument = one.argument or f"--{name.replace('_', '-')}"
