@@ -9,22 +9,29 @@ through Blender, and corrected where hidden mechanisms stand between the keys an
 import contextlib
 import functools
 import math
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...controller.body.morphology import Reshaping
 from ...controller.exceptions import BakeError, MotionError, SettingsError
 from ...controller.geometry.rotations import matrix_from_quaternion
 from ...controller.geometry.skeleton import ENTRIES, PARENTS, SEGMENT_INDEX, SEGMENTS, SIDES
 from ...controller.geometry.trajectory import low_passed_turns
+from ...controller.reference.gait import Endless
 from ...controller.reference.performed import CHAIN_CUTOFF
 from ..blender import compat, keys
-from ..blender.evaluation import evaluating
+from ..blender.evaluation import Evaluation, evaluating
 from ..blender.pose import inverse, nearest_rotation, slerp
-from ..rigs import bake_target, loose_bones, reference, sampling, source_values, strips
+from ..rigs import bake_target, loose_bones, reference, rig, sampling, source_values, strips
 from ..rigs.bake_target import KINDS
 from ..scene import walks
 from . import bake_proportions, bake_solver, ik_legs
+
+if TYPE_CHECKING:
+    import bpy
 
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
 EXACT = 0.02
@@ -64,7 +71,7 @@ class BakeOptions:
     take: str = ""
     nla: bool = False
 
-    def check(self):
+    def check(self) -> None:
         """Raise SettingsError for a value that an option cannot have."""
         if int(self.key_every) != self.key_every or self.key_every < 1:
             raise SettingsError(f"Keys every {self.key_every} frames: give a whole number above 0.")
@@ -83,7 +90,7 @@ class BakeOptions:
                     f"{', '.join(known)}."
                 )
 
-    def check_blends(self, frames):
+    def check_blends(self, frames: np.ndarray) -> None:
         """Raise SettingsError for a blend that is longer than what is baked. frames: (F,) read."""
         span = frames[-1] - frames[0]
         for word, length in (("in", self.blend_in), ("out", self.blend_out)):
@@ -93,7 +100,7 @@ class BakeOptions:
                     "simulated: blend over fewer."
                 )
 
-    def keyed(self, rig_map):
+    def keyed(self, rig_map: rig.RigMap) -> rig.RigMap:
         """A rig map with the controls that are keyed."""
         return rig_map.on_ik() if self.legs == "IK" else rig_map
 
@@ -124,21 +131,21 @@ class BakeResult:
     over: tuple = ()
 
 
-def bake(*arguments, **options):
+def bake(*arguments: Any, **options: Any) -> BakeResult:
     """`baking` from beginning to end; returns the BakeResult."""
     return sampling.run(baking(*arguments, **options))
 
 
 def baking(
-    scene,
-    reading,
-    rotation_deltas,
-    root_displacement,
-    options=None,
-    reshaping=None,
-    kind=KINDS[0],
-    stretched=None,
-):
+    scene: "bpy.types.Scene",
+    reading: reference.Reading,
+    rotation_deltas: np.ndarray,
+    root_displacement: np.ndarray,
+    options: BakeOptions | None = None,
+    reshaping: Reshaping | None = None,
+    kind: str = KINDS[0],
+    stretched: Mapping[str, np.ndarray] | None = None,
+) -> Generator[float, None, BakeResult]:
     """Write what differs from the reference to a new action, and assign that: yields the progress
     from 0 to 1.
 
@@ -245,7 +252,12 @@ def baking(
     )
 
 
-def show(scene, armature, which, chosen=None):
+def show(
+    scene: "bpy.types.Scene",
+    armature: "bpy.types.Object",
+    which: str,
+    chosen: "tuple[bpy.types.Action, bpy.types.ActionSlot | None] | None" = None,
+) -> None:
     """Show the "source" or the "baked" animation of an armature.
 
     chosen: (action, slot) of one of its bakes; None for that which is shown, or else the newest.
@@ -267,7 +279,11 @@ def show(scene, armature, which, chosen=None):
     scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
 
-def remove(scene, armature, bake):
+def remove(
+    scene: "bpy.types.Scene",
+    armature: "bpy.types.Object",
+    bake: "tuple[bpy.types.Action, bpy.types.ActionSlot | None]",
+) -> None:
     """Remove a bake (action, slot) of an armature, which then shows its source if it showed that.
 
     Raises BakeError if something else uses the action.
@@ -287,12 +303,12 @@ def remove(scene, armature, bake):
         source_values.release(armature)
 
 
-def restore(scene, armature):
+def restore(scene: "bpy.types.Scene", armature: "bpy.types.Object") -> None:
     """Put the source action (and slot) back, with everything that the bake switched."""
     show(scene, armature, "source")
 
 
-def _check_bones(armature, reading):
+def _check_bones(armature: "bpy.types.Object", reading: reference.Reading) -> None:
     """Raise BakeError if a bone that was read is gone, or has another name now."""
     gone = [name for name in reading.bone_names if name not in armature.data.bones]
     if gone:
@@ -302,7 +318,9 @@ def _check_bones(armature, reading):
         )
 
 
-def _check_deltas(reading, rotations, displacement):
+def _check_deltas(
+    reading: reference.Reading, rotations: np.ndarray, displacement: np.ndarray
+) -> None:
     """Raise BakeError unless there are finite deltas for at most the samples of the reading."""
     count = len(rotations)
     if rotations.shape != (count, len(SEGMENTS), 4) or displacement.shape != (count, 3):
@@ -347,7 +365,13 @@ class Clip:
     object_bases: np.ndarray
 
 
-def _extended(evaluation, reading, source, slot, count):
+def _extended(
+    evaluation: Evaluation,
+    reading: reference.Reading,
+    source: "bpy.types.Action | None",
+    slot: "bpy.types.ActionSlot | None",
+    count: int,
+) -> Generator[float, None, Clip]:
     """The Clip of a reading of which `count` samples were simulated; yields the progress of
     reading those around them."""
     frames = reading.frames[:count]
@@ -362,6 +386,7 @@ def _extended(evaluation, reading, source, slot, count):
         after = after[:0]  # it fell: back to the animation would be a jump
     if reading.looped is not None:
         after = after[:0]  # so it would from a walk that has gone on elsewhere
+        assert isinstance(reading.motion, Endless)  # as all that is looped
         if reading.motion.walk.points:
             before = before[:0]  # and to the beginning of its curve
     outside = []
@@ -375,7 +400,7 @@ def _extended(evaluation, reading, source, slot, count):
         piece = slice(start, start + reference.PIECE)
         local[piece] = to_armature[piece] @ reading.bone_matrices[:count][piece]
         yield 1.0
-    own = (
+    own: Sequence[np.ndarray] = (
         local,
         reading.basis_matrices[:count],
         reading.object_matrices[:count],
@@ -412,8 +437,16 @@ class _Wanted:
     """
 
     def __init__(
-        self, reading, rig_map, clip, deltas, options, proportions=None, loose=None, stretched=None
-    ):
+        self,
+        reading: reference.Reading,
+        rig_map: rig.RigMap,
+        clip: Clip,
+        deltas: tuple[np.ndarray, np.ndarray],
+        options: BakeOptions,
+        proportions: bake_proportions.Proportions | None = None,
+        loose: Mapping[str, tuple[str, ...]] | None = None,
+        stretched: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
         """loose: {bone: the bone that it goes with, and all above that} of those that go with the
         body without hanging on it. stretched: as `baking` has it. Nothing is anywhere before
         `spread`."""
@@ -423,29 +456,32 @@ class _Wanted:
         self.factors = proportions.factors if proportions else {}
         self.sizes = proportions.sizes if proportions else {}
         weight = _blend_weights(clip, options)
-        deltas = np.zeros((len(clip.frames), len(SEGMENTS), 4))
-        deltas[..., 0] = 1
+        turns = np.zeros((len(clip.frames), len(SEGMENTS), 4))
+        turns[..., 0] = 1
         norms = np.linalg.norm(rotations, axis=-1, keepdims=True)
-        deltas[clip.simulated] = slerp(deltas[clip.simulated], rotations / norms, weight[:, None])
+        turns[clip.simulated] = slerp(turns[clip.simulated], rotations / norms, weight[:, None])
         self.rigid = {}
         for segment, share in (stretched or {}).items():
             bone = reference.carrier(reading.rig_map, segment)
             self.rigid[bone] = np.zeros(len(clip.frames))
             self.rigid[bone][clip.simulated] = weight * share
-        self._slow = deltas.copy()
+        self._slow = turns.copy()
         self._slow[clip.simulated] = low_passed_turns(
-            deltas[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
+            turns[clip.simulated], reading.motion.rate, CHAIN_CUTOFF
         )
         moved = np.zeros((len(clip.frames), 3))
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
         if proportions:
             moved += proportions.shift / self.unit
-        self._clip, self._deltas, self._moved = clip, deltas, moved
+        self._clip, self._deltas, self._moved = clip, turns, moved
         self._rig_map, self._root_motion = rig_map, options.root_motion
 
-    def spread(self, shares):
+    def spread(self, shares: Mapping[str, float]) -> None:
         """Put everything in place; shares: bone -> share of its segment's turn, in a chain."""
-        self.matrices, self.parents, self.slots, self._turns = {}, {}, {}, {}
+        self.matrices: dict[str, np.ndarray] = {}
+        self.parents: dict[str, str | None] = {}
+        self.slots: dict[str, str] = {}
+        self._turns: dict[str, np.ndarray] = {}
         chains, controls = self._rig_map.bones, self._rig_map.controls
         for segment in SEGMENTS:
             # A rig need not have toes, and a map of a control rig no controls for them.
@@ -464,11 +500,11 @@ class _Wanted:
         self.bones = tuple(self.matrices)
         self.objects = self._objects()
 
-    def world(self, bone):
+    def world(self, bone: str) -> np.ndarray:
         """(T, 4, 4) reference world matrices of a bone."""
         return self._clip.objects @ self._clip.poses[:, self._clip.names.index(bone)]
 
-    def _add(self, segment, shares):
+    def _add(self, segment: str, shares: Mapping[str, float]) -> None:
         """Add the bones of a segment, the last of which turns with it."""
         delta = self._deltas[:, SEGMENT_INDEX[segment]]
         *between, last = reference.carriers(self._rig_map, segment)
@@ -488,11 +524,11 @@ class _Wanted:
             before = bone
         self._put(segment, last, before, delta)
 
-    def _put(self, slot, bone, parent, delta):
+    def _put(self, slot: str, bone: str, parent: str | None, delta: np.ndarray) -> None:
         """Turn a bone in the world, and carry its head along with the bone that carries it."""
         self._carry(slot, bone, parent, matrix_from_quaternion(delta))
 
-    def _carry(self, slot, bone, parent, turn):
+    def _carry(self, slot: str, bone: str, parent: str | None, turn: np.ndarray) -> None:
         matrix = self.world(bone)
         if parent is not None:
             arm = matrix[:, :3, 3] - self.world(parent)[:, :3, 3]
@@ -508,14 +544,14 @@ class _Wanted:
         self.matrices[bone], self.parents[bone] = matrix, parent
         self.slots[bone], self._turns[bone] = slot, turn
 
-    def _unstretched(self, bone, vectors):
+    def _unstretched(self, bone: str, vectors: np.ndarray) -> np.ndarray:
         """(T, 3, n) vectors that turn with a bone, as long as they mostly are."""
         turn = nearest_rotation(self.world(bone)[:, :3, :3])
         own = inverse(turn) @ vectors
         usual = np.median(own[self._clip.simulated], axis=0)
         return turn @ (own + self.rigid[bone][:, None, None] * (usual - own))
 
-    def _objects(self):
+    def _objects(self) -> np.ndarray:
         """World matrices of the object: the reference's, or moving along with the pelvis."""
         objects = self._clip.objects.copy()
         if self._root_motion == "OBJECT":
@@ -524,11 +560,13 @@ class _Wanted:
             objects[simulated, :2, 3] = objects[simulated, :2, 3][0] + pelvis - pelvis[0]
         return objects
 
-    def poses(self, bone):
+    def poses(self, bone: str) -> np.ndarray:
         """(T, 4, 4) wanted poses of a bone in the armature's space."""
         return inverse(self.objects) @ self.matrices[bone]
 
-    def joints(self, armature, matrices):
+    def joints(
+        self, armature: "bpy.types.Object", matrices: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
         """(T, 2 bones, 3) heads and tails of the carrying bones at world matrices of theirs."""
         points = []
         for bone in self.bones:
@@ -538,7 +576,7 @@ class _Wanted:
         return np.stack(points, 1)
 
 
-def _blend_weights(clip, options):
+def _blend_weights(clip: Clip, options: BakeOptions) -> np.ndarray:
     """(n,) weight of the differences at the simulated frames."""
     frames = clip.frames[clip.simulated]
     weight = np.ones(len(frames))
@@ -551,12 +589,22 @@ def _blend_weights(clip, options):
     return weight
 
 
-def _write(evaluation, clip, wanted, keyed, tracks, target, options):
+def _write(
+    evaluation: Evaluation,
+    clip: Clip,
+    wanted: _Wanted,
+    keyed: bake_solver.PlainSolver | bake_solver.ControlSolver,
+    tracks: list[keys.Track],
+    target: bake_target.Target,
+    options: BakeOptions,
+) -> Generator[float, None, float]:
     """Write the keys, read them back and correct them; yields the progress of each of these
     stages, and returns the remaining error [mm]."""
     armature = evaluation.armature
 
-    def error_after(tracks, keep, interpolation):
+    def error_after(
+        tracks: list[keys.Track], keep: Callable[[keys.Track], np.ndarray], interpolation: str
+    ) -> Generator[float, None, tuple[float, Any]]:
         kept = [keep(track) for track in tracks]
         yield 0.0
         target.write(tracks, kept, interpolation)
@@ -572,7 +620,9 @@ def _write(evaluation, clip, wanted, keyed, tracks, target, options):
     interpolation = "LINEAR" if thinning else options.interpolation
     full = functools.partial(keys.distinct, interpolation=interpolation)
 
-    def fitted(tracks):
+    def fitted(
+        tracks: list[keys.Track],
+    ) -> Generator[float, None, tuple[list[keys.Track], float, Any]]:
         error, seen = yield from error_after(tracks, full, interpolation)
         for _ in range(SWEEPS):
             if error <= EXACT:
@@ -600,7 +650,12 @@ def _write(evaluation, clip, wanted, keyed, tracks, target, options):
     return error
 
 
-def _simplify(tracks, error_after, wanted, options):
+def _simplify(
+    tracks: list[keys.Track],
+    error_after: Callable[..., Generator[float, None, tuple[float, Any]]],
+    wanted: _Wanted,
+    options: BakeOptions,
+) -> Generator[float, None, float]:
     """Write as few keys as stay within the tolerance; yields progress, returns the error [mm].
 
     Errors of the bones on the way to a joint may add up or cancel, so what each bone is allowed is
@@ -608,7 +663,7 @@ def _simplify(tracks, error_after, wanted, options):
     """
     kind, tolerance = options.interpolation, options.tolerance
 
-    def error_with(allowed):
+    def error_with(allowed: Any) -> Generator[float, None, float]:
         keep = functools.partial(keys.simplified, tolerance=allowed, interpolation=kind)
         return (yield from error_after(tracks, keep, kind))[0]
 
@@ -628,7 +683,9 @@ def _simplify(tracks, error_after, wanted, options):
     return error if good and error <= tolerance else (yield from error_with(good))
 
 
-def _kept(track, clip, target, options):
+def _kept(
+    track: keys.Track, clip: Clip, target: bake_target.Target, options: BakeOptions
+) -> np.ndarray:
     """Indices of the samples of a track to key."""
     count = len(track.frames)
     if count < len(clip.frames):

@@ -7,8 +7,10 @@ it comes out the same with the constraint or without. Where anything else than o
 two bones pulls a leg, it is none of these.
 """
 
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +22,10 @@ from ..blender.pose import all_below, nearest_rotation, rotation_property
 from ..rigs import source_values
 from ..rigs.bake_target import Switch
 from ..rigs.reference import carrier
+from ..rigs.rig import RigMap
+
+if TYPE_CHECKING:
+    import bpy
 
 #: A knee's pole stays at least so far from the line from hip to ankle, per length of the leg.
 _POLE = 0.25
@@ -52,11 +58,16 @@ class IkLeg:
     off: tuple
 
     @property
-    def controls(self):
+    def controls(self) -> Sequence[str]:
         """The bones by which IK moves it."""
         return (self.control,) if self.pole is None else (self.control, self.pole)
 
-    def poses(self, armature, before, wanted):
+    def poses(
+        self,
+        armature: "bpy.types.Object",
+        before: Callable[[str], np.ndarray],
+        wanted: Callable[[str], np.ndarray],
+    ) -> dict[str, np.ndarray]:
         """{control: (T, 4, 4) poses in the armature's space} that go with a leg where it is wanted,
         but for the foot, if that is a control itself.
 
@@ -74,15 +85,21 @@ class IkLeg:
             pole[:, :3, 3] = self._pole(armature, before, wanted)
         return found
 
-    def _end(self, armature, poses):
+    def _end(self, armature: "bpy.types.Object", poses: Callable[[str], np.ndarray]) -> np.ndarray:
         """(T, 3) where the shin ends."""
         shin = poses(self.shin)
         return shin[:, :3, 3] + armature.data.bones[self.shin].length * shin[:, :3, 1]
 
-    def _pole(self, armature, before, wanted):
+    def _pole(
+        self,
+        armature: "bpy.types.Object",
+        before: Callable[[str], np.ndarray],
+        wanted: Callable[[str], np.ndarray],
+    ) -> np.ndarray:
         """(T, 3) where the pole is to be: beside the leg as far and as high as it was, on the side
         that the thigh turns to it."""
         line, hip, length = self._line(armature, before)
+        assert self.pole is not None  # as asked for by `poses`
         arm = before(self.pole)[:, :3, 3] - hip
         along = (arm * line).sum(-1, keepdims=True)
         beside = np.linalg.norm(arm - along * line, axis=-1, keepdims=True)
@@ -93,7 +110,9 @@ class IkLeg:
         up = unit(up - (up * line).sum(-1, keepdims=True) * line)
         return hip + along * line + beside * up
 
-    def _line(self, armature, poses):
+    def _line(
+        self, armature: "bpy.types.Object", poses: Callable[[str], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(T, 3) direction from hip to ankle, (T, 3) hip, and (T, 1) length between them."""
         hip = poses(self.thigh)[:, :3, 3]
         line = self._end(armature, poses) - hip
@@ -101,19 +120,19 @@ class IkLeg:
         return line / length, hip, length
 
 
-def _turned(poses):
+def _turned(poses: np.ndarray) -> np.ndarray:
     """(T, 3, 3) rotations of poses."""
     return nearest_rotation(poses[:, :3, :3])
 
 
-def controls(armature, rig_map):
+def controls(armature: "bpy.types.Object", rig_map: RigMap) -> Sequence[str]:
     """Names of the bones by which IK moves legs, by the map or by constraints."""
     parts = [f"{part}_{side}" for side in SIDES for part in ("thigh", "foot")]
     named = [bone for part in parts for bone in rig_map.ik_controls.get(part, ())]
     return named or [bone for leg in find(armature, rig_map) for bone in leg.controls]
 
 
-def sentences(keyed, released):
+def sentences(keyed: tuple[str, ...], released: tuple[str, ...]) -> Iterator[str]:
     """On what a bake keyed of legs on IK; none on rigs without.
 
     keyed, released: as BakeResult has them, leg_controls and released_legs.
@@ -127,7 +146,7 @@ def sentences(keyed, released):
         )
 
 
-def find(armature, rig_map):
+def find(armature: "bpy.types.Object", rig_map: RigMap) -> tuple[IkLeg, ...]:
     """The IkLegs of an armature, none of maps that name controls."""
     if rig_map.controls or armature.pose.ik_solver != "LEGACY":
         return ()
@@ -138,7 +157,7 @@ def find(armature, rig_map):
 # Constraints ------------------------------------------------------------------------------------
 
 
-def moved_by(bone, constraint):
+def moved_by(bone: "bpy.types.PoseBone", constraint: "bpy.types.Constraint") -> set[str]:
     """Names of the bones that a constraint on a bone moves."""
     if constraint.type not in ("IK", "SPLINE_IK"):
         return {bone.name}
@@ -147,7 +166,7 @@ def moved_by(bone, constraint):
     return {one.name for one in chain[: constraint.chain_count or None]}
 
 
-def is_off(constraint, animated):
+def is_off(constraint: "bpy.types.Constraint", animated: Set[str]) -> bool:
     """Whether a constraint never does anything. animated: data paths with keys or drivers."""
     paths = (constraint.path_from_id("influence"), constraint.path_from_id("mute"))
     if any(path in animated for path in paths):
@@ -155,7 +174,7 @@ def is_off(constraint, animated):
     return constraint.mute or constraint.influence == 0 or not constraint.is_valid
 
 
-def animated_paths(armature):
+def animated_paths(armature: "bpy.types.Object") -> tuple[set[str], set[str]]:
     """The data paths of an armature with drivers, and those with keys, of the assigned action and
     of the NLA strips that are heard."""
     animation = armature.animation_data
@@ -165,7 +184,9 @@ def animated_paths(armature):
     return driven, {curve.data_path for pair in pairs for curve in compat.curves(*pair)}
 
 
-def switch_off(bone, constraint, driven):
+def switch_off(
+    bone: "bpy.types.PoseBone", constraint: "bpy.types.Constraint", driven: Set[str]
+) -> Switch:
     """The switch that turns a constraint off by keys. driven: data paths with drivers."""
     for name, value in _SWITCHES.items():
         path = constraint.path_from_id(name)
@@ -181,27 +202,29 @@ class _Finder:
     """What is asked of both legs. Panels ask at every drawing, and a rig may have hundreds of bones
     and thousands of curves: only what can move a leg is looked at."""
 
-    def __init__(self, armature, rig_map):
+    def __init__(self, armature: "bpy.types.Object", rig_map: RigMap) -> None:
         self._armature, self._map = armature, rig_map
         self._mapped = {bone for chain in rig_map.bones.values() for bone in chain}
 
     @cached_property
-    def _paths(self):
+    def _paths(self) -> tuple[set[str], set[str]]:
         return animated_paths(self._armature)
 
     @property
-    def _driven(self):
+    def _driven(self) -> set[str]:
         return self._paths[0]
 
     @property
-    def _keyed(self):
+    def _keyed(self) -> set[str]:
         return self._paths[1]
 
     @cached_property
-    def _animated(self):
+    def _animated(self) -> set[str]:
         return self._driven | self._keyed
 
-    def _moving(self, names):
+    def _moving(
+        self, names: Collection[str]
+    ) -> "list[tuple[bpy.types.PoseBone, bpy.types.Constraint, set[str]]]":
         """(bone, constraint, names of those that it moves) of all constraints on some bones, or on
         bones below whose chains reach up to these."""
         tops = [self._armature.data.bones[name] for name in names]
@@ -210,11 +233,13 @@ class _Finder:
         held = [(bone, one, moved_by(bone, one)) for bone in bones for one in bone.constraints]
         return [(bone, one, moved) for bone, one, moved in held if not moved.isdisjoint(names)]
 
-    def _holding(self, names):
+    def _holding(
+        self, names: Collection[str]
+    ) -> "list[tuple[bpy.types.PoseBone, bpy.types.Constraint, set[str]]]":
         """Those of `_moving` that act."""
         return [held for held in self._moving(names) if not is_off(held[1], self._animated)]
 
-    def leg(self, side):
+    def leg(self, side: str) -> IkLeg | None:
         """The IkLeg of a side, None if none is found, or one that is not understood."""
         names = [carrier(self._map, f"{part}_{side}") for part in ("thigh", "shin", "foot")]
         if not any(one.type == "IK" for _, one, _ in self._moving(names)):
@@ -241,7 +266,9 @@ class _Finder:
                 return None
         return IkLeg(
             side,
-            *names,
+            thigh=names[0],
+            shin=names[1],
+            foot=names[2],
             control=control,
             follows=follows,
             pole=ik.pole_subtarget if ik.pole_target is not None else None,
@@ -251,7 +278,7 @@ class _Finder:
             off=tuple(switch_off(bone, one, self._driven) for bone, one in held),
         )
 
-    def _is_plain(self, ik, chain):
+    def _is_plain(self, ik: "bpy.types.Constraint", chain: Set[str]) -> bool:
         """Whether an IK constraint pulls a chain of bones to a bone, and does nothing else."""
         bones = self._armature.pose.bones
         stretches = ik.use_stretch and any(bones[name].ik_stretch > 0 for name in chain)
@@ -264,7 +291,7 @@ class _Finder:
             and self._is_still(ik)
         )
 
-    def _is_still(self, constraint):
+    def _is_still(self, constraint: "bpy.types.Constraint") -> bool:
         """Whether nothing of a constraint is animated but whether it acts, and not all of that
         driven: where it acts makes no difference, but it must be possible to turn it off."""
         switches = {constraint.path_from_id(name) for name in _SWITCHES}
@@ -273,7 +300,13 @@ class _Finder:
         own = any(path.startswith(start) for path in paths)
         return not own and not switches <= self._driven
 
-    def _is_control(self, name, leg, besides, locks=("lock_location", "lock_rotation")):
+    def _is_control(
+        self,
+        name: str,
+        leg: Sequence[str],
+        besides: Collection[str],
+        locks: tuple[str, ...] = ("lock_location", "lock_rotation"),
+    ) -> bool:
         """Whether a bone is there to be keyed: only its keys move it, and what the thigh hangs on,
         or one of the bones besides."""
         bones = self._armature.pose.bones
@@ -290,14 +323,14 @@ class _Finder:
             and not any(any(getattr(bone, lock)) for lock in locks)
         )
 
-    def _is_pole(self, ik, leg):
+    def _is_pole(self, ik: "bpy.types.Constraint", leg: Sequence[str]) -> bool:
         """Whether the pole of an IK constraint can be keyed."""
         line = {one.name for one in self._armature.pose.bones[ik.subtarget].parent_recursive}
         own = ik.pole_target == self._armature and ik.pole_subtarget != ik.subtarget
         besides = {ik.subtarget, *line}
         return own and self._is_control(ik.pole_subtarget, leg, besides, ("lock_location",))
 
-    def _is_copy(self, copy, control):
+    def _is_copy(self, copy: "bpy.types.Constraint", control: str) -> bool:
         """Whether a constraint of a foot makes it turn as the control does, or as a bone on it."""
         followed = self._armature.pose.bones.get(copy.subtarget)
         return (
@@ -315,12 +348,14 @@ class _Finder:
             and self._is_still(copy)
         )
 
-    def _rides(self, bone, control):
+    def _rides(self, bone: "bpy.types.PoseBone", control: str) -> bool:
         """Whether a bone hangs right on the control, and nothing else moves it."""
         rides = bone.parent is not None and bone.parent.name == control
         return rides and not self._holding({bone.name})
 
-    def _on(self, bone, constraint):
+    def _on(
+        self, bone: "bpy.types.PoseBone", constraint: "bpy.types.Constraint"
+    ) -> Iterator[Switch]:
         """Switches that have a constraint act throughout, where keys say whether it does."""
         for name, off in _SWITCHES.items():
             path = constraint.path_from_id(name)

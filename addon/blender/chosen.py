@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The armature and the frames that the settings of a scene and the selection mean."""
 
+from typing import TYPE_CHECKING
 
-def chosen_armature(context):
+if TYPE_CHECKING:
+    import bpy
+
+
+def chosen_armature(context: "bpy.types.Context") -> "tuple[bpy.types.Object | None, str]":
     """The armature that the settings and the selection mean; (object, reason why there is none)."""
     scene = context.scene
     chosen = scene.poise.armature
@@ -28,7 +33,7 @@ def chosen_armature(context):
     return None, "The scene has no armature: add or import an animated character"
 
 
-def _shows_linked_armature(thing):
+def _shows_linked_armature(thing: "bpy.types.Object") -> bool:
     """Whether an object is an instance of a linked collection with an armature in it."""
     collection = thing.instance_collection if thing.instance_type == "COLLECTION" else None
     if collection is None or collection.library is None:
@@ -36,7 +41,7 @@ def _shows_linked_armature(thing):
     return any(one.type == "ARMATURE" for one in collection.all_objects)
 
 
-def chosen_frames(scene):
+def chosen_frames(scene: "bpy.types.Scene") -> tuple[float, float] | None:
     """(first, last) frame that the settings of a scene name; None for all that is animated."""
     settings = scene.poise
     ranges = {

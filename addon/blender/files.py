@@ -3,7 +3,10 @@
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from ...controller.exceptions import PoiseError
 
@@ -12,12 +15,12 @@ class FileError(PoiseError):
     """A file cannot be read, or may not be written."""
 
 
-def identity(path):
+def identity(path: Path) -> str:
     """What all names of a file have in common, through links or `..`; it need not be there yet."""
     return os.path.normcase(os.path.realpath(path))
 
 
-def same_file(path, other):
+def same_file(path: Path, other: Path) -> bool:
     """Whether two paths lead to one file, by whatever names; two hard links do."""
     try:
         return os.path.samefile(path, other)
@@ -25,7 +28,7 @@ def same_file(path, other):
         return identity(path) == identity(other)
 
 
-def check_target(path, overwrite):
+def check_target(path: Path, overwrite: bool) -> None:
     """Raise FileError unless a file can be written there; called before any work is done."""
     if path.is_dir():
         raise FileError(f"'{path}' is a folder: name a file in it.")
@@ -45,13 +48,13 @@ def check_target(path, overwrite):
         ) from None
 
 
-def _temporary(path):
+def _temporary(path: Path) -> Path:
     """A name beside a file, under which it is written before it takes the file's place."""
     return path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
 
 
 @contextmanager
-def written(path):
+def written(path: Path) -> Iterator[Path]:
     """Give a temporary name to write to; it becomes the file only if all goes well. A link stays:
     the file that it leads to is written."""
     path = path.resolve()
@@ -65,14 +68,14 @@ def written(path):
         temporary.unlink(missing_ok=True)
 
 
-def write_text(path, text):
+def write_text(path: Path, text: str) -> None:
     """Write a text file. What is in no encoding, as parts of the names of some files, is written as
     \\udc.., which JSON reads again as it was."""
     with written(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def write_json(path, content):
+def write_json(path: Path, content: Any) -> None:
     """Write plain data, all numbers of which must be finite."""
     text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
     write_text(path, text + "\n")

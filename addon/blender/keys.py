@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keys for dense channels: which samples to keep, and writing them fast."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from . import compat
 from .pose import rotation_matrices
+
+if TYPE_CHECKING:
+    import bpy
 
 #: Blender's numbers for the interpolations and handle types that are written.
 INTERPOLATIONS = {"CONSTANT": 0, "LINEAR": 1, "BEZIER": 2}
@@ -32,15 +37,20 @@ class Track:
     reach: float = 0.0
 
 
-def slopes(track):
+def slopes(track: Track) -> np.ndarray:
     """(n, width) slopes per frame through each sample: those of a parabola through three."""
     if len(track.frames) < 2:
         return np.zeros_like(track.values)
-    order = 2 if len(track.frames) > 2 else 1
+    order: Literal[1, 2] = 2 if len(track.frames) > 2 else 1
     return np.gradient(track.values, track.frames, axis=0, edge_order=order)
 
 
-def write(holder, tracks, kept, interpolation):
+def write(
+    holder: "bpy.types.ActionChannelbag | bpy.types.Action",
+    tracks: Sequence[Track],
+    kept: Sequence[np.ndarray],
+    interpolation: str,
+) -> tuple[int, int]:
     """Write the kept samples of the tracks as keys, into `compat.channels(…)`.
 
     kept: for each track the indices of the samples to key.
@@ -67,7 +77,7 @@ def write(holder, tracks, kept, interpolation):
     return curves, keys
 
 
-def _empty(curve):
+def _empty(curve: "bpy.types.FCurve") -> None:
     """Leave nothing in a curve that is used again."""
     curve.keyframe_points.clear()
     for modifier in list(curve.modifiers):
@@ -76,7 +86,7 @@ def _empty(curve):
     curve.extrapolation = "CONSTANT"
 
 
-def _settings(count, interpolation):
+def _settings(count: int, interpolation: str) -> dict[str, np.ndarray]:
     """{attribute: (count,) numbers of Blender's} of the keys of a curve."""
     settings = {"interpolation": np.full(count, INTERPOLATIONS[interpolation], np.int32)}
     if interpolation == "BEZIER":
@@ -85,7 +95,7 @@ def _settings(count, interpolation):
     return settings
 
 
-def _points(track, chosen, interpolation):
+def _points(track: Track, chosen: np.ndarray, interpolation: str) -> list[dict[str, np.ndarray]]:
     """For each curve of a track {attribute: (2 n,) flat times and values} of its keys and handles.
 
     The handles are written too: Blender's own update of them takes longer than all the rest.
@@ -108,7 +118,7 @@ def _points(track, chosen, interpolation):
     ]
 
 
-def distinct(track, interpolation):
+def distinct(track: Track, interpolation: str) -> np.ndarray:
     """Indices of samples whose keys lose nothing: without those between two that are the same."""
     values = track.values.astype(np.float32)
     kept = np.ones(len(values), bool)
@@ -118,7 +128,7 @@ def distinct(track, interpolation):
     return np.flatnonzero(kept)
 
 
-def simplified(track, tolerance, interpolation):
+def simplified(track: Track, tolerance: float, interpolation: str) -> np.ndarray:
     """Indices of samples whose keys reproduce a track: no joint moves by more than `tolerance`.
 
     tolerance: in scene units. Splits where the error is largest, as Ramer, Douglas and Peucker do.
@@ -142,7 +152,9 @@ def simplified(track, tolerance, interpolation):
     return np.array(sorted(kept))
 
 
-def _between(track, slope, start, end, interpolation):
+def _between(
+    track: Track, slope: np.ndarray, start: int, end: int, interpolation: str
+) -> np.ndarray:
     """Values at the samples between two keys, as Blender will interpolate them."""
     first, second = track.values[start], track.values[end]
     if interpolation == "CONSTANT":
@@ -159,7 +171,7 @@ def _between(track, slope, start, end, interpolation):
     )
 
 
-def _error(track, values, start, end):
+def _error(track: Track, values: np.ndarray, start: int, end: int) -> np.ndarray:
     """How far each interpolated sample moves a joint, at most [scene units]."""
     wanted = track.values[start + 1 : end]
     if track.kind in ("LOCATION", "SCALE"):

@@ -2,7 +2,11 @@
 """One process at a time: several may tune the same shot, in windows and on the command line."""
 
 import os
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
 
 from ...controller.exceptions import PoiseError
 
@@ -17,7 +21,7 @@ class TakenError(PoiseError):
 
 
 @contextmanager
-def claimed(path, refusal):
+def claimed(path: Path, refusal: str) -> Iterator[None]:
     """Be the only process that works towards a file, by a lock file beside it.
 
     Raises TakenError with the sentence `refusal` if there is another one, OSError if the lock
@@ -33,12 +37,12 @@ def claimed(path, refusal):
                 lock.unlink(missing_ok=True)
 
 
-def _locked(lock, refusal):
+def _locked(lock: Path, refusal: str) -> IO[bytes]:
     """The lock file, open and locked."""
     while True:
         file = lock.open("ab")
         try:
-            if os.name == "nt":
+            if sys.platform == "win32":
                 msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             else:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

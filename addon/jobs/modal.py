@@ -3,6 +3,8 @@
 
 import contextlib
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ...controller.exceptions import PoiseError
 from ..blender import session
@@ -13,6 +15,9 @@ from ..rigs import source_values
 from ..rigs.sampling import is_constrained
 from ..shots.outdated import settings_of, with_keys
 from ..shots.shot import Shot
+
+if TYPE_CHECKING:
+    import bpy
 
 #: Work this long in each turn [s], and ask for the next turn so often [s]: between two turns the
 #: window draws, and the user has a say.
@@ -33,17 +38,17 @@ class StatusBar:
     """What an operator says in the status bar, in the workspace where it begins: the user may be in
     another one when it ends."""
 
-    def __init__(self, context, text):
+    def __init__(self, context: "bpy.types.Context", text: str) -> None:
         self._workspace = context.workspace
         self._workspace.status_text_set(tr(text))
 
-    def clear(self):
+    def clear(self) -> None:
         """Say nothing any more."""
         with contextlib.suppress(ReferenceError):  # the workspace was deleted
             self._workspace.status_text_set(None)
 
 
-def poll_idle(cls, context):
+def poll_idle(cls: Any, context: "bpy.types.Context") -> bool:
     """Whether an armature can be told and nothing runs; else the reason greys the button."""
     armature, reason = chosen_armature(context)
     why = session.busy() or ("" if armature else reason)
@@ -52,7 +57,7 @@ def poll_idle(cls, context):
     return not why
 
 
-def poll_animated(cls, context):
+def poll_animated(cls: Any, context: "bpy.types.Context") -> bool:
     """Whether the chosen armature can be read now."""
     if not poll_idle(cls, context):
         return False
@@ -63,7 +68,7 @@ def poll_animated(cls, context):
     return not why
 
 
-def unreadable(armature):
+def unreadable(armature: "bpy.types.Object") -> str:
     """Why an armature cannot be read now, without a full stop; empty if it can."""
     animation = armature.animation_data
     if armature.mode == "EDIT":
@@ -80,19 +85,25 @@ class JobOperator:
     Children define `make_job(context, armature)` and `finished()`.
     """
 
+    if TYPE_CHECKING:  # the children's, and Blender's
+        make_job: Callable[..., Any]
+        finished: Callable[[], None]
+        report: Callable[[set[str], str], None]
+
     #: What Esc reports.
     stopped = "Stopped: the scene is as it was"
     #: What the status bar says meanwhile.
     hint = "Poise: Esc to stop"
 
-    _timer = _status = None
-    _job = None
-    _whose = None
-    _seen = None
+    _timer: Any = None
+    _status: StatusBar | None = None
+    _job: Any = None
+    _whose: Any = None
+    _seen: Any = None
     _fired = _turned = _drawn = _next = 0.0
     _draws = False
 
-    def execute(self, context):
+    def execute(self, context: "bpy.types.Context") -> set[str]:
         """Do everything at once."""
         try:
             self._begin(context)
@@ -103,7 +114,7 @@ class JobOperator:
         finally:
             self._job = None
 
-    def invoke(self, context, _event):
+    def invoke(self, context: "bpy.types.Context", _event: "bpy.types.Event") -> set[str]:
         """Begin, and go on in `modal`."""
         try:
             self._begin(context)
@@ -116,7 +127,7 @@ class JobOperator:
         redraw()
         return {"RUNNING_MODAL"}
 
-    def modal(self, context, event):
+    def modal(self, context: "bpy.types.Context", event: "bpy.types.Event") -> set[str]:
         """One event of the window: a turn of the timer works on the job."""
         result = {"CANCELLED"}  # so it is too if something is raised
         try:
@@ -127,7 +138,7 @@ class JobOperator:
                 self._job = None
         return result
 
-    def _turn(self, context, event):
+    def _turn(self, context: "bpy.types.Context", event: "bpy.types.Event") -> set[str]:
         job = self._job
         if session.job() is not job:  # stopped by a button
             return self._stop(context)
@@ -154,13 +165,13 @@ class JobOperator:
         self._leave(context)
         return self._succeed(context)
 
-    def _is_own(self):
+    def _is_own(self) -> bool:
         """Whether an event of a timer is of this operator's, which has fired since the last one:
         Blender's buttons and reports have timers, too, whose events come in the same turn."""
         fired, self._fired = self._fired, self._timer.time_duration
         return self._fired != fired
 
-    def redraw(self, _context):
+    def redraw(self, _context: "bpy.types.Context") -> bool:
         """Show what the last turn has changed: the progress, and the ghost where there is one.
         Returns whether that is drawn now."""
         job = self._job
@@ -174,7 +185,7 @@ class JobOperator:
             redraw()
         return True
 
-    def _begin_turn(self):
+    def _begin_turn(self) -> bool:
         """Whether it is time for a turn. What was drawn in the one before took until now."""
         now = time.perf_counter()
         if self._draws:
@@ -184,7 +195,7 @@ class JobOperator:
         self._turned = now
         return True
 
-    def may_draw(self, rate=RATE):
+    def may_draw(self, rate: float = RATE) -> bool:
         """Whether it is time to draw again, at most so often [Hz]."""
         now = time.perf_counter()
         if now < max(self._next, self._drawn + 1 / rate):
@@ -192,13 +203,13 @@ class JobOperator:
         self._drawn, self._draws = now, True
         return True
 
-    def cancel(self, context):
+    def cancel(self, context: "bpy.types.Context") -> None:
         """Blender ends the operator itself, with its window or its file."""
         self._job.cancel()
         self._leave(context)
         self._job = None
 
-    def _begin(self, context):
+    def _begin(self, context: "bpy.types.Context") -> None:
         armature, reason = chosen_armature(context)
         if armature is None:
             raise PoiseError(f"{reason}.")
@@ -210,7 +221,7 @@ class JobOperator:
         job.start()
         self._job = job
 
-    def _leave(self, context):
+    def _leave(self, context: "bpy.types.Context") -> None:
         """Leave nothing behind in the window."""
         if self._timer is not None:
             context.window_manager.event_timer_remove(self._timer)
@@ -219,25 +230,25 @@ class JobOperator:
             self._status.clear()
         redraw()
 
-    def _stop(self, context):
+    def _stop(self, context: "bpy.types.Context") -> set[str]:
         self._leave(context)
         self.report({"INFO"}, tr(self.stopped))
         return {"CANCELLED"}
 
-    def _fail(self, message):
+    def _fail(self, message: str) -> set[str]:
         if self._whose is not None:
             session.complain(self._whose, message)
         redraw()
         self.report({"ERROR"}, tr(message))
         return {"CANCELLED"}
 
-    def _succeed(self, context):
+    def _succeed(self, context: "bpy.types.Context") -> set[str]:
         self.finished()
         redraw()
         return {"FINISHED"}
 
 
-def _harmless(context, event):
+def _harmless(context: "bpy.types.Context", event: "bpy.types.Event") -> bool:
     """Whether an event cannot change the scene: moving about, and clicks in a sidebar, where
     Poise's Stop button is."""
     if event.type in _HARMLESS or event.type.startswith(_HARMLESS_KINDS):

@@ -2,11 +2,16 @@
 """Legs that constraints stretch, as Rigify's IK does: the simulated body's keep their length, and
 the feet of a bake stand where its do only if those of the bake keep it, too."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...controller.geometry.skeleton import SIDES
 from ..blender.pose import inverse, parent_space
-from .reference import carrier
+from .reference import Reading, carrier
+
+if TYPE_CHECKING:
+    import bpy
 
 #: A length that changes by less than this share of it does not stretch.
 LEAST = 0.01
@@ -14,7 +19,7 @@ LEAST = 0.01
 _LEG = ("thigh", "shin", "foot", "toe")
 
 
-def find(armature, reading):
+def find(armature: "bpy.types.Object", reading: Reading) -> list[str]:
     """The segments of legs that constraints stretch. None of those that keys scale: that is how
     they are to look."""
     bones = armature.data.bones
@@ -32,12 +37,12 @@ def find(armature, reading):
     return found
 
 
-def _of(matrices, reading, bone):
+def _of(matrices: np.ndarray, reading: Reading, bone: str) -> np.ndarray:
     """(N, 4, 4) of one bone."""
     return matrices[:, reading.bone_index(bone)]
 
 
-def _own(bone, reading):
+def _own(bone: "bpy.types.Bone", reading: Reading) -> np.ndarray:
     """(N, 4, 4) basis of a bone that would give it its poses if only its parent had a say."""
     poses = _poses(reading, bone.name)
     # A root bone has no parent: any poses do.
@@ -45,11 +50,11 @@ def _own(bone, reading):
     return parent_space(bone, parent).basis(poses)
 
 
-def _poses(reading, bone):
+def _poses(reading: Reading, bone: str) -> np.ndarray:
     """(N, 4, 4) of a bone in the armature's space."""
     return inverse(reading.object_matrices) @ _of(reading.bone_matrices, reading, bone)
 
 
-def _varies(matrices):
+def _varies(matrices: np.ndarray) -> bool:
     """Whether (N, 4, 4) matrices of a bone change its length over time."""
     return np.ptp(np.log(np.linalg.norm(matrices[:, :3, 1], axis=-1))) > LEAST

@@ -3,11 +3,18 @@
 that hang on no bone of the body, as when a rig was stripped to its deforming bones, if they did so
 by their keys; and those of the body that constraints hold where another armature has them."""
 
+from collections.abc import Iterator, Set
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ...controller.geometry.skeleton import SEGMENTS
 from ..blender.pose import inverse
-from .reference import carriers
+from .reference import Reading, carriers
+from .rig import RigMap
+
+if TYPE_CHECKING:
+    import bpy
 
 #: A bone that goes with another stays so near to where it is beside that [m, adult], and by this
 #: share of its own way.
@@ -20,7 +27,7 @@ _PLACES = ("COPY_TRANSFORMS", "COPY_LOCATION", "CHILD_OF")
 _SAMPLES = 60
 
 
-def find(armature, reading):
+def find(armature: "bpy.types.Object", reading: Reading) -> dict[str, str | None]:
     """{bone: the carrying bone that it goes with, None if it goes its own way} of the deforming
     bones that hang on no bone of the body, without those that hang on one of them.
 
@@ -50,7 +57,7 @@ def find(armature, reading):
     return found
 
 
-def lines(armature, reading):
+def lines(armature: "bpy.types.Object", reading: Reading) -> dict[str, tuple[str, ...]]:
     """{bone: the bone that it goes with, and all above that} of those that go with the body."""
     bones = armature.data.bones
     found = find(armature, reading)
@@ -62,7 +69,7 @@ def lines(armature, reading):
     }
 
 
-def _retargeted(armature, rig_map):
+def _retargeted(armature: "bpy.types.Object", rig_map: RigMap) -> list[str]:
     """Names of the bones below those that carry the body which a constraint holds where another
     armature's bones are, or at the place of something that does not go with the body, parents
     first."""
@@ -79,11 +86,13 @@ def _retargeted(armature, rig_map):
     return found
 
 
-def _holds(constraint):
+def _holds(constraint: "bpy.types.Constraint") -> bool:
     return not constraint.mute and constraint.influence > 0
 
 
-def _stays_behind(constraint, armature, carrying):
+def _stays_behind(
+    constraint: "bpy.types.Constraint", armature: "bpy.types.Object", carrying: Set[str]
+) -> bool:
     target = getattr(constraint, "target", None)
     if target is None:
         return False
@@ -95,21 +104,21 @@ def _stays_behind(constraint, armature, carrying):
     return not goes_along and (target.type == "ARMATURE" or constraint.type in _PLACES)
 
 
-def _lineage(thing):
+def _lineage(thing: "bpy.types.Object") -> "Iterator[bpy.types.Object]":
     """An object and all above it."""
     while thing is not None:
         yield thing
         thing = thing.parent
 
 
-def _loose(armature, mapped):
+def _loose(armature: "bpy.types.Object", mapped: Set[str]) -> list[str]:
     """Names of the uppermost deforming bones that nothing of the body carries, and that nothing
     but their keys moves."""
     bones = armature.data.bones
     above = {one.name for name in mapped for one in bones[name].parent_recursive}
     animation = armature.animation_data
     driven = {driver.data_path for driver in animation.drivers} if animation else set()
-    found = []
+    found: list[str] = []
     for bone in bones:  # parents first
         line = {one.name for one in bone.parent_recursive}
         if not bone.use_deform or bone.name in mapped | above or line & (mapped | {*found}):
@@ -121,11 +130,11 @@ def _loose(armature, mapped):
     return found
 
 
-def _ways(points):
+def _ways(points: np.ndarray) -> np.ndarray:
     """(n,) how far (F, n, 3) points are from their means at most."""
     return np.linalg.norm(points - points.mean(0), axis=-1).max(0)
 
 
-def _sizes(spaces):
+def _sizes(spaces: np.ndarray) -> np.ndarray:
     """(n,) scene units in a unit of each space."""
     return 1 / np.linalg.norm(spaces[0, :, :3, 0], axis=-1)

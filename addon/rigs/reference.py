@@ -6,7 +6,9 @@ effect, so what is read is what is seen.
 """
 
 import math
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +29,9 @@ from .sampling import (
     sampling,
     unchanged,
 )
+
+if TYPE_CHECKING:
+    import bpy
 
 #: Lengths of scene units in use [m]: motion capture, centimetres, inches, feet, …
 KNOWN_UNITS = (1.0, 0.01, 0.0254, 0.056444, 0.1, 0.001, 0.3048, 0.9144, 10.0, 100.0)
@@ -69,7 +74,7 @@ class Reading:
     rate: float
     metres_per_unit: float
     unit_guessed: bool
-    rig_map: object
+    rig_map: rig.RigMap
     bone_names: tuple
     bone_matrices: np.ndarray
     basis_matrices: np.ndarray
@@ -78,19 +83,25 @@ class Reading:
     motion: Motion
     looped: np.ndarray | None = None
 
-    def bone_index(self, name):
+    def bone_index(self, name: str) -> int:
         """Where a bone stands in the arrays."""
         return self.bone_names.index(name)
 
 
-def read(scene, armature, **options):
+def read(scene: "bpy.types.Scene", armature: "bpy.types.Object", **options: Any) -> Reading:
     """`reading` from beginning to end; returns the Reading."""
     return run(reading(scene, armature, **options))
 
 
 def reading(
-    scene, armature, frames=None, action=None, rig_map=None, rate=None, metres_per_unit=None
-):
+    scene: "bpy.types.Scene",
+    armature: "bpy.types.Object",
+    frames: tuple[float, ...] | None = None,
+    action: "bpy.types.Action | str | tuple | None" = None,
+    rig_map: rig.RigMap | None = None,
+    rate: float | None = None,
+    metres_per_unit: float | None = None,
+) -> Generator[float, None, Reading]:
     """Sample an armature's animation: yields the progress from 0 to 1 and returns a Reading.
 
     scene: a scene, or a context for its scene.
@@ -107,62 +118,61 @@ def reading(
     scene = getattr(scene, "scene", scene)
     check_armature(armature)
     with unchanged(scene, armature):
-        action, slot = _animation(armature, action)
-        frames = sampled_frames(scene, armature, action, slot, frames)
-        rate = _sample_rate(scene, frames, rate)
-        samples = yield from sampling(scene, armature, frames)
+        chosen, slot = _animation(armature, action)
+        sampled = sampled_frames(scene, armature, chosen, slot, frames)
+        rate = _sample_rate(scene, sampled, rate)
+        samples = yield from sampling(scene, armature, sampled)
         yield 1.0
     yield 1.0
     names, matrices, basis, objects, object_bases = samples
-    _check_range(armature, action, slot, frames, matrices)
-    check_object(armature, frames, objects)
+    _check_range(armature, chosen, slot, sampled, matrices)
+    check_object(armature, sampled, objects)
     yield 1.0
-    for start in range(0, len(frames), PIECE):
+    for start in range(0, len(sampled), PIECE):
         piece = slice(start, start + PIECE)
         matrices[piece] = objects[piece, None] @ matrices[piece]
         yield 1.0
-    if rig_map is None:
-        rig_map = rig.find(armature, matrices)
+    found = rig.find(armature, matrices) if rig_map is None else rig_map
     yield 1.0
-    _check_keys(action, slot, rig_map)
+    _check_keys(chosen, slot, found)
     yield 1.0
-    _check_bones(rig_map, names, matrices, frames)
+    _check_bones(found, names, matrices, sampled)
     yield 1.0
-    rotations = []
-    for start in range(0, len(frames), PIECE):
-        rotations.append(segment_rotations(rig_map, names, matrices[start : start + PIECE]))
+    pieces = []
+    for start in range(0, len(sampled), PIECE):
+        pieces.append(segment_rotations(found, names, matrices[start : start + PIECE]))
         yield 1.0
-    rotations = np.concatenate(rotations)
+    rotations = np.concatenate(pieces)
     yield 1.0
-    positions = landmark_positions(armature, rig_map, names, matrices)
+    positions = landmark_positions(armature, found, names, matrices)
     scale = metres_per_unit or _metres_per_unit(scene, positions)
     return Reading(
         armature=armature.name,
-        action=action.name if action else None,
+        action=chosen.name if chosen else None,
         slot=compat.slot_name(slot),
-        library=action.library.filepath if action and action.library else None,
-        frames=frames,
+        library=chosen.library.filepath if chosen and chosen.library else None,
+        frames=sampled,
         rate=rate,
         metres_per_unit=scale,
         unit_guessed=not metres_per_unit and scale != scene.unit_settings.scale_length,
-        rig_map=rig_map,
+        rig_map=found,
         bone_names=names,
         bone_matrices=matrices,
         basis_matrices=basis,
         object_matrices=objects,
         object_bases=object_bases,
         motion=Motion(
-            name=action.name if action else armature.name,
+            name=chosen.name if chosen else armature.name,
             rate=rate,
             rotations=rotations,
             positions=positions * scale,
-            first_frame=float(frames[0]),
-            frame_step=float(frames[1] - frames[0]),
+            first_frame=float(sampled[0]),
+            frame_step=float(sampled[1] - sampled[0]),
         ),
     )
 
 
-def check_armature(armature):
+def check_armature(armature: "bpy.types.Object") -> None:
     """Raise RigError unless this is an armature object that can be evaluated in its pose."""
     if armature is None:
         raise RigError("There is no armature: select the armature object to simulate.")
@@ -182,16 +192,18 @@ def check_armature(armature):
         )
 
 
-def _animation(armature, action):
+def _animation(
+    armature: "bpy.types.Object", action: "bpy.types.Action | str | tuple | None"
+) -> "tuple[bpy.types.Action | None, bpy.types.ActionSlot | None]":
     """The (action, slot) to read, assigned to the armature; (None, None) if others move it."""
     if action is not None:
         return _assign_action(armature, action)
-    action, slot = compat.assigned(armature)
+    own, slot = compat.assigned(armature)
     played = source_values.heard(armature.animation_data)
-    if action is None or (compat.HAS_SLOTS and slot is None):
+    if own is None or (compat.HAS_SLOTS and slot is None):
         if played:
             return None, None
-        if action is None:
+        if own is None:
             if is_constrained(armature):
                 return None, None
             raise MotionError(
@@ -199,27 +211,28 @@ def _animation(armature, action):
                 "not muted."
             )
         raise MotionError(
-            f"'{armature.name}' has no slot in the action '{action.name}': choose one in the "
+            f"'{armature.name}' has no slot in the action '{own.name}': choose one in the "
             "Action editor."
         )
-    if not any(key_count(curve) for curve in compat.curves(action, slot)):
+    if not any(key_count(curve) for curve in compat.curves(own, slot)):
         if played:
-            return action, slot
+            return own, slot
         raise MotionError(
-            f"The action '{action.name}' has no keys for '{armature.name}': choose another one."
+            f"The action '{own.name}' has no keys for '{armature.name}': choose another one."
         )
-    return action, slot
+    return own, slot
 
 
-def _assign_action(armature, action):
+def _assign_action(
+    armature: "bpy.types.Object", chosen: "bpy.types.Action | str | tuple"
+) -> "tuple[bpy.types.Action | None, bpy.types.ActionSlot | None]":
     """Assign a chosen action (by name, itself, or with a slot) to the armature: (action, slot)."""
-    if isinstance(action, tuple):
-        strips.assign(armature, *action)
-        return action
-    if isinstance(action, str):
-        name, action = action, compat.find_action(action)
-        if action is None:
-            raise MotionError(f"There is no action named '{name}' in this file.")
+    if isinstance(chosen, tuple):
+        strips.assign(armature, *chosen)
+        return chosen
+    action = compat.find_action(chosen) if isinstance(chosen, str) else chosen
+    if action is None:
+        raise MotionError(f"There is no action named '{chosen}' in this file.")
     slot = compat.object_slot(action, armature)
     if not any(key_count(curve) for curve in compat.curves(action, slot)):
         raise MotionError(
@@ -235,7 +248,13 @@ def _assign_action(armature, action):
     return action, slot
 
 
-def _check_range(armature, action, slot, frames, matrices):
+def _check_range(
+    armature: "bpy.types.Object",
+    action: "bpy.types.Action | None",
+    slot: "bpy.types.ActionSlot | None",
+    frames: np.ndarray,
+    matrices: np.ndarray,
+) -> None:
     """Raise MotionError if the frames are beside the animation, and nothing moves there: what is
     cyclic, constrained or driven goes on. matrices: (F, B, 4, 4) of the bones."""
     try:
@@ -250,7 +269,7 @@ def _check_range(armature, action, slot, frames, matrices):
         )
 
 
-def _sample_rate(scene, frames, rate):
+def _sample_rate(scene: "bpy.types.Scene", frames: np.ndarray, rate: float | None) -> float:
     """Samples per second, at `rate` or the scene's own frames per second."""
     fps = scene.render.fps / scene.render.fps_base if rate is None else float(rate)
     low, high = _RATES
@@ -261,7 +280,7 @@ def _sample_rate(scene, frames, rate):
     return fps / (frames[1] - frames[0])
 
 
-def check_object(armature, frames, objects):
+def check_object(armature: "bpy.types.Object", frames: np.ndarray, objects: np.ndarray) -> None:
     """Raise RigError unless the object only moves, turns and scales evenly, at every frame."""
     name = armature.name
     finite = np.isfinite(objects).all((1, 2))
@@ -291,7 +310,9 @@ def check_object(armature, frames, objects):
         )
 
 
-def _check_keys(action, slot, rig_map):
+def _check_keys(
+    action: "bpy.types.Action | None", slot: "bpy.types.ActionSlot | None", rig_map: rig.RigMap
+) -> None:
     """Raise MotionError for keys that are no numbers on bones of the map or on the object."""
     bones = {bone for chain in rig_map.bones.values() for bone in chain}
     for curve in compat.curves(action, slot):
@@ -311,13 +332,14 @@ def _check_keys(action, slot, rig_map):
             )
 
 
-def bone_of(data_path):
+def bone_of(data_path: str) -> str | None:
     """Name of the bone that a curve's data path is about; None if it is about something else."""
     start = 'pose.bones["'
     if not data_path.startswith(start):
         return None
     # The name is quoted: a quote or a backslash inside it has a backslash before it.
-    name, escaped = [], False
+    name: list[str] = []
+    escaped = False
     for letter in data_path[len(start) :]:
         if not escaped and letter == '"':
             return "".join(name)
@@ -329,7 +351,9 @@ def bone_of(data_path):
     return None
 
 
-def _check_bones(rig_map, names, matrices, frames):
+def _check_bones(
+    rig_map: rig.RigMap, names: Sequence[str], matrices: np.ndarray, frames: np.ndarray
+) -> None:
     """Raise unless every bone of the map exists and has a finite, right-handed matrix."""
     for slot, chain in rig_map.bones.items():
         for bone in chain:
@@ -355,26 +379,28 @@ def _check_bones(rig_map, names, matrices, frames):
                 )
 
 
-def carrier(rig_map, segment):
+def carrier(rig_map: rig.RigMap, segment: str) -> str:
     """The bone whose orientation is that of a segment: toes without a bone turn with the foot."""
     chain = rig_map.bones.get(segment) or rig_map.bones[PARENTS[segment]]
     return chain[-1] if segment in ("pelvis", "trunk", "head") else chain[0]
 
 
-def carriers(rig_map, segment):
+def carriers(rig_map: rig.RigMap, segment: str) -> tuple[str, ...]:
     """The bones that share the turn of a segment, its carrier the last: all of a spine or neck."""
     if segment in ("trunk", "head"):
         return rig_map.bones[segment]
     return (carrier(rig_map, segment),)
 
 
-def segment_rotations(rig_map, names, matrices):
+def segment_rotations(
+    rig_map: rig.RigMap, names: Sequence[str], matrices: np.ndarray
+) -> np.ndarray:
     """(F, len(SEGMENTS), 4) world orientations of the carriers, w first."""
     rows = [names.index(carrier(rig_map, segment)) for segment in SEGMENTS]
     return quaternion_from_matrix(nearest_rotation(matrices[:, rows, :3, :3]))
 
 
-def check_pops(reading):
+def check_pops(reading: Reading) -> None:
     """Raise MotionError where a segment turns too far within one sample."""
     for sample, segment, angle in find_flips(reading.motion):
         raise MotionError(
@@ -384,12 +410,14 @@ def check_pops(reading):
         )
 
 
-def landmark_positions(armature, rig_map, names, matrices):
+def landmark_positions(
+    armature: "bpy.types.Object", rig_map: rig.RigMap, names: Sequence[str], matrices: np.ndarray
+) -> np.ndarray:
     """(F, len(LANDMARKS), 3) world positions in scene units; NaN for bones the rig lacks."""
     bones = rig_map.bones
     points = np.full((len(matrices), len(LANDMARKS), 3), np.nan)
 
-    def put(landmark, bone, tail=False):
+    def put(landmark: str, bone: str, tail: bool = False) -> None:
         own = matrices[:, names.index(bone)]
         offset = own[:, :3, 1] * armature.data.bones[bone].length if tail else 0.0
         points[:, LANDMARKS.index(landmark)] = own[:, :3, 3] + offset
@@ -409,25 +437,25 @@ def landmark_positions(armature, rig_map, names, matrices):
     return points
 
 
-def _fingertip(armature, forearm, hand):
+def _fingertip(armature: "bpy.types.Object", forearm: str, hand: str) -> str | None:
     """The bone at whose tail the hand ends: the farthest fingertip in rest, else the hand itself.
 
     Things held in the hand are often its children too, and no hand is longer than its forearm.
     None if nothing has a hand's proportions: some rigs end at the wrist.
     """
-    hand = armature.data.bones[hand]
-    wrist = hand.head_local
+    end = armature.data.bones[hand]
+    wrist = end.head_local
     limit = (armature.data.bones[forearm].head_local - wrist).length
-    tips = [bone for bone in all_below(hand) if not bone.children]
-    for bones in (tips, [hand]):
+    tips = [bone for bone in all_below(end) if not bone.children]
+    for bones in (tips, [end]):
         lengths = {bone.name: (bone.tail_local - wrist).length for bone in bones}
         fitting = [name for name, length in lengths.items() if 0.2 * limit < length <= limit]
         if fitting:
-            return max(fitting, key=lengths.get)
+            return max(fitting, key=lengths.__getitem__)
     return None
 
 
-def _metres_per_unit(scene, positions):
+def _metres_per_unit(scene: "bpy.types.Scene", positions: np.ndarray) -> float:
     """Size of a scene unit [m] that gives the legs a human length."""
     joints = [LANDMARKS.index(f"{name}_{s}") for s in SIDES for name in ("hip", "knee", "ankle")]
     hip, knee, ankle = positions[:, joints].reshape(len(positions), 2, 3, 3).swapaxes(0, 2)

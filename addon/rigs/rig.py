@@ -8,14 +8,20 @@ detected from its hierarchy and its animated geometry, see rig_detection.
 import functools
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...controller import documents
 from ...controller.exceptions import RigError
 from ...controller.geometry.skeleton import ENTRIES, PARTS, SIDES
 from ..blender import folders
 from . import rig_detection
+
+if TYPE_CHECKING:
+    import bpy
+    import numpy as np
 
 FOLDER = folders.ROOT / "presets" / "rigs"
 
@@ -66,7 +72,7 @@ class RigMap:
     detected: bool = False
     missing: tuple = ()
 
-    def on_ik(self):
+    def on_ik(self) -> "RigMap":
         """This map with the controls of inverse kinematics for legs, where it has any."""
         legs = {
             f"{part}_{side}"
@@ -82,13 +88,13 @@ class RigMap:
         }
         return replace(self, controls=controls, properties=properties)
 
-    def is_bent(self, slot):
+    def is_bent(self, slot: str) -> bool:
         """Whether a slot is a shin that inverse kinematics bends, by the control of its thigh."""
         part, _, side = slot.rpartition("_")
         knee = self.ik_controls.get(f"thigh_{side}")
         return part == "shin" and knee is not None and self.controls.get(f"thigh_{side}") == knee
 
-    def can_be_keyed(self, slot):
+    def can_be_keyed(self, slot: str) -> bool:
         """Whether a bake can move a slot: where others drive the bones, by its control. Toes need
         none."""
         return (
@@ -118,14 +124,16 @@ class Template:
     strict: bool = False
 
 
-def label(slot):
+def label(slot: str) -> str:
     """A slot in words: "shin_l" is "left shin"."""
     part, _, side = slot.rpartition("_")
     words = {"l": "left ", "r": "right "}.get(side)
     return (words + part if words else slot).replace("_", " ")
 
 
-def find(armature, frames=None, name=None):
+def find(
+    armature: "bpy.types.Object", frames: "np.ndarray | None" = None, name: str | None = None
+) -> RigMap:
     """The rig map of an armature.
 
     name: of a preset, or the path of a .json map, to use that and no other.
@@ -155,23 +163,24 @@ def find(armature, frames=None, name=None):
     return _detect_with_hints(armature, frames, names, fits[0] if fits else None)
 
 
-def _detect_with_hints(armature, frames, names, fit):
+def _detect_with_hints(
+    armature: "bpy.types.Object", frames: "np.ndarray | None", names: "_Names", fit: "_Fit | None"
+) -> RigMap:
     """Detection, whose limbs must agree with the names of a family that is known in part: bones of
     a spine are called alike in many, and end elsewhere in each."""
-    of_family = fit is not None and len(fit.required) >= _FAMILY_SHARE * len(REQUIRED_SLOTS)
+    if fit is None or len(fit.required) < _FAMILY_SHARE * len(REQUIRED_SLOTS):
+        return detect(armature, frames)
     try:
         found = detect(armature, frames)
     except RigError:
-        if of_family:
-            return _rig_map(names, fit)
-        raise
-    limbs = [slot for slot in (fit.required if of_family else ()) if slot not in _SPINE]
+        return _rig_map(names, fit)
+    limbs = [slot for slot in fit.required if slot not in _SPINE]
     if any(found.bones[slot][0] not in fit.bones[slot] for slot in limbs):
         return _rig_map(names, fit)
     return found
 
 
-def match(armature, template):
+def match(armature: "bpy.types.Object", template: "Template") -> RigMap:
     """The rig map of an armature by the names of a template.
 
     Raises RigError if a required slot has no bone, or a bone hangs from the wrong one.
@@ -188,7 +197,7 @@ def match(armature, template):
     return _rig_map(names, fits[0])
 
 
-def detect(armature, frames=None):
+def detect(armature: "bpy.types.Object", frames: "np.ndarray | None" = None) -> RigMap:
     """The rig map of an unknown biped, from its hierarchy and its animated geometry.
 
     frames: as in `find`. Raises RigError with the reason if this does not look like a biped.
@@ -202,12 +211,12 @@ def detect(armature, frames=None):
     )
 
 
-def load_maps():
+def load_maps() -> list[Template]:
     """The templates of presets/rigs, sorted by name."""
     return sorted((load(path) for path in FOLDER.glob("*.json")), key=lambda one: one.name.lower())
 
 
-def load(path):
+def load(path: str | Path) -> Template:
     """The template in a .json file. Raises RigError if it is not one."""
     document = documents.read(path, f"The rig map '{path}'", _fail)
     try:
@@ -216,11 +225,11 @@ def load(path):
         raise RigError(f"The rig map '{path}' {error}.") from None
 
 
-def _fail(source, problem):
+def _fail(source: object, problem: str) -> NoReturn:
     raise RigError(f"{source} {problem}.")
 
 
-def save(rig_map, path):
+def save(rig_map: RigMap, path: str | Path) -> None:
     """Write a rig map to a .json file that `find(armature, name=path)` reads."""
     document = {
         "name": Path(path).stem if rig_map.detected else rig_map.name,
@@ -248,7 +257,7 @@ class _MalformedError(Exception):
     """What is wrong with a document, to follow the name of its file."""
 
 
-def _parse(document, stem):
+def _parse(document: dict[str, Any], stem: str) -> Template:
     """A template from a JSON document."""
     if not isinstance(document, dict) or not isinstance(document.get("bones"), dict):
         raise _MalformedError('has no object "bones" with a list of bones for each slot')
@@ -271,7 +280,7 @@ def _parse(document, stem):
     )
 
 
-def _values(document):
+def _values(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Bone -> property -> value of a document's properties."""
     properties = document.get("properties", {})
     if not (isinstance(properties, dict) and all(map(_is_values, properties.values()))):
@@ -279,7 +288,7 @@ def _values(document):
     return properties
 
 
-def _slots(chains):
+def _slots(chains: Any) -> dict[str, Any]:
     """Slot -> links, each a tuple of names, with slot_{side} written out for both sides."""
     if not isinstance(chains, dict):
         raise _MalformedError("has slots that are not an object")
@@ -295,32 +304,32 @@ def _slots(chains):
     return slots
 
 
-def _is_list(value, check):
+def _is_list(value: Any, check: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and all(map(check, value))
 
 
-def _is_text(value):
+def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_pair(value):
+def _is_pair(value: Any) -> bool:
     return _is_list(value, _is_text) and len(value) == 2
 
 
-def _is_link(value):
+def _is_link(value: Any) -> bool:
     return (isinstance(value, str) and value != "") or (_is_list(value, _is_text) and value != [])
 
 
-def _is_values(value):
+def _is_values(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_number, value.values()))
 
 
-def _is_number(value):
+def _is_number(value: Any) -> bool:
     """Whether a property can have it, so that it is no NaN either."""
     return isinstance(value, (int, float)) and abs(value) < 2**31
 
 
-def named(name):
+def named(name: str) -> Template:
     """The template that a preset's name, or the path of a file, means."""
     path = Path(name)
     if path.suffix.lower() == ".json":
@@ -340,7 +349,7 @@ def named(name):
 
 
 @functools.lru_cache(4096)
-def _plain(name):
+def _plain(name: str) -> str:
     """A bone's name without namespace, case and separators: "char:L_Leg.001" is "lleg001"."""
     return re.sub(r"[\s_.\-]+", "", re.split(r"[:|]", name)[-1]).casefold()
 
@@ -349,36 +358,36 @@ class _Names:
     """The bones of an armature by exact and by plain name, their parents, and {bone: the one that
     IK pulls its end to}."""
 
-    def __init__(self, armature):
+    def __init__(self, armature: "bpy.types.Object") -> None:
         self.armature = armature.name
         bones = armature.data.bones
         self.parents = {bone.name: bone.parent.name if bone.parent else None for bone in bones}
         self.pulled = _pulled(armature)
-        self.plain = {}
+        self.plain: dict[str, str] = {}
         for bone in self.parents:
             self.plain.setdefault(_plain(bone), bone)
 
-    def get(self, name, prefix):
+    def get(self, name: str, prefix: str) -> str | None:
         """The bone that is called so, or so after the prefix; None if there is none."""
         if name in self.parents:
             return name
         return self.plain.get(prefix + _plain(name))
 
-    def ancestors(self, bone):
+    def ancestors(self, bone: str) -> list[str]:
         """A bone, its parent, and so on up to its root."""
-        chain = []
-        while bone is not None:
-            chain.append(bone)
-            bone = self.parents[bone]
+        chain, above = [bone], self.parents[bone]
+        while above is not None:
+            chain.append(above)
+            above = self.parents[above]
         return chain
 
-    def common_ancestor(self, bones):
+    def common_ancestor(self, bones: Sequence[str]) -> str | None:
         """The closest bone from which all the bones hang (or that is one of them), or None."""
         others = [set(self.ancestors(bone)) for bone in bones[1:]]
         return next((b for b in self.ancestors(bones[0]) if all(b in o for o in others)), None)
 
 
-def _pulled(armature):
+def _pulled(armature: "bpy.types.Object") -> dict[str, str]:
     """{bone: the bone of the same armature that an IK constraint pulls its end to}."""
     return {
         bone.name: one.subtarget
@@ -392,7 +401,7 @@ def _pulled(armature):
 class _Fit:
     """What one reading of a template (prefix and pair of sides) finds in an armature."""
 
-    template: Template
+    template: "Template"
     bones: dict
     controls: dict
     properties: dict
@@ -401,21 +410,21 @@ class _Fit:
     prefix: str
 
     @property
-    def required(self):
+    def required(self) -> list[str]:
         return [slot for slot in REQUIRED_SLOTS if slot in self.bones]
 
     @property
-    def missing_required(self):
+    def missing_required(self) -> list[str]:
         return [slot for slot in REQUIRED_SLOTS if slot not in self.bones]
 
     @property
-    def rank(self):
+    def rank(self) -> tuple[int, int, int, int, bool]:
         """More is better: slots, then bones, then the fewer letters before the names."""
         links = sum(map(len, self.bones.values()))
         return len(self.required), len(self.bones), links, -len(self.prefix), bool(self.controls)
 
 
-def _fits(names, template):
+def _fits(names: "_Names", template: "Template") -> Iterator[_Fit]:
     """The readings of a template that find anything."""
     for prefix in _prefixes(names, template):
         for pair in template.sides:
@@ -430,7 +439,7 @@ def _fits(names, template):
                 yield _Fit(template, bones, controls, properties, ik, switched, prefix)
 
 
-def _prefixes(names, template):
+def _prefixes(names: "_Names", template: "Template") -> list[str]:
     """What may stand before all names, as "bip01" in "Bip01 L Thigh": concluded from the pelvis."""
     found = {""}
     for link in template.bones.get("pelvis", ()):
@@ -439,7 +448,12 @@ def _prefixes(names, template):
     return sorted(found)
 
 
-def _chains(names, slots, pair, prefix):
+def _chains(
+    names: "_Names",
+    slots: Mapping[str, Sequence[Sequence[str]]],
+    pair: tuple[str, str],
+    prefix: str,
+) -> dict[str, tuple[str, ...]]:
     """Slot -> the bones that exist of its links."""
     chains = {}
     for slot, links in slots.items():
@@ -455,7 +469,9 @@ def _chains(names, slots, pair, prefix):
     return chains
 
 
-def _properties(names, properties, pair):
+def _properties(
+    names: "_Names", properties: Mapping[str, Mapping[str, Any]], pair: tuple[str, str]
+) -> dict[str, dict[str, Any]]:
     """Bone -> property -> value, of the bones that exist."""
     values = {}
     for key, settings in properties.items():
@@ -465,7 +481,7 @@ def _properties(names, properties, pair):
     return dict(sorted(values.items()))
 
 
-def _check_strict(armature, names, template):
+def _check_strict(armature: "bpy.types.Object", names: "_Names", template: "Template") -> None:
     """Raise RigError if a bone of a saved map does not exist."""
     chains = template.bones, template.controls, template.ik_controls
     for slot, links in (pair for chain in chains for pair in chain.items()):
@@ -478,7 +494,7 @@ def _check_strict(armature, names, template):
                 )
 
 
-def _rig_map(names, fit):
+def _rig_map(names: "_Names", fit: "_Fit") -> RigMap:
     """The rig map of a fit. Raises RigError if it lacks a required slot or hangs together wrong."""
     missing = fit.missing_required
     if missing:
@@ -494,7 +510,7 @@ def _rig_map(names, fit):
     bones = dict(fit.bones)
     if not fit.controls:
         _settle_spine(names, bones)
-    owners = {}
+    owners: dict[str, str] = {}
     for slot in bones:
         for bone in bones[slot]:
             if owners.setdefault(bone, slot) != slot:
@@ -514,7 +530,7 @@ def _rig_map(names, fit):
     )
 
 
-def _misplaced(names, fit):
+def _misplaced(names: "_Names", fit: "_Fit") -> str | None:
     """What hangs from the wrong bone, in words; None if all is well.
 
     Control rigs may drive loose deform bones, so nothing is asked of them.
@@ -534,7 +550,7 @@ def _misplaced(names, fit):
     return None
 
 
-def _settle_spine(names, bones):
+def _settle_spine(names: "_Names", bones: dict[str, tuple[str, ...]]) -> None:
     """End the pelvis where the legs leave and the trunk where the arms leave.
 
     Families differ: in some rigs the legs hang from the first spine bone, in others the

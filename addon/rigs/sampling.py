@@ -3,13 +3,22 @@
 
 import contextlib
 import math
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ...controller.exceptions import MotionError, RigError
 from ..blender import compat
-from ..blender.evaluation import evaluating, is_enabled, view_layer
+from ..blender.evaluation import Evaluation, evaluating, is_enabled, view_layer
 from . import source_values, strips
+
+if TYPE_CHECKING:
+    import bpy
+
+Returned = TypeVar("Returned")
+#: Names of bones, and matrices as `sampled` has them.
+Sampled = tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 #: Frames that are so little beyond the last one are that: keys have single precision.
 _SAME_FRAME = 1e-3
@@ -18,7 +27,7 @@ _MOST_FRAMES = 500_000
 
 
 @contextlib.contextmanager
-def unchanged(scene, armature):
+def unchanged(scene: "bpy.types.Scene", armature: "bpy.types.Object") -> Iterator[None]:
     """Put back the current frame, the assigned action and slot, and which NLA tracks are muted,
     whatever happens inside."""
     frame, subframe = scene.frame_current, scene.frame_subframe
@@ -32,7 +41,9 @@ def unchanged(scene, armature):
         scene.frame_set(frame, subframe=subframe)
 
 
-def sampling(scene, armature, frames):
+def sampling(
+    scene: "bpy.types.Scene", armature: "bpy.types.Object", frames: np.ndarray
+) -> Generator[float, None, Sampled]:
     """`sampled` of all bones of an armature."""
     with evaluating(scene, armature) as evaluation:
         for _ in evaluation.going_aside():
@@ -41,7 +52,9 @@ def sampling(scene, armature, frames):
         return (yield from sampled(evaluation, frames))
 
 
-def sampled(evaluation, frames, bones=None):
+def sampled(
+    evaluation: Evaluation, frames: np.ndarray, bones: Sequence[str] | None = None
+) -> Generator[float, None, Sampled]:
     """Evaluate frames: yields the progress from 0 to 1.
 
     evaluation: evaluation.Evaluation of the armature.
@@ -52,9 +65,11 @@ def sampled(evaluation, frames, bones=None):
     armature = evaluation.armature
     names = tuple(armature.pose.bones.keys())
     total = len(names)
-    rows = slice(None) if bones is None else [names.index(bone) for bone in bones]
+    rows: slice | list[int] = slice(None)
+    if bones is not None:
+        rows = [names.index(bone) for bone in bones]
     buffer = np.empty(total * 16, np.float32)
-    chosen = total if bones is None else len(rows)
+    chosen = total if bones is None else len(bones)
     poses = np.empty((len(frames), chosen, 4, 4))
     basis = np.empty((len(frames), chosen, 4, 4))
     objects = np.empty((len(frames), 4, 4))
@@ -78,14 +93,14 @@ def sampled(evaluation, frames, bones=None):
     return (names if bones is None else tuple(bones)), poses, basis, objects, object_bases
 
 
-def _disabled(armature):
+def _disabled(armature: "bpy.types.Object") -> RigError:
     return RigError(
         f"'{armature.name}' or its collection is disabled in the viewport, so that Blender does "
         "not animate it: enable it in the Outliner."
     )
 
 
-def run(generator):
+def run(generator: Generator[Any, None, Returned]) -> Returned:
     """What a generator returns in the end, without its progress."""
     while True:
         try:
@@ -94,7 +109,13 @@ def run(generator):
             return end.value
 
 
-def sampled_frames(scene, armature, action, slot, frames=None):
+def sampled_frames(
+    scene: "bpy.types.Scene",
+    armature: "bpy.types.Object",
+    action: "bpy.types.Action | None",
+    slot: "bpy.types.ActionSlot | None",
+    frames: tuple[float, ...] | None = None,
+) -> np.ndarray:
     """(F,) frames to sample: of (start, end, step), or all that the keys or NLA strips span; those
     of the scene where constraints or drivers alone move the armature."""
     if frames is not None:
@@ -121,7 +142,12 @@ def sampled_frames(scene, armature, action, slot, frames=None):
     return start + step * np.arange(count)
 
 
-def _whole_range(scene, armature, action, slot):
+def _whole_range(
+    scene: "bpy.types.Scene",
+    armature: "bpy.types.Object",
+    action: "bpy.types.Action | None",
+    slot: "bpy.types.ActionSlot | None",
+) -> tuple[float, float]:
     try:
         return animated_range(armature, action, slot)
     except MotionError:
@@ -130,7 +156,11 @@ def _whole_range(scene, armature, action, slot):
         return scene.frame_start, scene.frame_end
 
 
-def animated_range(armature, action, slot):
+def animated_range(
+    armature: "bpy.types.Object",
+    action: "bpy.types.Action | None",
+    slot: "bpy.types.ActionSlot | None",
+) -> tuple[float, float]:
     """First and last frame that the keys, or without keys the NLA strips, span.
 
     Raises MotionError if there are neither.
@@ -149,13 +179,13 @@ def animated_range(armature, action, slot):
     return min(start for start, _ in ends), max(end for _, end in ends)
 
 
-def is_constrained(armature):
+def is_constrained(armature: "bpy.types.Object") -> bool:
     """Whether an armature without keys may still move: by constraints or drivers."""
     owners = (armature, *armature.pose.bones)
     animation = armature.animation_data
     return any(owner.constraints for owner in owners) or bool(animation and animation.drivers)
 
 
-def key_count(curve):
+def key_count(curve: "bpy.types.FCurve") -> int:
     """How many keys or samples a curve has."""
     return len(curve.keyframe_points) or len(curve.sampled_points)

@@ -9,13 +9,19 @@ first of them, at its own "fps": a frame is the same one whatever the scene's ra
 import contextlib
 import json
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self
 
 from ...controller.contacts.contact_plan import ContactPlan, fail
 from ...controller.exceptions import PlanError
 from ..blender import compat
 from ..rigs import bake_marks, bake_target, strips
+from ..rigs.reference import Reading
+
+if TYPE_CHECKING:
+    import bpy
 
 PROPERTY = "poise_contacts"
 
@@ -39,25 +45,25 @@ class Kept:
     first: float
     last: float
 
-    def frame(self, time):
+    def frame(self, time: float) -> float:
         """The frame of a time [s]."""
         return self.first + time * self.plan.fps
 
-    def time(self, frame):
+    def time(self, frame: float) -> float:
         """The time [s] of a frame."""
         return (frame - self.first) / self.plan.fps
 
-    def spans(self):
+    def spans(self) -> Iterator[tuple[str, str, float, float]]:
         """(foot, point, first frame, frame at which it stands no more) of every span."""
         for foot, point, (start, end) in self.plan.spans():
             yield foot, point, self.frame(start), self.frame(end)
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """What is kept, as JSON-able data."""
         return self.plan.as_dict() | {"frames": [self.first, self.last]}
 
     @classmethod
-    def from_dict(cls, data, source):
+    def from_dict(cls, data: dict[str, Any], source: str) -> Self:
         """What `as_dict` gave. source: what errors call it. Raises PlanError."""
         frames = data.pop("frames", None) if isinstance(data, dict) else None
         plan = ContactPlan.from_dict(data, source)
@@ -75,13 +81,13 @@ class Kept:
         return cls(plan, float(frames[0]), float(frames[1]))
 
     @classmethod
-    def of(cls, reading, plan):
+    def of(cls, reading: Reading, plan: ContactPlan) -> Self:
         """A plan for a Reading, to be kept."""
         step = float(reading.frames[1] - reading.frames[0])
         plan = ContactPlan.from_dict(replace(plan, fps=reading.rate * step).as_dict())
         return cls(plan, float(reading.frames[0]), float(reading.frames[-1]))
 
-    def for_reading(self, reading):
+    def for_reading(self, reading: Reading) -> ContactPlan:
         """The ContactPlan for what was read: the part of it, at its rate. Raises PlanError if more
         was read than the plan is for."""
         first, last = float(reading.frames[0]), float(reading.frames[-1])
@@ -95,9 +101,13 @@ class Kept:
         per_second = reading.rate * step
         feet = {
             foot: {
-                point: [
-                    tuple((self.frame(t) - self.first) / per_second for t in span) for span in spans
-                ]
+                point: tuple(
+                    (
+                        (self.frame(start) - self.first) / per_second,
+                        (self.frame(end) - self.first) / per_second,
+                    )
+                    for start, end in spans
+                )
                 for point, spans in points.items()
             }
             for foot, points in self.plan.feet.items()
@@ -107,12 +117,12 @@ class Kept:
 
     # --- Changes at a frame ----------------------------------------------------------------------
 
-    def near(self, foot, point, frame):
+    def near(self, foot: str, point: str, frame: float) -> int:
         """Number of the span that is nearest to a frame. Raises PlanError if there is none."""
         spans, time = self._stances(foot, point), self.time(frame)
         return min(range(len(spans)), key=lambda i: _apart(spans[i], time))
 
-    def begun(self, foot, point, frame):
+    def begun(self, foot: str, point: str, frame: float) -> Self:
         """The same, where the span at a frame, or else the next one, begins there."""
         self._demand(frame)
         spans, time = self._stances(foot, point), self.time(frame + _NEAR)
@@ -124,7 +134,7 @@ class Kept:
             )
         return self._with(self.plan.grown(foot, point, i, start=self.time(frame)))
 
-    def ended(self, foot, point, frame):
+    def ended(self, foot: str, point: str, frame: float) -> Self:
         """The same, where the span at a frame, or else the one before, ends with it."""
         self._demand(frame)
         spans, time = self._stances(foot, point), self.time(frame + _NEAR)
@@ -136,7 +146,7 @@ class Kept:
             )
         return self._with(self.plan.grown(foot, point, i, end=self.time(frame + 1)))
 
-    def held(self, foot, point, frame, reach):
+    def held(self, foot: str, point: str, frame: float, reach: float) -> tuple[int, str] | None:
         """(number of a span, "start" or "end") of the end nearest to a frame, where the first and
         the last frame of a span reach half of one farther; None if none is within `reach`
         [frames]."""
@@ -148,12 +158,12 @@ class Kept:
         apart, i, which = min(ends, default=(math.inf, 0, ""))
         return (i, which) if apart <= reach else None
 
-    def moved(self, foot, point, i, which, frame):
+    def moved(self, foot: str, point: str, i: int, which: str, frame: float) -> Self:
         """The same with the "start" or the "end" of a span at a frame: at its left edge."""
         frame = min(max(frame, self.first), self.last + 1)
         return self._with(self.plan.grown(foot, point, i, **{which: self.time(frame)}))
 
-    def added(self, foot, point, frame):
+    def added(self, foot: str, point: str, frame: float) -> Self:
         """The same with one more span from a frame on, as long as ADDED; where that reaches the
         next one or begins at the end of one, that one is longer instead."""
         self._demand(frame)
@@ -172,7 +182,7 @@ class Kept:
             plan = self.plan.added(foot, point, start, end)
         return self._with(plan)
 
-    def deleted(self, foot, point, frame):
+    def deleted(self, foot: str, point: str, frame: float) -> Self:
         """The same without the span at a frame. Raises PlanError if there is none."""
         i = self.plan.span_at(foot, point, self.time(frame + _NEAR))
         if i is None:
@@ -184,17 +194,17 @@ class Kept:
             )
         return self._with(self.plan.deleted(foot, point, i))
 
-    def _stances(self, foot, point):
+    def _stances(self, foot: str, point: str) -> Sequence[Sequence[float]]:
         """The spans of a part of a foot. Raises PlanError if there is none."""
         spans = self.plan.feet[foot][point]
         if not spans:
             raise PlanError(f"The {point} of the {foot} foot never stands: add a span.")
         return spans
 
-    def _with(self, plan):
+    def _with(self, plan: ContactPlan) -> Self:
         return replace(self, plan=ContactPlan.from_dict(plan.as_dict()))  # as it will be read
 
-    def _demand(self, frame):
+    def _demand(self, frame: float) -> None:
         if not self.first - _NEAR <= frame <= self.last + _NEAR:
             raise PlanError(
                 f"Frame {frame:g} is not among those of the contact plan, {self.first:g} to "
@@ -202,14 +212,16 @@ class Kept:
             )
 
 
-def _apart(span, time):
+def _apart(span: Sequence[float], time: float) -> float:
     return max(span[0] - time, time - span[1], 0.0)
 
 
 # --- Kept with the action ------------------------------------------------------------------------
 
 
-def source_of(armature):
+def source_of(
+    armature: "bpy.types.Object",
+) -> "tuple[bpy.types.Action | None, bpy.types.ActionSlot | None]":
     """The (action, slot) that an armature's contacts are kept with: what animates it, or what that
     is a bake of. Raises PlanError if there is none."""
     action, slot = bake_target.unbaked(armature)
@@ -221,7 +233,7 @@ def source_of(armature):
     return action, slot
 
 
-def kept(action, slot):
+def kept(action: "bpy.types.Action", slot: "bpy.types.ActionSlot | None") -> Kept | None:
     """The Kept plan of an (action, slot); None if there is none. Raises PlanError for one that
     cannot be read; it stays as it is."""
     if action is None or PROPERTY not in action:
@@ -230,7 +242,7 @@ def kept(action, slot):
     return None if key is None else _parsed(action[PROPERTY], key, action.name)
 
 
-def check(action):
+def check(action: "bpy.types.Action") -> None:
     """Raise PlanError if no contacts can be kept with an action, as it is linked."""
     if action.library is not None:
         raise PlanError(
@@ -239,12 +251,16 @@ def check(action):
         )
 
 
-def keep(action, slot, plan):
+def keep(
+    action: "bpy.types.Action", slot: "bpy.types.ActionSlot | None", plan: Kept | None
+) -> None:
     """Keep a Kept plan with an (action, slot), or none. Raises PlanError if the action is linked,
     or what it has cannot be read."""
     check(action)
     found = _read(action) if PROPERTY in action else {}
-    found.pop(_key(action, slot, found), None)
+    key = _key(action, slot, found)
+    if key is not None:
+        del found[key]
     if plan is not None:
         found[_name(slot)] = plan.as_dict()
     if found:
@@ -253,7 +269,7 @@ def keep(action, slot, plan):
         del action[PROPERTY]
 
 
-def hand_on(armature):
+def hand_on(armature: "bpy.types.Object") -> None:
     """Let the bake that animates an armature have the plan that its source has, for whoever
     simulates it next."""
     baked = strips.shown(armature)
@@ -261,16 +277,17 @@ def hand_on(armature):
     if mark is None or not mark["whole"]:
         return
     with contextlib.suppress(PlanError):  # one that cannot be read stays where it is
-        keep(*baked, kept(*bake_marks.source_of(mark)))
+        action, slot = baked
+        keep(action, slot, kept(*bake_marks.source_of(mark)))
 
 
-def discard(action):
+def discard(action: "bpy.types.Action") -> None:
     """Take away whatever an action has, also what cannot be read."""
     if PROPERTY in action and action.library is None:
         del action[PROPERTY]
 
 
-def plan_for(reading):
+def plan_for(reading: Reading) -> ContactPlan | None:
     """The ContactPlan that is kept with what was read; None without. Raises PlanError if it does
     not fit or cannot be read."""
     if reading.action is None:
@@ -280,7 +297,7 @@ def plan_for(reading):
     return None if found is None else found.for_reading(reading)
 
 
-def check_rate(plan, reading):
+def check_rate(plan: ContactPlan, reading: Reading) -> None:
     """Raise PlanError if a plan is for another frame rate than what was read, whose frames are at
     other seconds."""
     own = reading.rate * float(reading.frames[1] - reading.frames[0])
@@ -292,7 +309,7 @@ def check_rate(plan, reading):
         )
 
 
-def outdated(shot):
+def outdated(shot: Any) -> bool:
     """Whether contacts have changed since a Shot or CleanShot was read."""
     if shot.options.contacts is not None or shot.reading.looped is not None:
         return False
@@ -305,11 +322,13 @@ def outdated(shot):
         return True
 
 
-def _name(slot):
+def _name(slot: "bpy.types.ActionSlot | None") -> str:
     return compat.slot_name(slot) or ""
 
 
-def _key(action, slot, found):
+def _key(
+    action: "bpy.types.Action", slot: "bpy.types.ActionSlot | None", found: Mapping[str, Any]
+) -> str | None:
     """Under which of its slots' names an action keeps the plan of a slot; None if it has none. The
     only one that no other slot has is it, too: slots are renamed, and older files have none."""
     name = _name(slot)
@@ -321,11 +340,11 @@ def _key(action, slot, found):
 
 
 @lru_cache(maxsize=16)
-def _parsed(text, key, name):
+def _parsed(text: str, key: str, name: str) -> Kept:
     return Kept.from_dict(json.loads(text)[key], _source(name))
 
 
-def _read(action):
+def _read(action: "bpy.types.Action") -> dict[str, Any]:
     """{name of the slot: data} of all that an action keeps. Raises PlanError."""
     text, found = action[PROPERTY], None
     if isinstance(text, str):
@@ -340,5 +359,5 @@ def _read(action):
     return found
 
 
-def _source(name):
+def _source(name: str) -> str:
     return f"the contact plan of the action '{name}'"

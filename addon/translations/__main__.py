@@ -4,12 +4,14 @@
 What is new in the source gets an empty translation, to be filled in; what it has no more goes.
 """
 
+from collections.abc import Iterable, Mapping
+
 from .. import register
 from ..blender.translations import FOLDER, read
 from .collect import collect
 
 
-def main():
+def main() -> None:
     """Write the files, and tell how many texts wait for a translation."""
     register()
     found = collect()
@@ -20,7 +22,7 @@ def main():
         print(f"{path.name}: {len(found)} texts, {empty} without a translation")
 
 
-def content(language, found, known):
+def content(language: str, found: Mapping[str, Iterable[str]], known: Mapping[str, str]) -> str:
     """The text of a .po file. found: {text: where it is said}; known: {text: translation}."""
     lines = [
         "# SPDX-License-Identifier: GPL-3.0-or-later",
@@ -37,7 +39,7 @@ def content(language, found, known):
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text):
+def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
