@@ -2,6 +2,7 @@
 """The rooms of the source, as CONTRIBUTING.md draws them: what is where, and who imports whom."""
 
 import ast
+import configparser
 import re
 import tomllib
 from functools import cache
@@ -169,3 +170,40 @@ def test_the_drawing_is_in_order():
     tops = [room.partition("/")[0] for room in ROOMS]
     assert all(one <= other for one, other in pairwise(tops))
     assert len(wings()) == 4 and len(ROOMS) >= 20
+
+
+#: Modules that only Blender brings.
+BLENDERS = ("bpy", "bpy_extras", "mathutils", "gpu", "gpu_extras", "blf", "addon_utils")
+
+
+def needs_blender(path):
+    """Whether a file imports what only Blender brings when it runs, not for its types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and node not in skipped:
+            names += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node not in skipped and not node.level:
+            names.append(node.module)
+    return any(name.split(".")[0] in BLENDERS for name in names)
+
+
+def test_the_types_of_all_that_does_not_need_blender_are_checked():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "mypy.ini", encoding="utf-8")
+    checked = [ROOT / one.strip() for one in config["mypy"]["files"].split(",")]
+    assert all(one.exists() for one in checked)
+    unchecked = [
+        short(path)
+        for top in TOPS
+        for path in files(top)
+        if not needs_blender(path) and "def " in path.read_text(encoding="utf-8")
+        if not any(path == one or one in path.parents for one in checked)
+    ]
+    assert not unchecked, f"add them to mypy.ini: {unchecked}"

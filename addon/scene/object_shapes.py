@@ -2,6 +2,7 @@
 """The shape of a mesh object as a solid: what it is exactly, or what was chosen for it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ...controller.geometry.solids import (
     principal_axes,
 )
 from ..blender.pose import nearest_rotation
+
+if TYPE_CHECKING:
+    import bpy
 
 #: More faces than this cost too much time at every contact.
 MOST_FACES = 20_000
@@ -41,7 +45,7 @@ class Shape:
     corners: np.ndarray
 
 
-def split(name, matrices):
+def split(name: str, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """World matrices (..., 4, 4) of an object to rotations (..., 3, 3) and stretches (..., 3, 3)
     with rotation @ stretch = matrix.
 
@@ -59,7 +63,9 @@ def split(name, matrices):
     return turns, turns.swapaxes(-1, -2) @ linear
 
 
-def measure(name, mesh, stretch, kind, convex):
+def measure(
+    name: str, mesh: "bpy.types.Mesh", stretch: np.ndarray, kind: str, convex: bool
+) -> Shape:
     """The Shape of an object.
 
     mesh: evaluated bpy.types.Mesh. stretch: (3, 3) from its coordinates to the rigid frame [m].
@@ -87,7 +93,7 @@ def measure(name, mesh, stretch, kind, convex):
     return _convex(name, vertices, kind, corners)
 
 
-def _triangles(mesh):
+def _triangles(mesh: "bpy.types.Mesh") -> np.ndarray:
     """(m, 3) triangles of a mesh."""
     mesh.calc_loop_triangles()
     faces = np.empty(3 * len(mesh.loop_triangles), np.int32)
@@ -95,7 +101,9 @@ def _triangles(mesh):
     return faces.reshape(-1, 3)
 
 
-def _mesh(name, mesh, vertices, count, corners):
+def _mesh(
+    name: str, mesh: "bpy.types.Mesh", vertices: np.ndarray, count: int, corners: np.ndarray
+) -> Shape:
     if count > MOST_FACES:
         raise SettingsError(
             f"'{name}' has {count} faces, more than the {MOST_FACES} that a collider may have: "
@@ -106,7 +114,7 @@ def _mesh(name, mesh, vertices, count, corners):
     return Shape(solid, centre, np.eye(3), 0.0, corners - centre)
 
 
-def _is_convex(mesh, vertices):
+def _is_convex(mesh: "bpy.types.Mesh", vertices: np.ndarray) -> bool:
     """Whether a mesh encloses as much as its hull."""
     hull = _hull(vertices)
     if hull is None:
@@ -116,7 +124,7 @@ def _is_convex(mesh, vertices):
     return abs(abs(inside) / mass_properties(*hull)[0] - 1) < _SAME * 10
 
 
-def _hull(vertices):
+def _hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Vertices and triangles of the convex hull; None if that is flat."""
     import bmesh  # exists only once bpy is loaded
 
@@ -143,7 +151,7 @@ def _hull(vertices):
     return (corners, faces) if volume > _FLAT * size**3 else None
 
 
-def _convex(name, vertices, kind, corners):
+def _convex(name: str, vertices: np.ndarray, kind: str, corners: np.ndarray) -> Shape:
     """The Shape of what is convex, of a kind that is not "MESH"."""
     hull = _hull(vertices)
     extent = corners[7] - corners[0]
