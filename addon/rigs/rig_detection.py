@@ -484,20 +484,31 @@ class _Body:
         starts = [arm[0] for arm in (self.arms.one, self.arms.other)]
         chest = self.chest
         while chest != self.hub:
-            best, height = None, _HEAD_RISE * self.legs.length
+            best, height = None, -np.inf
             others = [c for c in tree.children[chest] if not tree.above[c, starts].any()]
             for child in others:
                 if tree.above[child, self.chest] or self._has_twin(child, others):
                     continue
                 below = np.nonzero(tree.above[child])[0]
                 rise = ((tree.points[:, below] - shoulders[:, None]) * up[:, None]).sum(-1)
-                top = np.median(rise, axis=0).max()
+                rise = np.median(rise, axis=0)
+                if rise.max() <= _HEAD_RISE * self.legs.length:
+                    continue
+                top = rise[np.isin(below, self._middle(child))].max()  # wings rise higher
                 if top > height:
                     best, height = child, top
             if best is not None:
                 return chest, best
             chest = int(tree.parents[chest])
         return None
+
+    def _middle(self, bone):
+        """A bone and those below it that are not of a pair, nor below one of a pair."""
+        found = [bone]
+        for one in found:
+            children = self.tree.children[one]
+            found += [child for child in children if not self._has_twin(child, children)]
+        return found
 
     def _neck(self, bone, up):
         """The chain upwards from the first neck bone to the head."""

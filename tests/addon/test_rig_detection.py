@@ -223,6 +223,27 @@ def test_sword_in_one_hand(build):
     assert detected(build(one_hand)) == EXPECTED
 
 
+@pytest.mark.parametrize("base", ["chest", "spine", "wings"])
+@pytest.mark.parametrize("rise", [-0.1, 0.15, 0.4])
+def test_wings_are_no_head(build, base, rise):
+    """However high they reach, one beside the other or from a bone between the shoulders."""
+    wings = {
+        f"wing{i}_l": (
+            f"wing{i - 1}_l" if i else base,
+            0.08 + 0.35 * i,
+            0.1 + 0.05 * i,
+            1.45 + rise * (i + 0.5),
+        )
+        for i in range(3)
+    }
+    middle = {"wings": ("chest", 0, 0.1, 1.45)} if base == "wings" else {}
+    joints = person(None, {**middle, **wings})
+    for pose in (dict, arms_down):
+        assert detected(build(pose(joints))) == EXPECTED
+    first = dict(sorted(joints.items(), key=lambda joint: "wing" not in joint[0]))
+    assert detected(build(first)) == EXPECTED
+
+
 def test_segments_of_two_bones_in_line(build):
     """As in MakeHuman's default rig: the first one has the joint."""
     split = {
