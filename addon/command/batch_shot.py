@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..blender.files import FileError, write_json
+from ..blender.files import FileError, check_target, write_json
 from ..blender.locks import TakenError, claimed
 from ..terminal.command_progress import DONE, MISSED
 
@@ -99,6 +99,11 @@ class ShotTask:
         """Path of what its processes have told."""
         return Path(self.folder, self.name + LOG)
 
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        """Paths of all that is there in the end."""
+        return self.result, self.record, self.log
+
     def part(self, mark: str, ending: str) -> Path:
         """Path of what is not whole yet, for a fingerprint: a search goes on from its checkpoint
         only if nothing has changed. It is beside the result, as paths in that are relative."""
@@ -141,6 +146,8 @@ def finished(task: ShotTask) -> dict[str, Any] | None:
 
 def read_record(path: Path) -> dict[str, Any] | None:
     """The record in a file; None if there is none, or something else."""
+    if not path.is_file():  # reading from a pipe might never end
+        return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -218,6 +225,8 @@ def _tidy(task: ShotTask, record: dict[str, Any]) -> None:
 def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | None:
     """The record of a shot that was just baked, or could not be; None if it was stopped."""
     _check_room(task)
+    for path in task.outputs:
+        check_target(path, overwrite=True)
     if task.result.exists() and not (_is_ours(task) or task.overwrite):
         raise FileError(
             f"'{task.result}' exists, and no batch has made it: move it away, name another "

@@ -445,15 +445,21 @@ def _collected(folder):
 def _check_summaries(options, tasks=()):
     """Raise FileError where a summary could not be written, or would replace something else."""
     sources = {identity(task.source) for task in tasks}
+    taken = {identity(path) for task in tasks for path in (*task.outputs, *task.files)}
     for path in (options.report, options.json):
         if path is not None:
             path = path.absolute()
             if identity(path) in sources:
                 raise FileError(f"'{path}' is a shot itself: name another file.")
+            if identity(path) in taken:
+                raise FileError(f"'{path}' is another file of the batch: name another one.")
+            taken.add(identity(path))
             check_target(path, options.overwrite or _is_summary(path))
 
 
 def _is_summary(path):
+    if not path.is_file():  # reading from a pipe might never end
+        return False
     with contextlib.suppress(OSError), path.open("rb") as file:
         return b"Poise batch" in file.read(200)
     return False

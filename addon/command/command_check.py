@@ -9,6 +9,7 @@ from typing import Any
 from ...controller.checks.clip_check import ClipCheck
 from ..blender.files import check_target, same_file, written
 from ..plots import clip_check_plot, limit_plot
+from ..terminal.command_files import demand_other
 
 #: How findings are marked, by their severity.
 _MARKS = {"mend": "!", "rectify": "-", "note": " "}
@@ -30,6 +31,7 @@ def plot_target(options: argparse.Namespace, source: Path) -> Path | None:
         options.usage_error("--plot names the shot itself: name a PNG file")
     if path.suffix.lower() != ".png":
         options.usage_error("--plot is to be a PNG file: let its name end with .png")
+    demand_other(options, "--plot", path)
     check_target(path, options.overwrite)
     return path
 

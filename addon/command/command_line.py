@@ -147,22 +147,31 @@ def _bake_targets(options, source):
     if strip:
         demand_other(options, "--strip", strip, source, output)
         check_target(strip, options.overwrite)
-    checkpoint = options.checkpoint or output.with_name(f"{output.name}.checkpoint")
+    checkpoint = _checkpoint(options, source, output, strip)
+    checkpoint = checkpoint or output.with_name(f"{output.name}.checkpoint")
     plan_path = command_contacts.writing_target(options, source, output, strip, checkpoint)
     report_path = report_target(options, source, output, strip, checkpoint, plan_path)
     return output, strip, report_path, checkpoint, plan_path
+
+
+def _checkpoint(options, *others):
+    """Path of `--checkpoint`, None without; checked to be none of the others."""
+    if options.checkpoint is not None:
+        demand_other(options, "--checkpoint", options.checkpoint, *others)
+    return options.checkpoint
 
 
 def _simulate(options):
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
     command_rectify.check(options)
     source = open_shot(options.file, options.up, options.unit)
+    checkpoint = _checkpoint(options, source)
     plan_path = command_contacts.writing_target(options, source)
     report_path = report_target(options, source, plan_path)
     warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
     shot.prepare()
-    command_rectify.perform(options, shot, options.checkpoint)
+    command_rectify.perform(options, shot, checkpoint)
     nothing = {"optimization": None, "clean": None}  # of bake alone
     report = {"file": str(source), **shot.report(), **nothing, "warnings": warnings}
     report["import"] = import_note(shot.scene)
@@ -170,7 +179,7 @@ def _simulate(options):
         command_contacts.plan_of(shot).save(plan_path)
     if report_path:
         write_json(report_path, report)
-    command_rectify.conclude(shot, options.checkpoint)
+    command_rectify.conclude(shot, checkpoint)
     _tell_figures(report)
     return DONE if report["success"] else MISSED
 

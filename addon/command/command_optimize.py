@@ -27,6 +27,7 @@ from ..shots.shot import Shot, units
 from ..terminal import command_walk
 from ..terminal.command_arguments import add_options, gains_named, shot_options
 from ..terminal.command_files import (
+    demand_other,
     demand_other_than_shot,
     open_shot,
     read_shot,
@@ -88,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
     output = target(options, source, "_gains.json")
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     demand_other_than_shot(options, output, source, "name a gains file")
+    demand_other(options, "--output", output)
     report_path = report_target(options, source, output, checkpoint)
     check_target(output, options.overwrite)
     taken = f"Another process is working on '{output}': wait for it, or name another --output."

@@ -21,6 +21,7 @@ from ..shots.shot import Shot
 from ..terminal import command_walk
 from ..terminal.command_arguments import add_options, gains_named, number, shot_options
 from ..terminal.command_files import (
+    demand_other,
     demand_other_than_shot,
     open_shot,
     read_shot,
@@ -61,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     output = target(options, source, "_limit.png") if settings.phases or options.output else None
     if output is not None:
         demand_other_than_shot(options, output, source, "name a PNG file")
+        demand_other(options, "--output", output)
         if output.suffix.lower() != ".png":
             options.usage_error("--output is to be a PNG file: let its name end with .png")
         check_target(output, options.overwrite)

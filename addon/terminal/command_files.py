@@ -12,8 +12,11 @@ from ..blender.files import FileError, check_target, same_file
 from ..blender.locks import claimed
 from ..rigs import bake_marks, strips
 from .command_import import FORMATS, import_shot
-from .command_libraries import libraries_blamed
+from .command_libraries import libraries, libraries_blamed
 from .command_progress import follow, say, tell_unit
+
+#: Options whose value may be a file that is read.
+READ = ("contacts", "gains", "rig", "morphology", "warm_start", "checkpoint")
 
 #: First bytes of a .blend file: plain, or compressed with gzip or Zstandard.
 SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
@@ -160,9 +163,9 @@ def report_target(options, *others):
 
 def demand_other(options, option, path, *others):
     """A usage error if what an option is to write is one of the others (None for none), or one of
-    the files that options name to be read."""
-    read = (getattr(options, name, None) for name in ("contacts", "gains"))
-    if any(other is not None and same_file(path, other) for other in (*others, *read)):
+    the files that are read: because options name them, or linked by what is open."""
+    read = (getattr(options, name, None) for name in READ if option != f"--{name}")
+    if any(other and same_file(path, other) for other in (*others, *read, *libraries())):
         options.usage_error(f"{option} names '{path.name}' itself: name another file")
 
 

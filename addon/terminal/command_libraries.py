@@ -13,10 +13,14 @@ from ..shots.shot import warnings_of
 from .command_progress import say
 
 
+def libraries():
+    """Absolute paths of the library files that are linked, in order."""
+    return sorted({_path(library) for library in bpy.data.libraries if not library.packed_file})
+
+
 def missing_libraries():
-    """Absolute paths of the library files that are linked, but not there, in order."""
-    paths = {_path(library) for library in bpy.data.libraries if not library.packed_file}
-    return sorted(path for path in paths if not Path(path).exists())
+    """Those of them that are not there."""
+    return [path for path in libraries() if not Path(path).exists()]
 
 
 def warn(scene):

@@ -24,6 +24,8 @@ from poise.controller.body.adult import adult
 from poise.controller.control.gains import Gains
 from poise.controller.processes.workers import processors
 
+MAP = Path(__file__).parents[2] / "presets" / "rigs" / "biped.json"
+
 
 def fake_perform(task, stop=None):
     """A record of what the shot's text says: stood, fell, failed or hung."""
@@ -349,6 +351,9 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
         (("in", "--output=in"), 1, "'{}/in/a.blend' is a shot itself: name an --output folder"),
         (("in", "--output=alias"), 1, "'{}/alias/a.blend' is a shot itself: name an --output"),
         (("in", "--output=out", "--report=in/a.blend", "--overwrite"), 1, "'{}/in/a.blend' is a s"),
+        (("in", "--output=out", "--report=out/a.blend"), 1, "'{}/out/a.blend' is another file"),
+        (("in", "--output=out", "--json=r", "--report=r"), 1, "'{}/r' is another file"),
+        (("in", "--output=out", "--rig=map.json", "--json=map.json"), 1, "'{}/map.json' is an"),
         (("in", "--output=in/notes.txt"), 1, "The folder '{}/in/notes.txt' cannot be made ("),
         (("in", "--root=empty", "--output=out"), 1, "'{}/in/a.blend' is not below '{}/empty'"),
         (("twins", "--output=out"), 1, "'a.bvh' and 'a.bvh.blend' would both become '{}/out/a.bv"),
@@ -369,11 +374,25 @@ def test_input_that_is_refused_before_any_work(
     make("in/a.blend", "in/notes.txt", "twins/a.bvh", "twins/a.bvh.blend")
     Path("empty").mkdir()
     Path("alias").symlink_to("in", target_is_directory=True)
+    Path("map.json").write_bytes(MAP.read_bytes())
     assert poise("batch", *arguments) == status
     told = re.sub(r"\s+", " ", capsys.readouterr().err)
     assert message.replace("{}", str(folder)) in told
     assert not performed
     assert Path("in/a.blend").read_text() == Path("in/notes.txt").read_text() == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_summary_and_no_record(folder, performed, capsys):
+    make("in/a.blend", "out/b.blend")
+    os.mkfifo("pipe")
+    os.mkfifo("out/b.blend.poise.json")
+    for option in ("--report", "--json"):
+        assert poise("batch", "in", "--output", "out", option, "pipe") == 1
+        assert f"'{folder}/pipe' is a device or a pipe: name a file." in capsys.readouterr().err
+    assert not performed
+    assert poise("batch", "--collect", "out") == 1
+    assert "There are no records in 'out'" in capsys.readouterr().err
 
 
 def test_second_batch_on_one_output_folder(folder, performed, capsys):

@@ -356,6 +356,20 @@ def test_source_that_cannot_be_read(make_task, monkeypatch):
     assert record["why"] == f"'{task.source}' cannot be read (Permission denied): check its rights."
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("which", ["result", "log"])
+def test_only_files_are_written(make_task, which):
+    """Nothing waits for the other end of a pipe, or takes its place."""
+    task = make_task(overwrite=True)
+    path = getattr(task, which)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+    record = perform(task)
+    assert record["state"] == FAILED
+    assert record["why"] == f"'{path}' is a device or a pipe: name a file."
+    assert path.is_fifo()
+
+
 def test_pipe_as_a_source_hangs_its_process_alone(make_task):
     task = make_task(timeout=0.5)
     Path(task.source).unlink()

@@ -418,6 +418,61 @@ def test_no_other_name_of_the_shot_lets_it_be_overwritten(shot, capsys):
     assert plan.read_text() == edited
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "reads"),
+    [
+        ("bake", "--report", "--rig"),
+        ("bake", "--strip", "--morphology"),
+        ("simulate", "--report", "--gains"),
+        ("simulate", "--write-contacts", "--rig"),
+        ("inspect", "--report", "--rig"),
+        ("inspect", "--plot", "--rig"),
+        ("clean", "--report", "--rig"),
+        ("optimize", "--output", "--warm-start"),
+        ("optimize", "--report", "--morphology"),
+        ("robustness", "--output", "--gains"),
+        ("robustness", "--report", "--rig"),
+    ],
+)
+def test_nothing_that_is_read_is_overwritten(shot, capsys, command, option, reads):
+    read, link = shot.with_name("read.json"), shot.with_name("link.png")
+    read.write_text("made by hand")
+    link.symlink_to(read)
+    assert poise(command, shot, reads, read, option, link, "--overwrite") == 2
+    assert f"{option} names 'link.png' itself: name another file" in capsys.readouterr().err
+    assert read.read_text() == "made by hand"
+
+
+def test_libraries_are_not_overwritten(shot):
+    """The set and the character of a shot are in files of their own."""
+    library = shot.with_name("library.blend")
+    bpy.data.libraries.write(str(library), {bpy.data.objects.new("set", None)})
+    with bpy.data.libraries.load(str(library), link=True) as (_, into):
+        into.objects = ["set"]
+    bpy.context.scene.collection.objects.link(into.objects[0])
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    before = library.read_bytes()
+    for command in ("bake", "clean"):
+        assert poise(command, shot, "--output", library, "--overwrite") == 2
+    assert poise("inspect", shot, "--report", library, "--overwrite") == 2
+    assert library.read_bytes() == before
+
+
+def test_a_checkpoint_is_a_file_of_its_own(shot):
+    """It is removed in the end."""
+    output, before = shot.with_name("out.blend"), shot.read_bytes()
+    rectified = ("--rectify", "draft", "--overwrite")
+    for command, *names in (
+        ("bake", "--output", output, "--checkpoint", output),
+        ("bake", "--report", output, "--checkpoint", output),
+        ("bake", "--checkpoint", shot),
+        ("simulate", "--checkpoint", shot),
+        ("simulate", "--report", output, "--checkpoint", output),
+    ):
+        assert poise(command, shot, *names, *rectified) == 2
+    assert shot.read_bytes() == before and not output.exists()
+
+
 def test_only_files_are_written_and_links_stay(shot, capsys):
     os.mkfifo(shot.parent / "pipe")
     assert poise("inspect", shot, "--report", shot.parent / "pipe", "--overwrite") == 1
