@@ -18,7 +18,7 @@ from ..exceptions import RigError
 from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, unit
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDE_WORDS, SIDES
-from ..geometry.stance import ADULT
+from ..geometry.stance import ADULT, giant_size
 
 UNKNOWNS = 22
 MOVE, TURN = slice(0, 3), slice(3, 6)
@@ -295,7 +295,7 @@ def _read(motion: Motion, toes: Toes) -> Body:
         for start, end in (("hip", "knee"), ("knee", "ankle"))
     ]
     height = anthropometry.stature_from_legs(sum(lengths) / 2)
-    size = min(1.0, height / ADULT)
+    size = min(1.0, height / ADULT) * giant_size(height)
     upper, share = _upper_body(at, height)
     legs = {s: _Sole(motion, at, s, toes.get(s), size) for s in SIDES}
     lows = {name: [getattr(legs[s], name) for s in SIDES] for name in ("ankle_low", "ball_low")}
@@ -396,14 +396,15 @@ class _Sole:
         shin = unit(ankle - knee)
         # A knee bends to where the toes are, seen along the shin, whatever the body does.
         bend = _beside(shin, knee - (hip + ankle) / 2)
-        bent = np.linalg.norm(bend, axis=1) > _BENT * self._size
+        leg = np.linalg.norm(hip - knee, axis=1) + np.linalg.norm(knee - ankle, axis=1)
+        size = anthropometry.stature_from_legs(float(np.median(leg))) / ADULT
+        bent = np.linalg.norm(bend, axis=1) > _BENT * size
         same = (unit(bend) * unit(_beside(shin, along))).sum(1)
         if bent.any() and np.median(same[bent]) < _BACKWARD:
             raise RigError(
                 f"The {self._words} toes of '{self._motion.name}' point backward: correct the "
                 "foot and toes in the rig map."
             )
-        leg = np.linalg.norm(hip - knee, axis=1) + np.linalg.norm(knee - ankle, axis=1)
         upright = flat[(hip - ankle)[flat, 2] > leg[flat] / 2]
         rise = np.median((ankle - ball)[upright, 2]) if len(upright) else 0.0
         if rise < -_ABOVE * self._size:

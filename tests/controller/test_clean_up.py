@@ -313,6 +313,23 @@ def test_refuses_feet_that_no_leg_stands_on(stepping):
             Body.from_motion(dataclasses.replace(stepping, positions=positions))
 
 
+def test_giants_are_cleaned_as_people_are(make_motion):
+    """Knees that go a little beyond straight are no toes that point backward."""
+
+    def sway(time):
+        turns, zero = _stepping(time), np.zeros_like(time)
+        for side in SIDES:
+            turns[f"shin_{side}"] = np.stack([zero, zero - 0.12, zero], 1)
+        return turns
+
+    motion = make_motion(seconds=3.0, sway=sway)
+    for size in (1, 2, 4):
+        grown = dataclasses.replace(motion, positions=size * motion.positions)
+        body = Body.from_motion(grown)
+        assert body.size == pytest.approx(max(1, 1.75 * size / 2.1), rel=0.1)
+        assert clean_up(body, propose(body)).slip()[1] < 0.02 * size
+
+
 def test_which_way_up_a_body_is_says_nothing_of_its_toes(stepping):
     """On its hands and knees the toes are behind everything, on its back they are above."""
     for angle in (np.pi / 2, -np.pi / 2):
