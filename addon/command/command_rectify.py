@@ -13,6 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from ...controller.exceptions import PoiseError, SettingsError
+from ...controller.reference.gait import Endless
 from ...controller.search.rectification import METHODS, PRESETS, Rectification, RectifySettings
 from ..blender.locks import claimed
 from ..settings import method
@@ -81,7 +82,12 @@ def check(options: argparse.Namespace) -> None:
 
 
 def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) -> None:
-    """Simulate or rectify a prepared shot. checkpoint: path, or None for none."""
+    """Simulate or rectify a prepared shot. checkpoint: path, or None for none. What is to be mended
+    first is told before."""
+    if options.method != "auto" and not isinstance(shot.simulation.motion, Endless):
+        found = shot.check()
+        if found.faults:
+            say(f"{found.verdict}.")
     if options.method == "rectify":
         _rectify(options, shot, checkpoint)
         return

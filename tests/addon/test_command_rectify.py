@@ -10,6 +10,7 @@ import bpy
 import pytest
 from helpers.commands import listing, poise, save
 
+from poise.addon.blender import compat
 from poise.addon.blender.locks import claimed
 from poise.addon.command import command_rectify
 from poise.addon.shots.shot import Shot
@@ -202,6 +203,31 @@ def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     assert "Fell at" in why and why.endswith("does not go as far, so that is what is kept.")
     assert report["fell_at"] > 0.1
     assert "Tune: so it says." in capsys.readouterr().err
+
+
+def test_what_is_to_be_mended_is_told_before(tmp_path, import_clip, capsys):
+    """Of held keys, whatever the method; a blown-up body was told of gains instead."""
+    for curve in compat.curves(*compat.assigned(import_clip("run"))):
+        for i in reversed(range(len(curve.keyframe_points))):
+            curve.keyframe_points[i].interpolation = "CONSTANT"
+            if i % 6:
+                curve.keyframe_points.remove(curve.keyframe_points[i], fast=True)
+        curve.update()
+    shot, output = save(tmp_path), tmp_path / "out.blend"
+    assert poise("inspect", shot, FRAMES) == 0
+    out, _ = capsys.readouterr()
+    (verdict,) = (line.removeprefix("check").strip() for line in out.splitlines() if "Mend" in line)
+    assert verdict.startswith("Mend first: frames ") and "jumps" in verdict
+    for command in (
+        ("simulate", shot),
+        ("bake", shot, "--output", output),
+        ("bake", shot, "--output", output, "--overwrite", *RECTIFY[1:], "--budget=1s"),
+        ("simulate", shot, "--method=auto", *RECTIFY[2:], "--budget=1s"),
+    ):
+        poise(*command, FRAMES)
+        told = capsys.readouterr().err
+        work = "rectified" if "--budget=1s" in command[3:] else "simulating"
+        assert 0 < told.index(verdict) < told.index(work), command
 
 
 def test_without_a_word_nothing_is_rectified(tmp_path, import_clip, monkeypatch):
