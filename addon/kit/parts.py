@@ -20,7 +20,7 @@ from ..rigs import bake_target, sampling, strips
 from ..scene import contacts
 from ..settings.properties import shot_options
 from ..shots import outdated
-from ..shots.shot import Shot
+from ..shots.shot import Shot, warnings_of
 from .rows import draw_findings, fact, sentence
 
 if TYPE_CHECKING:
@@ -115,6 +115,12 @@ def draw_outcome(
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
         draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
+
+
+def draw_warnings(layout: "bpy.types.UILayout", context: "bpy.types.Context") -> None:
+    """What of the scene is not followed."""
+    for warning in warnings_of(context.scene):
+        sentence(layout, context, warning, "INFO")
 
 
 def draw_outdated(

@@ -22,6 +22,7 @@ from ..kit.parts import (
     draw_range,
     draw_switch,
     draw_unreadable,
+    draw_warnings,
 )
 from ..kit.rows import draw_heir, draw_options, fact, figure, sentence, table_row
 from ..operators import (
@@ -35,7 +36,6 @@ from ..operators import (
 from ..rigs import bake_target, rig
 from ..settings import takes
 from ..settings.properties import CHOSEN
-from ..shots.shot import warnings_of
 from . import takes_panel
 
 #: Figures of a simulation as they are shown: key of the report, label, format with the unit.
@@ -199,8 +199,7 @@ class POISE_PT_result(Panel, bpy.types.Panel):
         if result.recording is None:
             return
         draw_outcome(layout, context, result)
-        for warning in warnings_of(context.scene):
-            sentence(layout, context, warning, "INFO")
+        draw_warnings(layout, context)
         draw_outdated(layout, context, armature, result)
         if not kept:
             layout.operator(POISE_OT_keep_take.bl_idname, text="Keep Take", icon="ADD")

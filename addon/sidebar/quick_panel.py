@@ -17,8 +17,9 @@ from ..kit.parts import (
     draw_range,
     draw_switch,
     draw_unreadable,
+    draw_warnings,
 )
-from ..kit.rows import draw_heir, sentence
+from ..kit.rows import draw_heir, fact, sentence
 from ..operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -145,6 +146,10 @@ def _draw_result(layout, context, armature, result):
     if result.recording is not None:
         shot = result.shot
         draw_outcome(layout, context, result)
+        draw_warnings(layout, context)
+        if shot.reading.unit_guessed:
+            scale = shot.reading.metres_per_unit
+            fact(layout, "Scale", f"1 unit = {scale:.4g} m (guessed)")
         draw_outdated(layout, context, armature, result)
         if shot.why:
             _draw_next(layout, context, shot)

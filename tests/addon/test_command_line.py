@@ -608,6 +608,39 @@ def test_gravity_that_is_not_followed_is_told(shot, capsys):
     assert next(warnings_of(bpy.context.scene)).startswith("The scene's gravity (off) is not")
 
 
+def test_blocked_python_drivers_are_told(shot, capsys):
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    driver = bpy.data.objects["wave"].driver_add("delta_location", 0).driver
+    driver.type, driver.expression = "SCRIPTED", "__import__('math').cos(0)"
+    bpy.ops.wm.save_mainfile()
+    before = bpy.context.preferences.filepaths.use_scripts_auto_execute
+    bpy.context.preferences.filepaths.use_scripts_auto_execute = False
+    report = shot.with_name("report.json")
+    try:
+        assert poise("inspect", shot, "--report", report) == 0
+    finally:
+        bpy.context.preferences.filepaths.use_scripts_auto_execute = before
+    assert "Blender has blocked Python drivers" in capsys.readouterr().err
+    assert "which may change the pose" in json.loads(report.read_text())["warnings"][0]
+
+
+def test_a_guessed_unit_is_told_and_can_be_overruled(shot, capsys):
+    """Newtons mean nothing without it."""
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    bpy.data.objects["wave"].scale *= 100
+    bpy.ops.wm.save_mainfile()
+    report, short = shot.with_name("report.json"), ("--frames=1:20", "--overwrite")
+    for unit, guessed in (((), True), (("--unit=0.02",), False)):
+        for command in ("inspect", "bake", "simulate", "clean"):
+            assert poise(command, shot, *short, *unit, "--report", report) == 0
+            told = capsys.readouterr().err
+            assert ("by the length of the legs: --unit says otherwise" in told) == guessed, command
+            content = json.loads(report.read_text())
+            content = content.get("body", content)
+            assert content["unit_guessed"] == guessed
+            assert (content["metres_per_unit"] == 0.02) != guessed
+
+
 def test_an_armature_in_an_instance_is_told_of(import_clip):
     armature = import_clip("stand")
     inside = bpy.data.collections.new("character")

@@ -151,6 +151,17 @@ def test_buttons_of_one_name_do_one_thing():
         assert len({operator for operator, _ in meaning[word]}) == 1, (word, meaning[word])
 
 
+def test_the_tab_stands_after_those_of_blender():
+    """Blender puts tabs with a panel that has no header before all others, its own *Item* too."""
+    tops = [
+        cls
+        for cls in bpy.types.Panel.__subclasses__()
+        if getattr(cls, "bl_category", "") == "Poise" and not getattr(cls, "bl_parent_id", "")
+    ]
+    assert len(tops) > 5
+    assert [cls for cls in tops if "HIDE_HEADER" in getattr(cls, "bl_options", ())] == []
+
+
 def test_no_key_is_taken():
     configurations = bpy.context.window_manager.keyconfigs
     for configuration in configurations:

@@ -216,6 +216,19 @@ def fallen(shot, ended=None):
     return SimpleNamespace(rectified=rectified, simulation=shot.simulation)
 
 
+def test_what_of_the_scene_is_not_followed_is_said(armature, drawn, draw_panels):
+    scene = bpy.context.scene
+    bpy.ops.poise.simulate()
+    assert "is not followed" not in drawn(armature) and "guessed" not in drawn(armature)
+    scene.gravity = (0, -3, 0)
+    armature.scale = (40,) * 3
+    bpy.ops.poise.simulate()
+    full = draw_panels((panels.POISE_PT_character, panels.POISE_PT_result), armature)
+    for text in (drawn(armature), full.replace("\n", " ")):
+        assert "The scene's gravity (0, -3, 0 m/s²) is not followed" in text
+        assert "m (guessed)" in text
+
+
 def test_after_a_fall_the_next_step_is_a_button(settings, armature, drawn):
     settings.frames, settings.last_frame = "CUSTOM", 120
     settings.first_frame, settings.method = 1, "BALANCE"
