@@ -217,6 +217,21 @@ def test_feet_in_the_floor(person):
     assert found.worst[0].sentence == "the left foot sinks 0.05 m in at frame 0"
 
 
+def test_a_body_that_hops_on_where_its_source_stops(person):
+    """A metre on, to end with both feet in the air, and leaning."""
+    late = np.clip(times(person) - 1, 0, 1)[:, None]
+    hop = moved(person, late * [1.0, 0, 0.1])
+    lean = matrix_from_quaternion(exponential(late * np.radians(22) * [0.0, 1.0, 0.0]))
+    pelvis = hop.points[:, [LANDMARK_INDEX["pelvis"]]]
+    feet = [at for name, at in LANDMARK_INDEX.items() if name[:-2] in ("knee", "ankle", "ball")]
+    points = pelvis + np.einsum("nij,nkj->nki", lean, hop.points - pelvis)
+    points[:, feet] = hop.points[:, feet]
+    verdict = judge(person, Body(points, hop.feet), RATE)
+    assert not verdict.keeper and {"place", "speed", "rest"} <= {*verdict.not_kept_for}
+    (place,) = (finding for finding in verdict.findings if finding.measure == "place")
+    assert place.sample == len(person) - 1
+
+
 def test_a_body_that_is_down(person):
     low = person.points.copy()
     low[100:, LANDMARK_INDEX["neck"], 2] *= 0.5
