@@ -75,6 +75,14 @@ def test_manifest_keeps_the_rules_of_the_site():
         assert text[-1].isalnum()
 
 
+def test_picture_of_the_listing_has_its_size():
+    """16:9, and at least 1920 x 1080."""
+    header = (ROOT / "docs" / "listing.png").read_bytes()[:24]
+    assert header[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(header[at : at + 4]) for at in (16, 20))
+    assert width * 9 == height * 16 and width >= 1920
+
+
 def test_licence_text_is_there():
     text = (ROOT / "LICENSE").read_text(encoding="utf-8")
     assert "GNU GENERAL PUBLIC LICENSE" in text

@@ -60,8 +60,9 @@ from .command_check import add_check_arguments, check_lines, plot_target, write_
 
 def main(arguments, program="poise"):
     """Run the command with its arguments (a list of str); returns the exit status."""
-    if getattr(sys.stdout, "errors", "") == "strict":  # terminals lack letters of some names
-        sys.stdout.reconfigure(errors="backslashreplace")
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict":  # terminals lack letters of some names
+            stream.reconfigure(errors="backslashreplace")
     try:
         options = _parser(program).parse_args(arguments)
         return options.run(options)

@@ -35,7 +35,7 @@ def fake_perform(task, stop=None):
     state = Path(task.source).read_text() or "stood"
     task.result.parent.mkdir(parents=True, exist_ok=True)
     if state in ("stood", "fell"):
-        task.result.write_text(task.name)
+        task.result.write_bytes(os.fsencode(task.name))
     task.log.write_text("log")
     record = batch_shot._record(
         task,
@@ -380,6 +380,20 @@ def test_input_that_is_refused_before_any_work(
     assert message.replace("{}", str(folder)) in told
     assert not performed
     assert Path("in/a.blend").read_text() == Path("in/notes.txt").read_text() == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_in_other_encodings_stop_no_batch(folder, performed, capsys):
+    odd, long = os.fsdecode(b"w\xe4lk.bvh"), "n" * 200 + ".bvh"
+    make(f"in/{odd}", "in/b.bvh", f"in/{long}")
+    summaries = "--report", "night.html", "--json", "night.json"
+    for _ in range(2):  # the second time all is done already
+        assert poise("batch", "in", "--output", "out", *summaries) == 0
+    names = [shot["shot"] for shot in json.loads(Path("night.json").read_text())["shots"]]
+    assert sorted(names) == sorted([odd, "b.bvh", long])
+    page = Path("night.html").read_text()
+    assert "3 stood" in capsys.readouterr().err and "b.bvh" in page and long in page
+    assert poise("batch", "--collect", "out", "--json", "night.json") == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

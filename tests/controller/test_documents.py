@@ -120,6 +120,21 @@ def test_what_is_spoilt_is_read_or_refused_in_one_sentence(kind, tmp_path):
     assert refused > COUNT / 4
 
 
+@pytest.mark.parametrize("kind", ["plan", "gains", "morphology", "rig map", "checkpoint"])
+def test_what_is_nested_without_end_is_refused(kind, tmp_path):
+    """Python's reader of JSON gives up with another error than for what is none."""
+    _, load = _made(kind, tmp_path)
+    path = tmp_path / "nested.json"
+    for depth in (100, 100_000):
+        for opened, closed in ((b"[", b"]"), (b'{"a":', b"}")):
+            for content in (opened * depth, opened * depth + b"1" + closed * depth):
+                path.write_bytes(content)
+                with pytest.raises(PoiseError) as told:
+                    load(path)
+                text = str(told.value)
+                assert "\n" not in text and len(text) < 2000 and text.endswith(".")
+
+
 def test_a_checkpoint_that_was_changed_is_refused(tmp_path):
     content, _ = _made("checkpoint", tmp_path)
     path = tmp_path / "made"
