@@ -17,7 +17,7 @@ from helpers.commands import listing, poise, save
 from poise.addon.blender import compat
 from poise.addon.blender.locks import claimed
 from poise.addon.command import command_line, command_rectify
-from poise.addon.rigs import source_values
+from poise.addon.rigs import bake_marks, source_values
 from poise.addon.shots.shot import find_armature, warnings_of
 from poise.controller.exceptions import RigError
 
@@ -592,6 +592,36 @@ def test_a_scene_is_chosen_by_its_name(shot, capsys):
     assert poise("inspect", shot, "--scene", "none") == 1
     told = capsys.readouterr().err
     assert "There is no scene 'none': choose one of 'empty', 'take'." in told
+
+
+def test_several_characters_are_baked_one_after_the_other(shot, import_clip):
+    """Each from its source, and none touches what the one before has."""
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    twin = bpy.data.objects["wave"].copy()
+    twin.name, twin.location.x = "twin", 3.0
+    twin.animation_data.action = twin.animation_data.action.copy()
+    bpy.context.scene.collection.objects.link(twin)
+    bpy.ops.wm.save_mainfile()
+    output = shot.with_name("both.blend")
+    assert poise("bake", shot, FRAMES) == 1, "which of them?"
+    assert poise("bake", shot, FRAMES, "--armature=wave", "--output", output) == 0
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    first = snapshot_of("wave")
+    assert poise("bake", output, FRAMES, "--armature=twin", "--in-place") == 0
+    bpy.ops.wm.open_mainfile(filepath=str(output))
+    assert snapshot_of("wave") == first
+    for name in ("wave", "twin"):
+        action, slot = compat.assigned(bpy.data.objects[name])
+        assert action.name.endswith(" Poise") and bake_marks.mark_of(action, slot)
+    assert len({snapshot_of(name)[0] for name in ("wave", "twin")}) == 2
+
+
+def snapshot_of(name):
+    """Name of what animates an armature, and all its keys."""
+    action, slot = compat.assigned(bpy.data.objects[name])
+    curves = compat.curves(action, slot)
+    keys = [(c.data_path, c.array_index, [tuple(k.co) for k in c.keyframe_points]) for c in curves]
+    return action.name, keys
 
 
 def test_gravity_that_is_not_followed_is_told(shot, capsys):

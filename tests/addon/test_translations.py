@@ -2,6 +2,7 @@
 """Translations: all there, none too many, and found again in what is said at run time."""
 
 import ast
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -67,6 +68,22 @@ def test_what_blender_and_the_source_say_is_collected(texts):
     assert {text: place for text, place in of_all_kinds.items() if place in texts[text]} == (
         of_all_kinds
     )
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        r"\bZMP\b",
+        r"push_limit|object_limit|stance_error",
+        r"[Rr]eward.*at most",
+        r"it travels",
+        r"gains as they are",
+        r"kinematic correction",
+    ],
+)
+def test_terms_of_papers_are_in_tooltips_alone(texts, term):
+    """What an animator sees and does is said instead."""
+    assert [text for text in texts if re.search(term, text)] == []
 
 
 def test_what_is_for_machines_is_not_collected(texts):
