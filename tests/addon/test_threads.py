@@ -67,6 +67,8 @@ def test_a_shot_that_was_read_needs_blender_no_more(registered, import_clip, bar
     shot.decide(method.choose(shot))
     retry = shot.choice.retry
     assert method.look_back(shot) == "" or retry
+    method.take_better(shot)
+    assert shot.choice.method == "balance", "nothing else was done"
 
 
 def test_a_bake_that_was_read_back_needs_blender_no_more(registered, import_clip, barred):
@@ -89,6 +91,9 @@ def test_a_clean_up_that_was_read_needs_blender_no_more(registered, import_clip,
     shot.find()
     shot.solve()
     assert shot.verdict.keeper
+    plan = shot.plan.deleted("left", "heel", 0)
+    shot.update(plan)
+    assert shot.plan is plan
 
 
 def test_the_bar_holds(registered, import_clip, barred):
