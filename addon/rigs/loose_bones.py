@@ -36,14 +36,15 @@ def find(armature: "bpy.types.Object", reading: Reading) -> dict[str, str | None
     rig_map = reading.rig_map
     if rig_map.controls:
         return {}
-    mapped = {bone for chain in rig_map.bones.values() for bone in chain}
+    carrying = _carrying(rig_map)
     # Of a bone that was added since then nothing was read.
-    loose = [bone for bone in _loose(armature, mapped) if bone in reading.bone_names]
+    loose = [bone for bone in _loose(armature, carrying) if bone in reading.bone_names]
     if not loose:
         return {}
     chosen = np.unique(np.linspace(0, len(reading.frames) - 1, _SAMPLES).astype(int))
     matrices = reading.bone_matrices[chosen]
-    hosts = [bone for bone in reading.bone_names if bone in mapped]
+    mapped = {bone for chain in rig_map.bones.values() for bone in chain}
+    hosts = [bone for bone in reading.bone_names if bone in mapped and bone not in loose]
     spaces = inverse(matrices[:, [reading.bone_index(bone) for bone in hosts]])
     found = {}
     for bone in loose:
@@ -75,7 +76,7 @@ def _retargeted(armature: "bpy.types.Object", rig_map: RigMap) -> list[str]:
     first."""
     if rig_map.controls:
         return []
-    carrying = {bone for segment in SEGMENTS for bone in carriers(rig_map, segment)}
+    carrying = _carrying(rig_map)
     found = []
     for bone in armature.data.bones:
         line = {one.name for one in bone.parent_recursive}
@@ -84,6 +85,11 @@ def _retargeted(armature: "bpy.types.Object", rig_map: RigMap) -> list[str]:
             if any(_stays_behind(one, armature, carrying) for one in held):
                 found.append(bone.name)
     return found
+
+
+def _carrying(rig_map: RigMap) -> set[str]:
+    """Names of the bones that a bake places; clavicles and hands hang on them, as a rule."""
+    return {bone for segment in SEGMENTS for bone in carriers(rig_map, segment)}
 
 
 def _holds(constraint: "bpy.types.Constraint") -> bool:
@@ -111,17 +117,17 @@ def _lineage(thing: "bpy.types.Object") -> "Iterator[bpy.types.Object]":
         thing = thing.parent
 
 
-def _loose(armature: "bpy.types.Object", mapped: Set[str]) -> list[str]:
+def _loose(armature: "bpy.types.Object", carrying: Set[str]) -> list[str]:
     """Names of the uppermost deforming bones that nothing of the body carries, and that nothing
     but their keys moves."""
     bones = armature.data.bones
-    above = {one.name for name in mapped for one in bones[name].parent_recursive}
+    above = {one.name for name in carrying for one in bones[name].parent_recursive}
     animation = armature.animation_data
     driven = {driver.data_path for driver in animation.drivers} if animation else set()
     found: list[str] = []
     for bone in bones:  # parents first
         line = {one.name for one in bone.parent_recursive}
-        if not bone.use_deform or bone.name in mapped | above or line & (mapped | {*found}):
+        if not bone.use_deform or bone.name in carrying | above or line & (carrying | {*found}):
             continue
         pose = armature.pose.bones[bone.name]
         held = any(map(_holds, pose.constraints))

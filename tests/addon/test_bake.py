@@ -4,6 +4,7 @@ from dataclasses import replace
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 from poise.addon.baking import bake
 from poise.addon.baking.bake import BakeOptions
@@ -508,8 +509,6 @@ def test_root_motion_on_the_object(rig):
 
 
 def test_root_motion_on_an_object_with_parents(rig):
-    from mathutils import Matrix
-
     parent = bpy.data.objects.new("parent", None)
     rig.scene.collection.objects.link(parent)
     parent.rotation_euler, parent.scale, parent.location = (0.2, 0.1, 2), (2, 2, 2), (1, 2, 3)
@@ -749,6 +748,33 @@ def _world(rig, bone):
     """(F, 4, 4) where a bone is at all frames."""
     reading = rig.read()
     return reading.bone_matrices[:, reading.bone_index(bone)]
+
+
+def test_clavicles_and_hands_that_hang_on_nothing_go_with_the_body(rig):
+    """They are of the map, but carry nothing that is simulated."""
+    armature, scene = rig.armature, bpy.context.scene
+    pairs = (("clavicle.L", "chest"), ("hand.L", "forearm.L"), ("breast", "chest"))
+    _add_loose(armature, "breast", (0.06, -0.1, 1.38), (0.06, -0.2, 1.38), parent="chest")
+    before = {b: _world(rig, b) for b in ("upper_arm.L", *(bone for bone, _ in pairs))}
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in before:
+        armature.data.edit_bones[bone].parent = None
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in before:
+        armature.pose.bones[bone].rotation_mode = "QUATERNION"
+        for frame in range(1, 31):
+            scene.frame_set(frame)
+            armature.pose.bones[bone].matrix = Matrix(before[bone][frame - 1])
+            for channel in ("location", "rotation_quaternion"):
+                armature.pose.bones[bone].keyframe_insert(channel, frame=frame)
+    reading = rig.read()
+    assert loose_bones.find(armature, reading) == dict(pairs)
+    deltas = rig.differences(len(reading.frames))
+    beside = [np.linalg.inv(_world(rig, host)) @ _world(rig, bone) for bone, host in pairs]
+    rig.bake(reading, deltas)
+    assert rig.errors(reading, deltas)[1] < 0.05
+    for (bone, host), was in zip(pairs, beside, strict=True):
+        assert np.abs(np.linalg.inv(_world(rig, host)) @ _world(rig, bone) - was).max() < 1e-4, bone
 
 
 def test_bones_that_hang_on_nothing_go_with_the_body(rig):

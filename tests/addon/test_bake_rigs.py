@@ -9,7 +9,7 @@ from mathutils import Euler
 
 from poise.addon.baking import bake, bake_solver
 from poise.addon.blender import compat, evaluation, keys
-from poise.addon.rigs import bake_target, reference, rig, sampling
+from poise.addon.rigs import bake_target, loose_bones, reference, rig, sampling
 from poise.addon.scene.pushes import PushOptions
 from poise.addon.scene.weights import WeightOptions
 from poise.addon.shots.clean_up import CleanShot, CleanShotOptions
@@ -320,6 +320,76 @@ def _bobbing_rigify(heights):
         torso.location = 0, 0, height
         torso.keyframe_insert("location", frame=frame)
     return scene, armature
+
+
+@pytest.mark.slow
+def test_a_generated_rigify_rig_that_was_stripped_to_its_deforming_bones(rigify, differences):
+    """As it is exported to games: face, shoulders, breasts and sides of the pelvis hang on nothing,
+    and stayed behind by centimetres."""
+    scene, armature = bpy.context.scene, _generated_rigify()
+    bones = armature.pose.bones
+    for name in ("torso", "chest", "head"):
+        bones[name].rotation_mode = "XYZ"
+    for frame, height in ((1, -0.01), (10, -0.08), (20, -0.02)):
+        bones["torso"].location = height, 0, height
+        bones["torso"].keyframe_insert("location", frame=frame)
+        for name, turn in (("torso", (0, 0, 3)), ("chest", (4, 2, 0)), ("head", (4, 2, 0))):
+            bones[name].rotation_euler = [height * angle for angle in turn]
+            bones[name].keyframe_insert("rotation_euler", frame=frame)
+    _strip(armature, range(1, 21))
+    reading = reference.read(scene, armature)
+    assert reading.rig_map.name == "Rigify deform bones"
+    found = loose_bones.find(armature, reading)
+    for bone, carrier in (
+        ("DEF-jaw", "DEF-spine.006"),
+        ("DEF-pelvis.L", "DEF-spine"),
+        ("DEF-shoulder.L", "DEF-spine.003"),
+        ("DEF-breast.R", "DEF-spine.003"),
+    ):
+        assert found[bone] == carrier
+    assert None not in found.values()
+    result = bake.bake(scene, reading, *differences(len(reading.frames)))
+    assert result.error_mm < 0.1
+    after = reference.read(scene, armature, rig_map=reading.rig_map, frames=(1, 20, 1))
+    for bone, carrier in found.items():
+        was, now = (
+            np.linalg.inv(read.bone_matrices[:, read.bone_index(carrier)])
+            @ read.bone_matrices[:, read.bone_index(bone)]
+            for read in (reading, after)
+        )
+        assert np.abs(now - was).max() < 1e-4, bone
+
+
+def _strip(armature, frames):
+    """Leave the deforming bones alone, with the poses that they have for keys."""
+    poses, scene = {}, bpy.context.scene
+    names = [bone.name for bone in armature.data.bones if bone.use_deform]
+    for frame in frames:
+        scene.frame_set(frame)
+        poses[frame] = {name: armature.pose.bones[name].matrix.copy() for name in names}
+    armature.animation_data_clear()
+    armature.data.animation_data_clear()
+    for bone in armature.pose.bones:
+        for constraint in list(bone.constraints):
+            bone.constraints.remove(constraint)
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in list(armature.data.edit_bones):
+        if bone.name not in names:
+            armature.data.edit_bones.remove(bone)
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for name in names:
+        bone, posed = armature.data.bones[name], armature.pose.bones[name]
+        posed.rotation_mode = "QUATERNION"
+        for frame in frames:
+            wanted, rest = poses[frame][name], bone.matrix_local
+            if bone.parent:
+                wanted = poses[frame][bone.parent.name].inverted() @ wanted
+                rest = bone.parent.matrix_local.inverted() @ rest
+            posed.matrix_basis = rest.inverted() @ wanted
+            posed.scale = 1, 1, 1
+            posed.keyframe_insert("location", frame=frame)
+            posed.keyframe_insert("rotation_quaternion", frame=frame)
 
 
 @pytest.mark.slow
