@@ -106,6 +106,15 @@ class _BakeOperator(JobOperator):
             )
         for track in baked.over:
             self.report({"WARNING"}, tr(f"The NLA track '{track}' over the bake changes it"))
+        last = float(shot.reading.frames[-1])
+        if baked.frames[1] < last:  # it fell, or was kept early
+            self.report(
+                {"INFO"},
+                tr(
+                    f"The bake ends at frame {baked.frames[1]:g}, as the result does: "
+                    f"the animation goes on to {last:g}"
+                ),
+            )
         if baked.frames[1] > end:
             self.report(
                 {"INFO"},

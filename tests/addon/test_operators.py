@@ -565,6 +565,23 @@ def test_escape_while_the_bake_is_compared_keeps_it(window, armature):
     assert "comparison" in operator.reports[-1][1]
 
 
+def test_a_bake_of_a_fall_says_where_it_ends(window, armature, import_clip):
+    """And stays there: the animation, in which nothing falls, would be a jump away."""
+    bpy.data.objects.remove(armature)
+    armature = import_clip("side_kick")
+    bpy.context.scene.poise.armature = armature
+    bpy.context.scene.poise.method = "BALANCE"
+    bpy.ops.poise.simulate()
+    shot = result(armature).shot
+    assert not shot.recording.success
+    fell, last = shot.fell_frame, shot.reading.frames[-1]
+    operator = window.begin(operators.POISE_OT_bake)
+    while window.send(operator) == {"PASS_THROUGH"}:
+        pass
+    (words,) = (text for _, text in operator.reports if "The bake ends" in text)
+    assert f"at frame {fell:g}, as the result does: the animation goes on to {last:g}" in words
+
+
 @pytest.mark.parametrize("longer", [False, True])
 def test_a_bake_that_goes_on_beyond_the_scene_says_so(window, armature, longer):
     bpy.ops.poise.simulate()
