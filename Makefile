@@ -29,7 +29,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs falls wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -47,6 +47,7 @@ help:
 	@echo "make study  what makes the search faster, and what does not"
 	@echo "make sok    perform walks, runs, jumps and kicks, as they are and rectified; draws them"
 	@echo "make wang   clean feet and weight of walks; draws their curves before and after"
+	@echo "make falls   two hundred falls, limp, braced and stiff"
 	@echo "make stairs  walk up and down stairs and ramps"
 	@echo "make lint   ruff, and the types of the rooms in mypy.ini"
 	@echo "make docs   the library's reference from its docstrings, in build/reference"
@@ -120,6 +121,10 @@ sok: $(ready)
 wang: $(ready)
 	@echo "make wang: cleaning five walks; a few seconds. Others: make wang ARGS='--clips run jump'"
 	$(bin)/python -m poise.experiments.wang $(ARGS)
+
+falls: $(ready)
+	@echo "make falls: two hundred falls of each kind; about 20 minutes on two processors."
+	$(bin)/python -m poise.experiments.falls $(ARGS)
 
 stairs: $(ready)
 	@echo "make stairs: three captured walks on stairs and ramps, five times each; about 2 minutes."

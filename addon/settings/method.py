@@ -8,6 +8,7 @@ alone performs first wherever it may, and the search follows where that would no
 from dataclasses import dataclass, replace
 
 from ...controller.exceptions import GainsError
+from ...controller.falls.behaviours import STOP
 from ...controller.reference.gait import Endless
 from ...controller.simulation.simulation import Simulation
 from ..shots.shot import Shot
@@ -107,6 +108,8 @@ def refused(simulation: Simulation) -> str:
         return " But physics weights below 1 cannot be rectified: balance alone."
     if simulation.settings.noise:
         return " But motion with motor noise cannot be rectified: balance alone."
+    if simulation.settings.when_it_falls != STOP:
+        return " A body that is to fall is not rectified: balance alone."
     if simulation.settings.balance != "foot_forces":
         return " But only the balance mode Foot Forces can be rectified: balance alone."
     return ""

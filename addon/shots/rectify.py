@@ -10,6 +10,7 @@ import numpy as np
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...controller.exceptions import CheckpointError, MotionError, SettingsError
+from ...controller.falls.behaviours import STOP
 from ...controller.geometry.rotations import quaternion_from_matrix
 from ...controller.ranges import RANGES
 from ...controller.reference.gait import Endless
@@ -115,6 +116,11 @@ def problem_of(shot):
         raise SettingsError(
             "Motion with motor noise cannot be rectified, since it would be another each time: set "
             "the noise to 0 N m, or choose the method Balance."
+        )
+    if simulation.settings.when_it_falls != STOP:
+        raise SettingsError(
+            "A motion is rectified so that it does not fall: set what it does when it falls to "
+            "Stop, or choose the method Balance."
         )
     return shot.performance()
 

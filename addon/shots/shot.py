@@ -37,6 +37,7 @@ from ...controller.exceptions import (
     SettingsError,
     SimulationError,
 )
+from ...controller.falls.behaviours import STOP
 from ...controller.options import options_of, units_of
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
@@ -73,6 +74,8 @@ MAX_EXTENT = 1e4
 #: Unit of every figure in a report, by its key; shares and ratios have none.
 UNITS = {
     "fell_at": "s",
+    "rest_at": "s",
+    "deepest": "mm",
     "reached": "s",
     "cpu": "s",
     "wall": "s",
@@ -485,6 +488,7 @@ class Shot(ArmatureShot):
             problem.settings,
             noise=NOISE,
             seed=0,
+            when_it_falls=STOP,
             duration=duration,
             maxima=dict(maxima or MAXIMA),
         )
@@ -561,7 +565,7 @@ class Shot(ArmatureShot):
         """Write what was simulated to a new action; yields progress from 0 to 1, returns a
         BakeResult. Raises BakeError. keys: BakeOptions; None: those of the options.
 
-        After a fall the bake ends where it fell.
+        Where a fall ends the simulation, the bake ends there.
         """
         recording = self.recording
         if len(recording) < 2:
@@ -642,7 +646,7 @@ class Shot(ArmatureShot):
             self.recording.contacts,
             self._terrain(source),
         )
-        self._of_keys = judge_motions(source, after, self.recording.success)
+        self._of_keys = self._judged(after)
         self.measures, self._after = measures, None
 
     def _chains(self):
@@ -679,9 +683,15 @@ class Shot(ArmatureShot):
             return None
         of, count, verdict = self._of_simulation
         if of is not recording or count != len(recording):
-            verdict = judge_motions(recording.motion, self.performed(), recording.success)
+            verdict = self._judged(self.performed())
             self._of_simulation = recording, len(recording), verdict
         return verdict
+
+    def _judged(self, after):
+        """The Verdict on a Motion that has come of the source: a fall is none of its flaws."""
+        recording = self.recording
+        before = _start_of(after, recording.standing)
+        return judge_motions(recording.motion, before, recording.success)
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""

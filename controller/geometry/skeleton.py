@@ -23,13 +23,16 @@ class Segment:
     landmark: where it turns; words: that joint, for people. ranges: {axis: (low, high) [rad]} of
     each degree of freedom, in the order in which it turns: anatomical, widened to what a clip does
     unless `rigid`. stiffness: its default [N m/rad] for the adult of `control/gains.py`, and in
-    endless walks. region: of the body, to which styles, physics weights and sliders belong; root:
-    neither. group: with which its proportions are changed. mass: as a share of the body's; centre
-    of mass from the joint and radii of gyration (sagittal, transverse, longitudinal) as shares of
-    its length; that is a share of stature, or to the landmark `end`. thickness: radius for drawing
-    and contact, as a share of stature. place: of the joint in the parent's frame, as shares of
-    stature, where a rig has no landmark for it. minor: a rig need not have it, it then turns with
-    its parent; and no figure of an animation counts it, as captures often have noise there.
+    endless walks. passive: stiffness [N m/rad] and damping [N m s/rad] of the joint of that adult
+    where no muscle acts; relaxed: {axis: (low, high) [rad]} how far it then gives, where that is
+    less than `ranges`. region: of the body, to which styles, physics weights and sliders belong;
+    root: neither. group: with which its proportions are changed. mass: as a share of the body's;
+    centre of mass from the joint and radii of gyration (sagittal, transverse, longitudinal) as
+    shares of its length; that is a share of stature, or to the landmark `end`. thickness: radius
+    for drawing and contact, as a share of stature. place: of the joint in the parent's frame, as
+    shares of stature, where a rig has no landmark for it. minor: a rig need not have it, it then
+    turns with its parent; and no figure of an animation counts it, as captures often have noise
+    there.
     """
 
     name: str
@@ -41,6 +44,8 @@ class Segment:
     rigid: bool = False
     stiffness: float = 0.0
     walking_stiffness: float = 0.0
+    passive: tuple[float, float] = (1.0, 1.0)
+    relaxed: dict[str, tuple[float, float]] = field(default_factory=dict)
     region: str = "root"
     group: str = ""
     mass: float = 0.0
@@ -57,9 +62,10 @@ _ONCE = ("",)
 
 #: The segments, limb by limb, parents before children, and the sides that have such a limb. In this
 #: order their degrees of freedom are numbered: new limbs come last. Masses, centres, radii and
-#: lengths have their source in `body/anthropometry.py`, gains in `control/gains.py`. Ranges are
-#: what people reach, in round numbers, wide enough for the captured clips; shoulders have none,
-#: as their axes are chosen per clip. Thicknesses are by eye.
+#: lengths have their source in `body/anthropometry.py`, gains in `control/gains.py`, what is
+#: passive in `falls/compliance.py`. Ranges are what people reach, in round numbers, wide enough for
+#: the captured clips; shoulders have none, as their axes are chosen per clip. Thicknesses are by
+#: eye.
 _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
     (
         _ONCE,
@@ -80,6 +86,8 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 ranges={"pitch": (-0.9, 1.6), "roll": (-0.9, 0.9), "twist": (-1.2, 1.2)},
                 stiffness=1000.0,
                 walking_stiffness=550.0,
+                passive=(20.0, 6.0),
+                relaxed={"pitch": (-0.52, 1.31), "roll": (-0.61, 0.61), "twist": (-0.79, 0.79)},
                 region="trunk",
                 mass=0.3229,
                 centre=0.46,
@@ -95,6 +103,8 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 ranges={"pitch": (-1.2, 1.2), "roll": (-0.9, 0.9), "twist": (-1.5, 1.5)},
                 stiffness=100.0,
                 walking_stiffness=100.0,
+                passive=(4.0, 1.0),
+                relaxed={"pitch": (-1.05, 0.87), "roll": (-0.79, 0.79), "twist": (-1.4, 1.4)},
                 region="neck",
                 mass=0.0694,
                 centre=0.50,
@@ -116,6 +126,7 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 ranges={"pitch": FREE, "roll": FREE, "twist": FREE},
                 stiffness=300.0,
                 walking_stiffness=300.0,
+                passive=(1.0, 1.0),
                 region="arms",
                 mass=0.0271,
                 centre=0.5772,
@@ -132,6 +143,8 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 ranges={"pitch": (-2.7, 0.0)},
                 stiffness=150.0,
                 walking_stiffness=150.0,
+                passive=(0.5, 0.4),
+                relaxed={"pitch": (-2.53, 0.0)},
                 region="arms",
                 mass=0.0162,
                 centre=0.4574,
@@ -153,6 +166,8 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 ranges={"pitch": (-2.4, 0.8), "roll": (-1.4, 1.4), "twist": (-1.2, 1.2)},
                 stiffness=500.0,
                 walking_stiffness=330.0,
+                passive=(6.0, 3.0),
+                relaxed={"pitch": (-2.09, 0.35), "roll": (-0.79, 0.79), "twist": (-0.79, 0.79)},
                 region="legs",
                 mass=0.1416,
                 centre=0.4095,
@@ -169,6 +184,8 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 ranges={"pitch": (0.0, 2.7)},
                 stiffness=500.0,
                 walking_stiffness=310.0,
+                passive=(1.0, 0.8),
+                relaxed={"pitch": (0.0, 2.44)},
                 region="legs",
                 mass=0.0433,
                 centre=0.4459,
@@ -185,6 +202,8 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 ranges={"pitch": (-0.9, 1.0), "roll": (-0.6, 0.6), "twist": (-0.8, 0.8)},
                 stiffness=400.0,
                 walking_stiffness=220.0,
+                passive=(4.0, 0.6),
+                relaxed={"pitch": (-0.35, 0.87), "roll": (-0.44, 0.44), "twist": (-0.44, 0.44)},
                 region="feet",
                 mass=0.0137,
                 centre=0.4415,
@@ -207,6 +226,7 @@ _LIMBS: tuple[tuple[tuple[str, ...], tuple[Segment, ...]], ...] = (
                 rigid=True,
                 stiffness=25.0,
                 walking_stiffness=25.0,
+                passive=(4.0, 0.2),
                 region="feet",
                 group="foot",
                 minor=True,

@@ -203,6 +203,11 @@ class Measures:
         del self.values[count:], self._raw[count:], self._sums[count + 1 :]
         self.fell_at = self.fell_measure = None
 
+    def end(self) -> None:
+        """End the trial at the newest sample, unless a measure has ended it."""
+        if self.fell_at is None:
+            self.fell_at = self.duration
+
     def end_fall(self) -> bool:
         """End the trial at the newest sample, if a measure is past half of its maximum there.
         Returns whether one is."""

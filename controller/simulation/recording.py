@@ -26,6 +26,8 @@ from .world import Contacts
 #: [Hz] of what counts as slow in how an animation's ankles differ from those of perfect hinges: a
 #: body of 1 m on its ankles sways at sqrt(g / h) / 2 pi, which is that.
 _SWAY = 0.5
+#: [m/s] of a segment that does not move: too slow to be seen.
+_REST = 0.005
 #: A plane has so many corners.
 _CORNERS = 3
 
@@ -84,6 +86,10 @@ class Recording:
         #: (3, 3) how the body has turned from a reference that goes straight on.
         self.turn: np.ndarray | None = None
         self.wall_time = 0.0
+        #: Samples until balance was lost, where the body has fallen from there on; how deep [m] it
+        #: has been in what it lies on.
+        self.stood: int | None = None
+        self.deepest = 0.0
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
         self._turns = np.zeros((count, len(SEGMENTS), 4))
@@ -137,12 +143,19 @@ class Recording:
         pose = pose_error(self._shares, centres, com, smooth, smooth_com)
         stance, slide = self._feet(touch, drifts)
         self._stance[sample] = stance
+        if self.stood is not None:
+            return True
         differs = float(stance != self.reference.stance[sample])
         if self.weights:  # a body that is held follows the animation, whatever that does
             share = self.weights.regions["root"][sample]
             pose, differs = share * pose, share * differs
             slide *= share == 1  # on the way back feet have to slide
         return self.measures.add(pose, differs, slide, seen.effort)
+
+    def fall(self) -> None:
+        """From now on, samples are those of a fall, which no measure counts."""
+        self.stood = self._count
+        self.measures.end()
 
     def add_help(self, sample: int, wrench: np.ndarray) -> None:
         """Take down the mean force and torque (6,) from outside since the last sample."""
@@ -151,6 +164,8 @@ class Recording:
     def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
         self._count = min(self._count, count)
+        if self.stood is not None and count < self.stood:
+            self.stood = None
         self.measures.keep(self._count)
         if self._count:
             last = self._count - 1
@@ -316,6 +331,16 @@ class Recording:
         return self._count == len(self.reference) and self.fell_at is None
 
     @property
+    def standing(self) -> int:
+        """How many samples there are before a body that falls has lost its balance, or at all."""
+        return self._count if self.stood is None else self.stood
+
+    @property
+    def filled(self) -> bool:
+        """Whether the last sample was reached as it was to be: standing, or after a fall."""
+        return self.success or (self.stood is not None and self._count == len(self.reference))
+
+    @property
     def reward(self) -> float:
         """SCA12, equation 21, over the length of the reference."""
         return self.measures.reward((len(self.reference) - 1) / self.motion.rate)
@@ -323,7 +348,11 @@ class Recording:
     def why(self) -> str:
         """One sentence on when and why it fell, or an empty string."""
         name = self.fell_measure
-        if self.fell_at is None or name is None:
+        if self.fell_at is None:
+            return ""
+        if self.stood is not None:
+            return self._what_fell(self.fell_at, self.stood)
+        if name is None:
             return ""
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
         frame = self.motion.frame(self._count - 1)
@@ -331,6 +360,27 @@ class Recording:
         if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
             words = "the body comes down so hard that the engine cannot go on"
         return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
+
+    def _what_fell(self, fell_at: float, stood: int) -> str:
+        lost, rests = self.motion.frame(stood - 1), self.rest_at
+        if rests is None:
+            return f"Fell at {fell_at:.2f} s (frame {lost:g}), and still moves at the end."
+        rest = self.motion.frame(rests * self.motion.rate)
+        return (
+            f"Fell at {fell_at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
+            f"(frame {rest:g}) on."
+        )
+
+    @property
+    def rest_at(self) -> float | None:
+        """From when on [s] no segment of a body that has fallen moves, or None."""
+        if self.stood is None or self._count - self.stood < 2:
+            return None
+        steps = np.diff(self.body_positions[self.stood :], axis=0)
+        speeds = np.linalg.norm(steps, axis=2).max(1) * self.motion.rate
+        moving = np.flatnonzero(speeds > _REST)
+        rest = self.stood + (int(moving[-1]) + 1 if len(moving) else 0)
+        return rest / self.motion.rate if rest < self._count - 1 else None
 
     def joints(self) -> np.ndarray:
         """(n, S, 3) joint centres of the simulation [m]."""
@@ -365,7 +415,11 @@ class Recording:
         )
         apart = ankle - self.reference.raw.joints[:n, foot]
         joints = self.joints()
-        target = joints[:, foot] + _slow_part(apart, self.motion.rate)
+        kept = _slow_part(apart, self.motion.rate)
+        if self.stood is not None:  # what lies has turned with its legs
+            kept = kept.copy()
+            kept[self.stood :] = _rotate(turns[self.stood :, shin], kept[self.stood :])
+        target = joints[:, foot] + kept
         reach = _rotate(turns[:, thigh], knee - hip) + _rotate(turns[:, shin], ankle - knee)
         baked = joints[:, 0] + _rotate(turns[:, 0], hip - pelvis) + reach
         square = (reach**2).sum(1, keepdims=True)
@@ -407,28 +461,33 @@ class Recording:
 
     def summary(self) -> dict[str, Any]:
         """Figures of `measures.md` for this simulation, by name."""
-        n = self._count
+        n = self.standing
         # What leads a body may turn it elsewhere than its reference: then as the animation has it.
         wanted = self.reference.smooth if self.turn is None else self.reference.raw
-        apart = self.joints() - wanted.joints[:n]
+        apart = self.joints()[:n] - wanted.joints[:n]
         local = apart - apart[:, :1]
         result: dict[str, Any] = dict(self.measures.averages())
         result["few_corners"] = self._few_corners()
         result["recovery_steps"] = len(self.steps)
         result["reward"] = self.reward
         result["success"] = self.success
+        result["filled"] = self.filled
         result["fell_at"] = self.fell_at
         result["fell_measure"] = self.fell_measure
+        result["rest_at"] = self.rest_at
+        result["deepest"] = None if self.stood is None else 1e3 * self.deepest
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
         result["residual"], result["residual_torque"] = self._mean_residual()
-        result["real_time_factor"] = self.measures.duration / max(self.wall_time, 1e-9)
+        seconds = (self._count - 1) / self.motion.rate
+        result["real_time_factor"] = seconds / max(self.wall_time, 1e-9)
         return result
 
     def _few_corners(self) -> float:
         """Share of the time on the floor in which fewer corners carry than a plane has."""
-        standing = self.contacts.any(1)
-        return float((self.carrying < _CORNERS)[standing].mean()) if standing.any() else 0.0
+        n = self.standing
+        standing = self.contacts[:n].any(1)
+        return float((self.carrying[:n] < _CORNERS)[standing].mean()) if standing.any() else 0.0
 
     def _mean_residual(self) -> tuple[float, float]:
         """Mean size of the help from outside [N] and [N m], where anything is simulated."""

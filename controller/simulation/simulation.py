@@ -2,6 +2,7 @@
 """The loop: reference, torques, step, record. A generator that yields sample by sample."""
 
 import time
+from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -17,6 +18,9 @@ from ..control.gains import BALANCE_MODES, Gains
 from ..control.legs import Legs
 from ..control.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..exceptions import SettingsError, SimulationError, demand
+from ..falls.compliance import relaxed_limits
+from ..falls.fall import Fall
+from ..falls.loss import BalanceLoss
 from ..geometry.motion import Motion
 from ..geometry.skeleton import SEGMENTS
 from ..options import check_options
@@ -27,11 +31,15 @@ from ..reference.terrain import Terrain
 from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Observation, Recording
 from .scenario import Scenario
-from .simulation_options import SimulationOptions
+from .simulation_options import STOP, SimulationOptions
 from .world import Saved, World, load_engine
 
 #: [m/s] of any segment: not a motion any more. By trial, on falls that the engine threw about.
 _FASTEST = 30.0
+#: Nor is this that of a body that stands: from a little before it, such a one falls. By trial.
+_WILD = 15.0
+#: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
+_BURST = 0.05
 #: [s] after a push in which a body that flies apart does so because of it. By trial.
 _AFTER = 0.5
 
@@ -82,10 +90,13 @@ class Settings(SimulationOptions):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON-able data; without contacts if they are to be found, so that what
-        was written before there were plans is still the same."""
+        """The settings as JSON-able data; without contacts if they are to be found, and without a
+        word of falls if they end the simulation, so that what was written before there were plans
+        and falls is still the same."""
         data = asdict(self)
         del data["contacts"]
+        if self.when_it_falls == STOP:
+            del data["when_it_falls"]
         data = {name: data[name] for name in (*_WRITTEN, *data)}
         return data if self.contacts is None else data | {"contacts": self.contacts.as_dict()}
 
@@ -177,6 +188,8 @@ class Simulation:
             )
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.recording.weights = self.weights
+        self._loss = self._foresee_fall()
+        self._kept: deque[Saved] = deque()
         self._begun = False
         #: What is performed, while the recording compares with the reference itself.
         self.target = self.reference
@@ -314,7 +327,12 @@ class Simulation:
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, self._helps.mean(0))
             observation = self.observe(sample)
-            if self._bursts(sample, observation.centres):
+            if self._loss is not None:
+                if self._too_fast(sample, observation.centres, _WILD).any():
+                    yield from self._fall(self._return_from_burst())
+                    return
+                self._keep_state()
+            elif self._bursts(sample, observation.centres):
                 return
             if controller.balance.stepping is not None:
                 self.recording.swing = controller.balance.swing
@@ -323,20 +341,109 @@ class Simulation:
             if controller.balance.course is not None:
                 self.recording.turn = controller.balance.course.matrix
             going_on = self.recording.add(sample, observation)
+            if self._loss is not None and sample:
+                going_on = going_on and not self._loses_balance(self._loss, sample)
             yield sample
             if not going_on:
+                if self._loss is not None:
+                    yield from self._fall(sample)
                 return
+
+    def _foresee_fall(self) -> BalanceLoss | None:
+        """What tells when balance is lost, where the body is to fall then. Raises SettingsError."""
+        if self.settings.when_it_falls == STOP:
+            return None
+        if self.weights:
+            raise SettingsError(
+                "A body of which parts follow the animation cannot fall: set all physics weights "
+                "to 1, or choose 'stop' for when it falls."
+            )
+        # It may slide and step; only a body that is far from its pose falls.
+        self.measures.ending = ("pose_error",)
+        character, wanted = self.character, self.reference.smooth
+        corners = character.sole_corners(wanted.joints, wanted.frames)
+        com = np.einsum("fsi,s->fi", wanted.centres, character.masses / character.mass)
+        return BalanceLoss(com, corners, self.motion.rate, character.height)
+
+    def _loses_balance(self, loss: BalanceLoss, sample: int) -> bool:
+        now = slice(sample - 1, sample + 1)
+        return loss.lost(sample, self.recording.com[now], self.recording.sole_corners(now))
+
+    def _keep_state(self) -> None:
+        """Keep the state of the newest sample, and of as many before as a burst takes."""
+        self._kept.append(self.world.save())
+        if len(self._kept) > 1 + _BURST * self.motion.rate:
+            self.world.forget(self._kept.popleft())
+
+    def _return_from_burst(self) -> int:
+        """Return to before the engine has begun to throw the body about: there it falls. Returns
+        the sample."""
+        sample = len(self.recording) - len(self._kept)
+        self.world.restore(self._kept[0])
+        self.recording.keep(sample + 1)
+        return sample
+
+    def _fall(self, first: int) -> Iterator[int]:
+        """Go on to the end with a body that has lost its balance at the sample `first`."""
+        before, recording = self.world, self.recording
+        recording.fall()
+        limits = relaxed_limits(self.character, before.state(False).angles)
+        self.world = World(
+            replace(self.character, limits=limits),
+            self.rate,
+            Legs(self.character).segments,
+            replace(self.scenario, whole_body=True, self_collision=True),
+            self.motion.rate,
+            falling=True,
+        )
+        self.world.follow(before)
+        before.close()
+        fall = Fall(self.character, self.world, self.settings.when_it_falls, self.rate, limits)
+        recording.swing = None
+        alone = not self.scenario.things and not any(c.moves for c in self.scenario.colliders)
+        quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
+        observation = None
+        for sample in range(first + 1, len(self.reference)):
+            sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
+            if observation is None or not sleeps:
+                self._fall_to(sample, fall)
+                observation = self.observe(sample)
+                self._demand_whole(sample, observation.centres)
+            recording.deepest = fall.deepest
+            recording.add(sample, observation)
+            yield sample
+
+    def _fall_to(self, sample: int, fall: Fall) -> None:
+        """`advance` of a body that falls."""
+        world, steps = self.world, len(self.efforts)
+        for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
+            world.advance(step / self.rate)
+            torques = self.efforts[i] = fall.torques()
+            world.apply(torques)
+            world.drive(*fall.friction())
+            world.step()
 
     def _bursts(self, sample: int, centres: np.ndarray) -> bool:
         """Whether a body that falls is thrown about by the engine: the trial ends a sample before
         that. Raises SimulationError for one that stood."""
-        before = self.recording.body_positions[-1] if sample else centres
-        moved = np.linalg.norm(centres - before, axis=1)
-        fast = ~(moved * self.motion.rate < _FASTEST)
-        if not fast.any():
+        if not self._too_fast(sample, centres).any():
             return False
         if self.measures.end_fall():
             return True
+        self._demand_whole(sample, centres)
+        return False
+
+    def _too_fast(self, sample: int, centres: np.ndarray, most: float = _FASTEST) -> np.ndarray:
+        """(S,) which segments move faster [m/s] than any motion."""
+        before = self.recording.body_positions[-1] if sample else centres
+        moved = np.linalg.norm(centres - before, axis=1)
+        return ~(moved * self.motion.rate < most)
+
+    def _demand_whole(self, sample: int, centres: np.ndarray) -> None:
+        """Raise SimulationError if the engine has thrown the body about."""
+        fast = self._too_fast(sample, centres)
+        if not fast.any():
+            return
         raise SimulationError(
             f"The simulation of '{self.motion.name}' blew up at frame "
             f"{self.motion.frame(sample):g}, at the {SEGMENTS[int(np.argmax(fast))]}: "

@@ -4,11 +4,12 @@
 from dataclasses import dataclass
 
 from ..control.styles import STYLE_WORDS
+from ..falls.behaviours import STOP, WHEN_IT_FALLS
 from ..options import option
 from ..ranges import RANGES, Range
 
-#: Of these, what trials of a search choose themselves.
-OF_TRIALS = ("noise", "seed")
+#: Of these, what trials of a search choose themselves; they end where a body falls.
+OF_TRIALS = ("noise", "seed", "when_it_falls")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,4 +58,10 @@ class SimulationOptions:
         "Style",
         "How firmly the upper body holds on to the animation. For the balance mode Foot Forces",
         choices=STYLE_WORDS,
+    )
+    when_it_falls: str = option(
+        STOP,
+        "When It Falls",
+        "What the body does once its balance is lost",
+        choices=WHEN_IT_FALLS,
     )

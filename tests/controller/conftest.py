@@ -84,7 +84,7 @@ def _arms_swing(time):
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_motion():
     """The function make_motion(seconds, stature, rate, sway, name) -> Motion."""
     return _make_motion

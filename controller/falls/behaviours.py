@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a body falls: what its muscles still do.
+
+To brace is to do what people do who fall (after Ha, Ye, Liu, "Falling and Landing Motion Control
+for Character Animation", SIGGRAPH Asia 2012, and Zordan, Majkowska, Chiu, Fast, "Dynamic Response
+for Motion Capture Animation", SIGGRAPH 2005): hands go where the trunk will land, elbows and legs
+give and brake, chin and trunk curl away from the floor. All figures below are by trial on falls.
+"""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..body.character import Character
+from ..body.momentum import GRAVITY
+from ..control.gains import unmirrored
+from ..geometry.rotations import angles_yxz, unit
+from ..geometry.skeleton import SEGMENT_INDEX, SIDES
+from .compliance import ARM_REACH, Arm, Compliance
+
+#: That the simulation ends there.
+STOP = "stop"
+#: What a body does when it falls: {value: (name, words)}.
+WHEN_IT_FALLS = {
+    STOP: ("Stop", "The simulation ends where the body loses its balance"),
+    "limp": ("Limp", "It goes down like somebody who has lost consciousness, and lies"),
+    "brace": ("Brace", "Hands reach for the floor, chin and trunk curl, legs brake; then it lies"),
+    "stiff": ("Stiff", "It holds the pose in which it loses its balance, down to the floor"),
+}
+
+#: Stature [m] for which lengths are.
+_ADULT = 1.8
+#: Share of gravity with which a body that pivots on its feet comes down.
+_COMING_DOWN = 0.75
+#: The neck counts as landed at this height [m]; looked ahead at most so far [s].
+_LANDED, _AHEAD = 0.15, 0.6
+#: Share of the neck's speed [1/(m/s)] in the direction of a fall, beside the trunk's lean.
+_BY_SPEED = 0.3
+#: Beyond this a fall is one backward: the cosine to the trunk's front.
+_BACKWARD = -0.3
+#: Of where hands go [m]: apart and ahead of where the neck lands; of falls backward, apart from and
+#: behind the shoulder.
+_APART, _AHEAD_OF, _APART_BACK, _BEHIND = 0.22, 0.12, 0.18, 0.25
+#: Share of its length to which an arm stretches and bends, and of its reach that it uses [rad].
+_STRETCHED, _BENT, _REACHED = 0.93, 0.45, ARM_REACH - math.radians(7)
+#: Directions in the trunk, to the left, into which elbows point: forward, and in falls backward.
+_ELBOW, _ELBOW_BACK = np.array([-0.25, 1.0, -0.4]), np.array([-0.8, 0.6, 0.0])
+#: How far [rad] a pose stays inside of what joints can.
+_INSIDE = 0.02
+#: Fastest change of a pose [rad/s], and time until muscles have their tone [s].
+_FASTEST, _RISING = 14.0, 0.08
+#: [s] for which legs brake after the hips have landed, and in which they let go.
+_HOLDING, _LETTING_GO = 0.15, 0.5
+
+#: Pose [degrees] of falls (backward, forward, sideways), by degree of freedom; the last two tip
+#: away from the side to which it falls.
+_CURL = {"neck_pitch": (45, -35, 15), "spine_pitch": (45, 15, 25)}
+_LEGS = {"hip_pitch": (-85, -25, -50), "knee_pitch": (95, 60, 60), "ankle_pitch": (0, 0, 0)}
+_TIPS = {"neck_roll": 35, "spine_roll": 20}
+#: Tone, and braking [N m s/rad], by joint: before and, of arms, after the hand has touched.
+_TONES = {"neck": 1.0, "spine": 0.35, "hip": 0.2, "knee": 0.2, "ankle": 0.1}
+_BRAKES = {"hip_pitch": 25.0, "knee_pitch": 25.0, "ankle_pitch": 10.0}
+_ARM_TONE, _LANDED_ARM_TONE, _LANDED_ARM_BRAKE = 0.6, 0.35, 10.0
+_LOOSE_BRAKE = 3.0
+
+
+class Pose(NamedTuple):
+    """A body at one moment: joint positions (S, 3) [m] and frames (S, 3, 3) of its segments, joint
+    angles (dofs,) [rad], and the speed (S, 3) [m/s] of the positions."""
+
+    positions: np.ndarray
+    frames: np.ndarray
+    angles: np.ndarray
+    speeds: np.ndarray
+
+
+class Surroundings(Protocol):
+    """What is asked of a world, as simulation.World has it."""
+
+    def height_at(self, x: float, y: float, /) -> float:
+        """Of the floor, or of what lies on it [m]."""
+
+
+class Limp:
+    """Does nothing."""
+
+    def __init__(
+        self,
+        character: Character,
+        compliance: Compliance,
+        limits: np.ndarray,
+        world: Surroundings,
+        period: float,
+    ) -> None:
+        """compliance: what it acts by; limits (dofs, 2) [rad] of the joints; period [s] of
+        `update`."""
+        self.compliance = compliance
+
+    def update(self, time: float, pose: Pose, touched: set[int], awake: float) -> None:
+        """Set tone and target at a time [s] after the loss of balance. touched: segments that have
+        touched something. awake: share of all tone that is left."""
+
+
+class Stiff(Limp):
+    """Holds the pose in which it lost its balance."""
+
+    def update(self, time: float, pose: Pose, touched: set[int], awake: float) -> None:
+        self.compliance.tone[:] = awake
+
+
+class Brace(Limp):
+    """Catches itself."""
+
+    def __init__(
+        self,
+        character: Character,
+        compliance: Compliance,
+        limits: np.ndarray,
+        world: Surroundings,
+        period: float,
+    ) -> None:
+        super().__init__(character, compliance, limits, world, period)
+        self._world, self._period = world, period
+        self._low, self._high = limits.T + [[_INSIDE], [-_INSIDE]]
+        self._size = character.height / _ADULT
+        names = character.dof_names
+        self._dofs = {
+            name: [i for i, dof in enumerate(names) if unmirrored(dof) == name]
+            for name in map(unmirrored, names)
+        }
+        self._joints = {
+            joint: [i for i, dof in enumerate(names) if dof.partition("_")[0] == joint]
+            for joint in _TONES
+        }
+        self._legs = [i for joint in ("hip", "knee", "ankle") for i in self._joints[joint]]
+        shapes = {shape.segment: shape for shape in character.shapes}
+        self._arms = []
+        for number, side in enumerate(SIDES):
+            lower = SEGMENT_INDEX[f"forearm_{side}"]
+            joints = {joint.segment: joint for joint in character.joints}
+            reach = shapes[f"forearm_{side}"].position[2] + character.centres[lower][2]
+            self._arms.append(
+                _BracingArm(
+                    self.compliance.arms[number],
+                    1.0 if side == "l" else -1.0,
+                    (SEGMENT_INDEX[f"upper_arm_{side}"], lower),
+                    joints[lower].first,
+                    (-float(joints[lower].offset[2]), 2 * abs(float(reach))),
+                )
+            )
+        landing = ("pelvis", "trunk", "thigh_l", "thigh_r")
+        self._landing = {SEGMENT_INDEX[name] for name in landing}
+        self._landed: float | None = None
+        self._wanted = self.compliance.target.copy()
+
+    def update(self, time: float, pose: Pose, touched: set[int], awake: float) -> None:
+        compliance, wanted = self.compliance, self._wanted
+        tone, braking = np.zeros(len(wanted)), np.zeros(len(wanted))
+        for joint, dofs in self._joints.items():
+            tone[dofs] = _TONES[joint]
+        for name, brake in _BRAKES.items():
+            braking[self._dofs[name]] = brake
+        neck = SEGMENT_INDEX["head"]  # where the head hangs
+        trunk = pose.frames[SEGMENT_INDEX["trunk"]]
+        lean = unit(pose.positions[neck] - pose.positions[0])[:2]
+        toward = unit(_BY_SPEED * pose.speeds[neck][:2] + lean)
+        ahead = float(toward @ unit(trunk[:2, 0]))
+        aside = float(toward @ unit(trunk[:2, 1]))
+        shares = max(0.0, -ahead), max(0.0, ahead), 1 - abs(ahead)
+        for name, degrees in (_CURL | _LEGS).items():
+            wanted[self._dofs[name]] = np.radians(np.dot(degrees, shares))
+        for name, tip in _TIPS.items():
+            wanted[self._dofs[name]] = math.radians(tip) * aside
+        for name in ("neck_twist", "spine_twist"):
+            wanted[self._dofs[name]] = 0.0
+        land = self._landing_place(pose.positions[neck], pose.speeds[neck], toward)
+        left = unit(trunk[:2, 1])
+        for arm in self._arms:
+            shoulder = pose.positions[arm.segments[0]]
+            if ahead < _BACKWARD:
+                place = (
+                    shoulder[:2] + (_BEHIND * toward + arm.sign * _APART_BACK * left) * self._size
+                )
+            else:
+                place = land + (_AHEAD_OF * toward + arm.sign * _APART * left) * self._size
+            goal = np.array([*place, self._world.height_at(*place.tolist())])
+            pole = _ELBOW_BACK if ahead < _BACKWARD else _ELBOW
+            angles, elbow = arm.reach_for(goal, shoulder, trunk, pole, pose.angles)
+            dofs = arm.dofs
+            wanted[dofs] = [*angles, elbow]
+            down = arm.segments[1] in touched
+            tone[dofs] = _LANDED_ARM_TONE if down else _ARM_TONE
+            braking[dofs] = _LANDED_ARM_BRAKE if down else 0.0
+        if self._landed is None and touched & self._landing:
+            self._landed = time
+        if self._landed is not None:
+            since = (time - self._landed - _HOLDING) / _LETTING_GO
+            held = min(max(1 - since, 0.0), 1.0)
+            tone[self._legs] *= held
+            braking[self._legs] = held * braking[self._legs] + (1 - held) * _LOOSE_BRAKE
+        np.clip(wanted, self._low, self._high, out=wanted)
+        most = _FASTEST * self._period
+        compliance.target += np.clip(wanted - compliance.target, -most, most)
+        share = awake * min(1.0, time / _RISING)
+        compliance.tone, compliance.braking = share * tone, share * braking
+
+    def _landing_place(self, neck: np.ndarray, speed: np.ndarray, toward: np.ndarray) -> np.ndarray:
+        """(2,) where on the floor the neck will land [m]."""
+        before = (neck[:2] + 0.3 * toward).tolist()
+        height = max(0.0, neck[2] - self._world.height_at(*before) - _LANDED * self._size)
+        pull = _COMING_DOWN * GRAVITY
+        time = (speed[2] + math.sqrt(speed[2] ** 2 + 2 * pull * height)) / pull
+        return neck[:2] + min(time, _AHEAD) * speed[:2]
+
+
+class _BracingArm:
+    """An arm that reaches for the floor.
+
+    sign: 1 of the left one, -1 of the right one. segments: numbers of upper arm and forearm. dofs:
+    of shoulder and elbow. lengths: of both segments [m], the hand included.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        sign: float,
+        segments: tuple[int, int],
+        elbow: int,
+        lengths: tuple[float, float],
+    ) -> None:
+        self._arm, self.sign, self.segments, self._lengths = arm, sign, segments, lengths
+        self.dofs = [*range(arm.dofs.start, arm.dofs.stop), elbow]
+
+    def reach_for(
+        self,
+        goal: np.ndarray,
+        shoulder: np.ndarray,
+        trunk: np.ndarray,
+        pole: np.ndarray,
+        angles: np.ndarray,
+    ) -> tuple[np.ndarray, float]:
+        """Angles of the shoulder (3,) and of the elbow [rad] that bring the hand towards a place
+        (3,) [m]. shoulder (3,) [m]; trunk: its frame; pole: where in it the left elbow points;
+        angles (dofs,): those of now, to which the shoulder's are as near as can be."""
+        upper, lower = self._lengths
+        way = goal - shoulder
+        far = float(np.linalg.norm(way))
+        far = min(max(far, _BENT * (upper + lower)), _STRETCHED * (upper + lower))
+        along = trunk @ self._within_reach(trunk.T @ unit(way))
+        aside = trunk @ (pole * [1.0, self.sign, 1.0])
+        aside = unit(aside - (aside @ along) * along)
+        cosine = (upper**2 + far**2 - lower**2) / (2 * upper * far)
+        cosine = max(-1.0, min(1.0, cosine))
+        first = cosine * along + math.sqrt(1 - cosine**2) * aside
+        second = unit(far * along - upper * first)
+        bend = float(first @ second)
+        ahead = unit(second - bend * first)
+        frame = np.stack([ahead, np.cross(-first, ahead), -first], 1)
+        relative = (trunk @ self._arm.joint.basis).T @ frame
+        pitch, roll, twist = angles_yxz(relative[None])[0].tolist()
+        now = angles[self._arm.dofs]
+        found = [
+            now + (np.array(one) - now + math.pi) % (2 * math.pi) - math.pi
+            for one in ((pitch, roll, twist), (pitch + math.pi, math.pi - roll, twist + math.pi))
+        ]
+        nearest = min(found, key=lambda one: float(np.abs(one - now).sum()))
+        return nearest, -math.acos(max(-1.0, min(1.0, bend)))
+
+    def _within_reach(self, along: np.ndarray) -> np.ndarray:
+        """The direction (3,) in the trunk that an arm can point in nearest to one."""
+        axis = self._arm.axis
+        cosine = max(-1.0, min(1.0, float(along @ axis)))
+        if math.acos(cosine) <= _REACHED:
+            return along
+        aside = unit(along - cosine * axis)
+        return math.cos(_REACHED) * axis + math.sin(_REACHED) * aside
+
+
+BEHAVIOURS: dict[str, type[Limp]] = {"limp": Limp, "brace": Brace, "stiff": Stiff}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Torques of a body that does not hold itself: joints that give, and as much tone as is left.
+
+Passive joints are springs and dampers of somebody relaxed, by trial on falls: dampers that are
+about those of the humanoid of dm_control (Tunyasuvunakool and others, "dm_control", Software
+Impacts 2020), springs that bring a limb back within a second. Tone adds a share of the
+character's own stiffness and damping towards a pose. Both look one step ahead, as Stable PD does.
+"""
+
+import math
+
+import numpy as np
+
+from ..body.character import PITCH, Character, Joint
+from ..body.state import State
+from ..control.gains import Gains, size_of
+from ..geometry.rotations import unit
+from ..geometry.skeleton import SIDES, joint_of_dof
+
+#: [N m] of a joint of an adult, scaled to the body: what a standing one has. At the end of a
+#: shoulder's reach ligaments add to it; by trial.
+_MOST_TORQUE, _LIGAMENTS = 300.0, 4.0
+#: A twist has so much of a joint's damping. By trial.
+_TWIST = 0.5
+#: At least so far [rad] are the ends of a joint's range from where it is as the body begins to
+#: fall: else it would be kicked. By trial.
+_MARGIN = 0.02
+
+#: An upper arm's reach: a cone about this direction of the trunk (to the left; to the right it is
+#: mirrored), with this half angle [rad]; by eye, from where people's elbows go. Its end is a
+#: spring [N m/rad] with damping [N m s/rad], of an adult; by trial.
+_ARM_AXIS = unit(np.array([0.55, 0.83, 0.0]))
+ARM_REACH = math.radians(105)
+_ARM_STIFFNESS, _ARM_DAMPING = 4000.0, 60.0
+
+
+def relaxed_limits(character: Character, angles: np.ndarray) -> np.ndarray:
+    """(dofs, 2) [rad] in which the joints of a body turn that falls from a pose (dofs,)."""
+    limits = []
+    for name, angle in zip(character.dof_names, angles.tolist(), strict=True):
+        entry, axis = joint_of_dof(name), name.rpartition("_")[2]
+        low, high = entry.relaxed.get(axis, entry.ranges[axis])
+        limits.append((min(low, angle - _MARGIN), max(high, angle + _MARGIN)))
+    return np.array(limits)
+
+
+class Arm:
+    """Where an upper arm points, and how far it may.
+
+    joint: its shoulder. axis: (3,) the middle of its reach, in the trunk's frame; reach: half angle
+    of that [rad], and at least what it is at first.
+    """
+
+    def __init__(self, joint: Joint, side: str, angles: np.ndarray) -> None:
+        self.joint = joint
+        self.dofs = slice(joint.first, joint.first + len(joint.axes))
+        self.axis = _ARM_AXIS * ([1, 1, 1] if side == "l" else [1, -1, 1])
+        self._turned = (self.axis @ joint.basis).tolist()
+        self.reach = 0.0
+        self.reach = max(ARM_REACH, self.beyond(angles) + _MARGIN)
+
+    def beyond(self, angles: np.ndarray) -> float:
+        """How far [rad] it is beyond its reach."""
+        (x, y, z), (a, b, c) = self._upward(angles), self._turned
+        return math.acos(max(-1.0, min(1.0, -(a * x + b * y + c * z)))) - self.reach
+
+    def slope(self, angles: np.ndarray) -> np.ndarray:
+        """(3,) how `beyond` grows with its three angles."""
+        joint, pitch = self.joint, float(angles[self.dofs.start])
+        twist = joint.basis @ self._upward(angles)
+        roll = joint.basis @ [math.cos(pitch), 0.0, -math.sin(pitch)]
+        axes = np.stack([joint.basis[:, PITCH], roll, twist])
+        return axes @ unit(np.cross(self.axis, -twist))
+
+    def _upward(self, angles: np.ndarray) -> tuple[float, float, float]:
+        """From the elbow to the shoulder, in the joint's basis: Ry(pitch) Rx(roll) z."""
+        pitch, roll = angles[self.dofs.start : self.dofs.start + 2].tolist()
+        level = math.cos(roll)
+        return math.sin(pitch) * level, -math.sin(roll), math.cos(pitch) * level
+
+
+class Compliance:
+    """Torques of one body that gives.
+
+    target (dofs,) [rad]: the pose towards which it has tone (dofs,), shares of the character's own
+    gains. braking (dofs,) [N m s/rad]: damping besides, of an adult. rest (dofs,) [rad]: where the
+    passive springs are relaxed. All may be changed from step to step.
+    """
+
+    def __init__(self, character: Character, step: float, angles: np.ndarray) -> None:
+        """step [s]; angles (dofs,) [rad] as it begins to fall."""
+        entries = [joint_of_dof(name) for name in character.dof_names]
+        self.size = size_of(character)
+        passive = self.size * np.array([entry.passive for entry in entries])
+        self._stiffness, self.damping = passive[:, 0], passive[:, 1]
+        twists = [name.endswith("twist") for name in character.dof_names]
+        self.damping = np.where(twists, _TWIST, 1.0) * self.damping
+        self._own_stiffness, self._own_damping = Gains.default(character).per_dof(character)
+        self.step = step
+        self.rest = np.zeros(character.dofs)
+        self.target = angles.copy()
+        self.tone = np.zeros(character.dofs)
+        self.braking = np.zeros(character.dofs)
+        joints = {joint.name: joint for joint in character.joints}
+        self.arms = [Arm(joints[f"shoulder_{side}"], side, angles) for side in SIDES]
+
+    def torques(self, state: State, inertia: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        """(dofs,) [N m] of the step that begins now, from the mass matrix (6 + n, 6 + n) and the
+        bias forces (6 + n,)."""
+        step, angles, speeds = self.step, state.angles, state.speeds[6:]
+        own = self.tone * self._own_stiffness
+        stiffness = self._stiffness + own
+        damping = self.damping + self.tone * self._own_damping + self.size * self.braking
+        force = self._stiffness * (self.rest - angles) + own * (self.target - angles)
+        force -= (damping + step * stiffness) * speeds
+        ahead = np.diag(step * (damping + step * stiffness))
+        most = np.full(len(force), _MOST_TORQUE * self.size)
+        for arm in self.arms:
+            over = arm.beyond(angles)
+            if over > 0:
+                slope = arm.slope(angles)
+                firm, soft = self.size * _ARM_STIFFNESS, self.size * _ARM_DAMPING
+                own = np.outer(slope, slope) * (soft + step * firm)
+                force[arm.dofs] -= firm * over * slope + own @ speeds[arm.dofs]
+                ahead[arm.dofs, arm.dofs] += step * own
+                most[arm.dofs] *= _LIGAMENTS
+        matrix, known = inertia.copy(), -bias
+        matrix[6:, 6:] += ahead
+        known[6:] += force
+        torques = force - ahead @ np.linalg.solve(matrix, known)[6:]
+        return np.clip(torques, -most, most)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The controller of a body that falls, until it rests."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ..body.character import Character
+from ..body.state import State
+from ..geometry.rotations import matrix_from_quaternion
+from ..geometry.skeleton import SEGMENT_INDEX
+from .behaviours import BEHAVIOURS, Pose, Surroundings
+from .compliance import Compliance
+
+#: [Hz] of what a falling body decides, and of its mass matrix. This, and all below, by trial on
+#: falls.
+_DECIDING = 75.0
+#: [s] after the loss of balance before which no body lets go. From then on one does that lies and
+#: has been slower than this [m/s] for so long [s], and one that lies after so long [s] anyway.
+_SOONEST, _SLOW, _CALM, _LATEST = 0.6, 0.4, 0.2, 2.2
+#: [s] in which tone fades, and in which passive springs come to rest where they are.
+_FADING, _RELAXING = 0.8, 0.4
+#: Dry friction [N m] in joints, as a share of their passive damping [N m s/rad]; how much of it
+#: locks a body that has been slower than this [m/s] for so long [s], and in what time [s].
+_DRY, _LOCK = 1.0, 60.0
+_STILL, _SETTLED, _LOCKING = 0.03, 0.2, 0.25
+#: What has touched for so long [s] is not deep in the floor because it has just hit it.
+_HIT = 0.1
+#: What touches the floor where a body lies.
+_LYING = {
+    SEGMENT_INDEX[name]
+    for name in ("pelvis", "trunk", "head", "thigh_l", "thigh_r", "upper_arm_l", "upper_arm_r")
+}
+
+
+class FallingWorld(Surroundings, Protocol):
+    """What is asked of a world, as simulation.World has it."""
+
+    def state(self, legs: bool = True, /) -> State:
+        """Where the body is."""
+
+    def mass_matrix(self, angles: np.ndarray, /) -> np.ndarray:
+        """(6 + dofs, 6 + dofs) at the last state."""
+
+    def bias(self, state: State, inertia: np.ndarray, /) -> np.ndarray:
+        """(6 + dofs,) gravity and velocity-dependent forces."""
+
+    def body_transforms(self) -> tuple[np.ndarray, np.ndarray]:
+        """Centres of mass and orientations of all segments."""
+
+    def touched(self) -> dict[int, float]:
+        """{segment: how deep [m] it is in what it touches}."""
+
+
+class Fall:
+    """One fall.
+
+    deepest: how deep [m] a part of the body has been in the floor or a collider, but for the first
+    moments of its touch.
+    """
+
+    def __init__(
+        self,
+        character: Character,
+        world: FallingWorld,
+        behaviour: str,
+        rate: float,
+        limits: np.ndarray,
+    ) -> None:
+        """world: with the body as it is when it loses its balance; behaviour: one of
+        `behaviours.BEHAVIOURS`; rate: of the world's steps [Hz]; limits (dofs, 2) [rad] of the
+        joints."""
+        self._character, self._world = character, world
+        self._period = max(1, round(rate / _DECIDING))
+        self._step, self._interval = 0, self._period / rate
+        self._compliance = Compliance(character, 1 / rate, world.state(False).angles)
+        self._behaviour = BEHAVIOURS[behaviour](
+            character, self._compliance, limits, world, self._interval
+        )
+        self._rest = _Rest(self._compliance, self._interval)
+        self._dofs, self._speeds = list(range(character.dofs)), [0.0] * character.dofs
+        #: Joint positions and centres of mass (2, S, 3) [m] of the last decision.
+        self._before: np.ndarray | None = None
+        #: {segment: when it began to touch [s]} of all that touch now; and all that ever have.
+        self._since: dict[int, float] = {}
+        self._touched: set[int] = set()
+        self.deepest = 0.0
+
+    @property
+    def asleep(self) -> bool:
+        """Whether the body lies so still that it moves no more."""
+        return self._rest.asleep
+
+    def torques(self) -> np.ndarray:
+        """(dofs,) joint torques [N m] for the step that begins now."""
+        world = self._world
+        state = world.state(False)
+        if self._step % self._period == 0:
+            self._inertia = world.mass_matrix(state.angles)
+            self._decide(self._step // self._period * self._interval, state)
+        self._step += 1
+        return self._compliance.torques(state, self._inertia, world.bias(state, self._inertia))
+
+    def friction(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
+        """What World.drive needs in that step: dry friction in all joints."""
+        return self._dofs, self._speeds, self._rest.friction.tolist()
+
+    def _decide(self, time: float, state: State) -> None:
+        centres, turns = self._world.body_transforms()
+        frames = matrix_from_quaternion(turns)
+        positions = centres - np.einsum("sij,sj->si", frames, self._character.centres)
+        now = np.stack([positions, centres])
+        moved = np.zeros_like(now) if self._before is None else now - self._before
+        self._before, speeds = now, moved / self._interval
+        self._touch(time)
+        if time > _SOONEST:
+            fastest = float(np.sqrt((speeds[1] ** 2).sum(1)).max())
+            self._rest.settle(time, fastest, not _LYING.isdisjoint(self._since), state.angles)
+        pose = Pose(positions, frames, state.angles, speeds[0])
+        self._behaviour.update(time, pose, self._touched, self._rest.awake)
+
+    def _touch(self, time: float) -> None:
+        """See what touches the floor, and how deep."""
+        depths = self._world.touched()
+        self._since = {segment: self._since.get(segment, time) for segment in depths}
+        self._touched |= depths.keys()
+        for segment, since in self._since.items():
+            if time - since > _HIT:
+                self.deepest = max(self.deepest, depths[segment])
+
+
+class _Rest:
+    """How a body that lies comes to rest.
+
+    What moves in the end is the creep of passive springs: they are relaxed where they are, dry
+    friction holds the joints, and locks them once nothing moves. awake: share of its tone that the
+    body still has. friction (dofs,) [N m].
+    """
+
+    def __init__(self, compliance: Compliance, interval: float) -> None:
+        """interval [s] from one `settle` to the next."""
+        self._compliance, self._interval = compliance, interval
+        self._calm = self._still = self._lock = 0.0
+        self.awake = 1.0
+        self.friction = np.zeros(len(compliance.rest))
+
+    @property
+    def asleep(self) -> bool:
+        """Whether it lies still, all locked: what still creeps is the engine's solver."""
+        return self._lock == 1.0
+
+    def settle(self, time: float, fastest: float, lies: bool, angles: np.ndarray) -> None:
+        """Go on at a time [s] after the loss of balance. fastest: speed [m/s] of the fastest
+        segment. lies: whether more than feet, shins and forearms touch: what stands on those holds
+        itself. angles (dofs,) [rad]."""
+        passed, compliance = self._interval, self._compliance
+        self._calm = self._calm + passed if lies and fastest < _SLOW else 0.0
+        if lies and (self._calm > _CALM or time > _LATEST or self.awake < 1):
+            self.awake = max(0.0, self.awake - passed / _FADING)
+        loose = 1 - self.awake
+        compliance.rest += min(1.0, passed / _RELAXING) * loose * (angles - compliance.rest)
+        still = fastest < _STILL and self.awake == 0
+        self._still = self._still + passed if still else 0.0
+        firmer = passed / _LOCKING if self._still > _SETTLED else -2 * passed / _LOCKING
+        self._lock = min(max(self._lock + firmer, 0.0), 1.0)
+        self.friction = (loose * _DRY + self._lock * _LOCK) * compliance.damping

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two hundred falls: captured clips, pushed until they fall, on the floor, down stairs and ramps.
+
+Ten clips are pushed twenty times each, by 200 to 600 N for 0.2 s, from 16 directions in turn, at
+drawn times: twelve times on the flat floor, four times each where stairs or a ramp go down in the
+direction of the push. What is told of each way of falling is in `researcher.md`, Falls.
+"""
+
+import argparse
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ..controller import Character, PoiseError, Push, Scenario, Settings, Simulation
+from ..controller.body.momentum import GRAVITY
+from ..controller.geometry.skeleton import SEGMENT_INDEX
+from ..controller.geometry.solids import Collider, Solid
+from .clips import read
+
+CLIPS = (
+    *("stand", "arm", "wave", "squat", "bow", "hips_twist", "single", "knee_raises"),
+    *("walk", "walk_slow"),
+)
+KINDS = ("limp", "brace", "stiff")
+PUSHES, DIRECTIONS = 20, 16
+#: What is under the pushes of a clip, in turn.
+GROUNDS = ("flat", "flat", "flat", "stairs", "ramp")
+SECONDS = 8.0
+_RISE, _TREAD, _STEPS, _SLOPE = 0.17, 0.29, 6, np.radians(20)
+#: From the pelvis to where stairs and ramps begin [m].
+_BEFORE = 0.35
+_HEAD = SEGMENT_INDEX["head"]
+_ARMS = [SEGMENT_INDEX[name] for name in ("forearm_l", "forearm_r")]
+
+
+@cache
+def _body(name):
+    motion = read(name)
+    return motion, Character.from_motion(motion)
+
+
+def _turned(yaw, tilt=0.0):
+    """Quaternion of a turn about z, and before it about y [rad]."""
+    a, b = yaw / 2, tilt / 2
+    return (
+        float(np.cos(a) * np.cos(b)),
+        float(-np.sin(a) * np.sin(b)),
+        float(np.cos(a) * np.sin(b)),
+        float(np.sin(a) * np.cos(b)),
+    )
+
+
+def ground(kind, start, top, yaw):
+    """(colliders, height of the floor) of a place where it goes down in the direction `yaw` [rad],
+    from a start (2,) at the height `top` [m]."""
+    if kind == "flat":
+        return (), None
+    ahead = np.array([np.cos(yaw), np.sin(yaw)])
+
+    def box(name, first, last, height):
+        middle = np.append(start + (first + last) / 2 * ahead, height - 1.0)
+        size = ((last - first) / 2, 3.0, 1.0)
+        return Collider(name, Solid("box", size), tuple(middle), _turned(yaw))
+
+    parts = [box("landing", -4.0, _BEFORE, top)]
+    if kind == "stairs":
+        for i in range(_STEPS - 1):
+            low = _BEFORE + i * _TREAD
+            parts.append(box(f"step {i + 1}", low, low + _TREAD, top - (i + 1) * _RISE))
+    else:
+        half = _STEPS * _RISE / np.sin(_SLOPE) / 2
+        along = np.append(np.cos(_SLOPE) * ahead, -np.sin(_SLOPE))
+        across = np.append(np.sin(_SLOPE) * ahead, np.cos(_SLOPE))
+        middle = np.append(start + _BEFORE * ahead, top) + half * along - 0.5 * across
+        solid = Solid("box", (half, 3.0, 0.5))
+        parts.append(Collider("ramp", solid, tuple(middle), _turned(yaw, _SLOPE)))
+    return tuple(parts), top - _STEPS * _RISE
+
+
+def falls():
+    """[(clip, ground, force [N], direction [rad], start [s])] of all."""
+    found = []
+    for number, name in enumerate(CLIPS):
+        random = np.random.default_rng([number, 17])
+        for push in range(PUSHES):
+            turn = 2 * np.pi * ((3 * push + number) % DIRECTIONS) / DIRECTIONS
+            found.append(
+                (
+                    name,
+                    GROUNDS[push % len(GROUNDS)],
+                    float(random.uniform(200, 600)),
+                    float(turn),
+                    float(random.uniform(0.3, 1.2)),
+                )
+            )
+    return found
+
+
+def simulation(clip, kind, place, force, turn, start):
+    """The Simulation of one of them."""
+    motion, character = _body(clip)
+    at = motion.positions[round(start * motion.rate), 0, :2]
+    ahead = [np.cos(turn), np.sin(turn)]
+    if (motion.positions[0, 0, :2] - at) @ ahead > 0.1:
+        place = "flat"  # a walk that comes from there
+    colliders, floor = ground(place, at, character.ground, turn)
+    push = Push(start, 0.2, (force * np.cos(turn), force * np.sin(turn), 0.0))
+    return Simulation(
+        character,
+        motion,
+        settings=Settings(duration=SECONDS, when_it_falls=kind),
+        scenario=Scenario(pushes=(push,), colliders=colliders, floor=floor),
+    )
+
+
+def measured(clip, kind, *fall):
+    """What one of them comes to: a dictionary of figures, with "why" if it ended early."""
+    character = _body(clip)[1]
+    simulated = simulation(clip, kind, *fall)
+    recording, pushed = simulated.recording, fall[3] + 0.2
+    beyond, toe, energies, head, hands = 0.0, 0.0, [], None, False
+    toes = np.array([name.startswith("toe") for name in character.dof_names])
+    result = {"clip": clip, "kind": kind, "fall": fall}
+    try:
+        for sample in simulated:
+            if recording.stood is None or sample <= recording.stood:
+                continue
+            world = simulated.world
+            state = world.state(False)
+            limits = world.character.limits
+            over = np.maximum(limits[:, 0] - state.angles, state.angles - limits[:, 1])
+            beyond = max(beyond, float(over[~toes].max()))
+            toe = max(toe, float(over[toes].max()))
+            if sample / recording.motion.rate > pushed:
+                inertia = world.mass_matrix(state.angles)
+                height = character.masses @ recording.body_positions[-1][:, 2]
+                energy = 0.5 * state.speeds @ inertia @ state.speeds + GRAVITY * height
+                energies.append(float(energy))
+            touched = world.touched()
+            if head is None:
+                hands = hands or any(arm in touched for arm in _ARMS)
+                if _HEAD in touched:
+                    places = recording.body_positions[-3:, _HEAD]
+                    speeds = np.linalg.norm(np.diff(places, axis=0), axis=1)
+                    head = float(speeds.max() * recording.motion.rate)
+    except PoiseError as error:
+        return result | {"why": str(error)}
+    if recording.stood is None:
+        return result | {"fell": False}
+    rises = np.diff(energies) / (energies[0] - GRAVITY * character.mass * world.floor)
+    moves = np.diff(recording.body_positions[-5:], axis=0)
+    return result | {
+        "fell": True,
+        "rest": None if recording.rest_at is None else recording.rest_at - recording.fell_at,
+        "last": float(np.linalg.norm(moves, axis=2).max() * recording.motion.rate),
+        "deepest": 1e3 * recording.deepest,
+        "beyond": float(np.degrees(beyond)),
+        "toe": float(np.degrees(toe)),
+        "rise": 100 * float(rises.max()),
+        "head": head,
+        "hands": hands,
+        "factor": (len(recording) - 1) / recording.motion.rate / recording.wall_time,
+    }
+
+
+def _table(results):
+    """Lines of a Markdown table."""
+    yield "| | " + " | ".join(KINDS) + " |"
+    yield "|---|" + "---|" * len(KINDS)
+
+    def row(name, figure, form="{:.1f}"):
+        cells = []
+        for kind in KINDS:
+            value = figure([one for one in results if one["kind"] == kind])
+            cells.append(value if isinstance(value, str) else form.format(value))
+        return f"| {name} | " + " | ".join(cells) + " |"
+
+    def fallen(values, name):
+        return [one[name] for one in values if one.get("fell")]
+
+    def rested(values):
+        return [9e9 if rest is None else rest for rest in fallen(values, "rest")]
+
+    yield row("pushes; falls", lambda v: f"{len(v)}; {len(fallen(v, 'rest'))}")
+    yield row("explosions, NaN", lambda v: sum("why" in one for one in v), "{}")
+    yield row("at rest within 6 s", lambda v: sum(r <= 6 for r in rested(v)), "{}")
+    yield row("at rest within 4 s", lambda v: sum(r <= 4 for r in rested(v)), "{}")
+    yield row("at rest after, median [s]", lambda v: np.median(rested(v)))
+    yield row("fastest at the end, worst [mm/s]", lambda v: 1e3 * max(fallen(v, "last")))
+    for name, words in (
+        ("deepest", "deepest [mm]"),
+        ("beyond", "beyond a limit [°]"),
+        ("toe", "toes beyond theirs [°]"),
+    ):
+        yield row(
+            f"{words}, median; worst",
+            lambda v, n=name: f"{np.median(fallen(v, n)):.2f}; {max(fallen(v, n)):.1f}",
+        )
+    yield row("energy's rise, worst [%]", lambda v: max(fallen(v, "rise")), "{:.2f}")
+    yield row(
+        "head's speed at its first touch, mean (untouched: 0) [m/s]",
+        lambda v: np.mean([one or 0.0 for one in fallen(v, "head")]),
+        "{:.2f}",
+    )
+    yield row("hands or forearms first", lambda v: np.mean(fallen(v, "hands")), "{:.0%}")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=Path("build/falls.json"))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--every", type=int, default=1, help="take one of so many falls")
+    options = parser.parse_args(arguments)
+    tasks = [(fall[0], kind, *fall[1:]) for fall in falls()[:: options.every] for kind in KINDS]
+    for name in CLIPS:  # read before there are processes: Blender is in one only
+        _body(name)
+    with ProcessPoolExecutor(options.workers) as pool:
+        results = list(pool.map(_measured, tasks, chunksize=4))
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(results, indent=1))
+    print("\n".join(_table(results)))
+    return 0
+
+
+def _measured(task):
+    return measured(*task)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Falls: when balance is lost, how a body gives, catches itself and comes to rest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poise.controller import Character, Settings, SettingsError, Simulation
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.control.legs import Legs
+from poise.controller.falls.compliance import ARM_REACH, Arm, Compliance, relaxed_limits
+from poise.controller.falls.loss import BalanceLoss, Moving
+from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.skeleton import SEGMENT_INDEX
+from poise.controller.simulation.recording import Recording
+from poise.controller.simulation.scenario import Push, Scenario, Thing
+from poise.controller.simulation.world import Solid, World
+
+FORWARD, ASIDE, BACK = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
+
+
+def simulation(motion, kind, seconds=None, force=600.0, direction=FORWARD, **scenario):
+    character = Character.from_motion(motion)
+    push = Push(0.5, 0.2, (force * direction[0], force * direction[1], 0.0))
+    return Simulation(
+        character,
+        motion,
+        settings=Settings(duration=seconds, when_it_falls=kind),
+        scenario=Scenario(pushes=(push,) if force else (), **scenario),
+    )
+
+
+def angles_of(recording, sample):
+    """Joint angles (dofs,) [rad] of a sample."""
+    frames = matrix_from_quaternion(recording.body_rotations[sample : sample + 2])
+    root = recording.joints()[sample : sample + 2, 0]
+    return recording.character.trajectory_of(1.0, root, frames).angles[0]
+
+
+def fastest(recording):
+    """(n - 1,) speed of the fastest segment between samples [m/s]."""
+    moved = np.diff(recording.body_positions, axis=0)
+    return np.linalg.norm(moved, axis=2).max(1) * recording.motion.rate
+
+
+# --- Balance lost --------------------------------------------------------------------------------
+
+
+def square(x=0.0, half=0.1):
+    """Corners (2, 4, 3) of two soles side by side that make a square."""
+    one = np.array([[a, b, 0.0] for a in (x - half, x + half) for b in (-half, half)])
+    return np.stack([one, one])
+
+
+def test_the_capture_point_is_where_a_pendulum_comes_to_rest():
+    """Linear inverted pendulum: from x with the speed omega (p - x) it comes to rest over p."""
+    omega, p, x, rate = np.sqrt(GRAVITY / 0.9), 0.37, 0.02, 1000.0
+    speed = omega * (p - x)
+    com = np.array([[x - speed / rate, 0.0, 0.9], [x, 0.0, 0.9]])
+    moving = Moving(com, np.stack([square(), square()]), rate)
+    assert moving.outside[1] == pytest.approx(p - 0.1, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("sinking", "x", "lost"), [(1.0, 1.0, True), (0.1, 1.0, False), (1.0, 0.05, False)]
+)
+def test_balance_is_lost_far_outside_of_the_feet_and_sinking(sinking, x, lost):
+    count, rate = 30, 60.0
+    still = np.tile([0.0, 0.0, 0.9], (count, 1))
+    corners = np.tile(square(), (count, 1, 1, 1))
+    loss = BalanceLoss(still, corners, rate, 1.8)
+    com = still + np.outer(np.arange(count) / rate, [0.0, 0.0, -sinking]) + [x, 0.0, 0.0]
+    found = [loss.lost(i, com[i - 1 : i + 1], corners[i - 1 : i + 1]) for i in range(1, 8)]
+    assert found[-1] == lost
+    assert not found[0], "not after a single sample"
+
+
+def test_a_motion_that_sinks_by_itself_loses_no_balance():
+    """A squat: what the animation does is no fall."""
+    time = np.arange(60) / 60
+    com = np.stack([0 * time, 0 * time, 0.9 - 0.4 * time], 1)
+    corners = np.tile(square(), (60, 1, 1, 1))
+    loss = BalanceLoss(com, corners, 60.0, 1.8)
+    assert not any(loss.lost(i, com[i - 1 : i + 1], corners[i - 1 : i + 1]) for i in range(1, 60))
+
+
+def test_a_body_that_stands_does_not_fall(swinging):
+    recording = simulation(swinging, "limp", force=0.0).run()
+    assert recording.success and recording.filled and recording.stood is None
+    assert recording.rest_at is None and recording.summary()["deepest"] is None
+
+
+@pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
+def test_until_it_falls_all_is_as_it_is_without(standing, kind):
+    stops, falls = (simulation(standing, one, seconds=2.0).run() for one in ("stop", kind))
+    count = falls.standing
+    assert 20 < count <= len(stops) < len(falls)
+    assert np.array_equal(stops.body_positions[:count], falls.body_positions[:count])
+    assert np.array_equal(stops.body_rotations[:count], falls.body_rotations[:count])
+
+
+# --- Into the other world ------------------------------------------------------------------------
+
+
+def worlds(character, **scenario):
+    legs = Legs(character).segments
+    before = World(character, 300.0, legs, Scenario(**scenario))
+    after = Scenario(**scenario, whole_body=True, self_collision=True)
+    return before, World(character, 300.0, legs, after, falling=True)
+
+
+def test_a_world_follows_another_exactly(adult, standing):
+    ball = Thing("ball", Solid("sphere", (0.1,)), 1.0, 0.0, (2.0, 0.0, 1.5), velocity=(1, 2, 3))
+    before, after = worlds(adult, things=(ball,))
+    trajectory = adult.trajectory(standing)
+    frame = matrix_from_quaternion(trajectory.rotation[0])
+    speeds = np.linspace(-1, 1, adult.dofs)
+    start = trajectory.root[0] + [0, 0, 1.0]
+    before.reset(
+        start, frame, np.array([1.0, 2, 3]), np.array([0.1, 0.2, 0.3]), trajectory.angles[0], speeds
+    )
+    before.advance(0.0)
+    before.step()
+    after.follow(before)
+    for one, other in zip(before.body_transforms(), after.body_transforms(), strict=True):
+        assert np.abs(one - other).max() < 1e-6
+    one, other = before.state(False), after.state(False)
+    assert np.array_equal(one.angles, other.angles) and np.array_equal(one.speeds, other.speeds)
+    assert all(map(np.array_equal, before.things(), after.things()))
+    after.step()
+    moved = after.things()[0] - before.things()[0]
+    assert moved[0] * 300 == pytest.approx([1, 2, 3 - 1.67 * GRAVITY / 300], abs=0.02)
+
+
+def test_bodies_fall_freely_in_smaller_steps(adult, standing):
+    """x = x0 - g t (t + h) / 2 for semi-implicit steps of h: those of the physics, not the
+    control's."""
+    _, world = worlds(adult)
+    trajectory = adult.trajectory(standing)
+    frame, zero = matrix_from_quaternion(trajectory.rotation[0]), np.zeros(3)
+    rest = np.zeros(adult.dofs)
+    world.reset(trajectory.root[0] + [0, 0, 5.0], frame, zero, zero, trajectory.angles[0], rest)
+    shares = adult.masses / adult.mass
+    start = shares @ world.body_transforms()[0]
+    for _ in range(60):
+        world.apply(rest)
+        world.step()
+    fallen = start - shares @ world.body_transforms()[0]
+    assert fallen[2] == pytest.approx(GRAVITY * 0.2 * (0.2 + 1 / 900) / 2, rel=2e-3)
+
+
+def test_rays_see_what_there_is_to_fall_on(adult):
+    from poise.controller.geometry.solids import Collider
+
+    table = Collider("table", Solid("box", (0.5, 0.5, 0.1)), (2.0, 0.0, 0.6))
+    _, world = worlds(adult, colliders=(table,))
+    assert world.height_at(2.1, 0.1) == pytest.approx(0.7, abs=1e-6)
+    assert world.height_at(0.0, 0.0) == pytest.approx(adult.ground, abs=1e-6), "not the body"
+
+
+# --- Joints that give ----------------------------------------------------------------------------
+
+
+def test_arms_know_how_far_they_may_go(adult):
+    """Finite differences of how far an arm is beyond its reach."""
+    random = np.random.default_rng(1)
+    for side in "lr":
+        joints = {joint.name: joint for joint in adult.joints}
+        arm = Arm(joints[f"shoulder_{side}"], side, np.zeros(adult.dofs))
+        assert arm.reach == ARM_REACH, "an arm that hangs is within it"
+        for _ in range(20):
+            angles = random.uniform(-1.2, 1.2, adult.dofs)
+            slope = arm.slope(angles)
+            for i in range(3):
+                step = np.zeros(adult.dofs)
+                step[arm.dofs.start + i] = 1e-6
+                ends = arm.beyond(angles + step) - arm.beyond(angles - step)
+                assert ends / 2e-6 == pytest.approx(slope[i], abs=1e-6)
+
+
+def test_joints_that_give_hold_nothing_up(adult, standing):
+    """A relaxed body at rest: torques of its springs alone, and none where they are relaxed."""
+    world, _ = worlds(adult)
+    trajectory = adult.trajectory(standing)
+    frame, zero = matrix_from_quaternion(trajectory.rotation[0]), np.zeros(3)
+    angles = trajectory.angles[0]
+    world.reset(trajectory.root[0] + [0, 0, 1], frame, zero, zero, angles, np.zeros(adult.dofs))
+    state = world.state(False)
+    inertia = world.mass_matrix(state.angles)
+    compliance = Compliance(adult, 1 / 300, angles)
+    compliance.rest = angles.copy()
+    falling = compliance.torques(state, inertia, world.bias(state, inertia))
+    assert np.abs(falling).max() < 0.5, "all of it falls freely: nothing turns its joints"
+    compliance.tone[:] = 1.0
+    compliance.target = angles + 0.1
+    held = compliance.torques(state, inertia, world.bias(state, inertia))
+    assert (held > falling).all()
+
+
+def test_ranges_are_widened_to_the_pose_alone(adult):
+    names = list(adult.dof_names)
+    angles = np.zeros(adult.dofs)
+    angles[names.index("knee_l_pitch")] = -0.1
+    limits = relaxed_limits(adult, angles)
+    assert limits[names.index("knee_l_pitch"), 0] == pytest.approx(-0.12)
+    assert limits[names.index("knee_r_pitch"), 0] == pytest.approx(-0.02)
+    assert (limits[:, 0] < angles).all() and (angles < limits[:, 1]).all()
+
+
+# --- Down, and at rest ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fallen(make_motion):
+    """{(kind, direction): Recording} of a person who is pushed over."""
+    found = {}
+
+    def run(kind, direction):
+        if (kind, direction) not in found:
+            motion = make_motion(7.0)
+            found[kind, direction] = simulation(motion, kind, None, direction=direction).run()
+        return found[kind, direction]
+
+    return run
+
+
+@pytest.mark.parametrize("direction", [FORWARD, ASIDE, BACK])
+@pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
+def test_it_falls_and_rests(fallen, kind, direction):
+    recording = fallen(kind, direction)
+    assert not recording.success and recording.filled
+    assert len(recording) == len(recording.reference) and 0.5 < recording.fell_at < 1.5
+    assert recording.rest_at < recording.fell_at + 6
+    assert fastest(recording)[-10:].max() < 1e-3, "it lies still"
+    assert recording.com[-1, 2] < 0.3 * recording.character.height, "on the floor"
+    summary = recording.summary()
+    assert summary["deepest"] < 10 and summary["rest_at"] == recording.rest_at
+    assert recording.why().startswith(f"Fell at {recording.fell_at:.2f} s (frame ")
+    assert recording.why().endswith(" on.") and "lies still from" in recording.why()
+
+
+@pytest.mark.parametrize("direction", [FORWARD, ASIDE, BACK])
+@pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
+def test_knees_never_bend_backward(fallen, kind, direction):
+    recording = fallen(kind, direction)
+    knees = [i for i, name in enumerate(recording.character.dof_names) if name.startswith("knee")]
+    elbows = [i for i, name in enumerate(recording.character.dof_names) if name.startswith("elbow")]
+    for sample in range(recording.standing, len(recording) - 1, 3):
+        angles = angles_of(recording, sample)
+        assert angles[knees].min() > np.radians(-3) and angles[elbows].max() < np.radians(3)
+
+
+def test_stiff_is_as_it_was_until_it_lands(fallen):
+    recording = fallen("stiff", FORWARD)
+    lost = angles_of(recording, recording.standing)
+    trunk = recording.body_positions[:, SEGMENT_INDEX["head"], 2]
+    lands = int(np.argmax(trunk < 0.35))
+    assert lands > recording.standing + 15
+    firm = [not name.startswith("toe") for name in recording.character.dof_names]
+    assert np.abs(angles_of(recording, lands - 3) - lost)[firm].max() < np.radians(10)
+    limp = fallen("limp", FORWARD)
+    assert np.abs(angles_of(limp, lands - 3) - lost)[firm].max() > np.radians(40)
+
+
+@pytest.mark.parametrize("direction", [FORWARD, BACK])
+def test_who_braces_spares_the_head(fallen, direction):
+    head = SEGMENT_INDEX["head"]
+
+    def drop(kind):
+        """Fastest descent of the head near the floor [m/s]."""
+        recording = fallen(kind, direction)
+        heights = recording.body_positions[:, head, 2]
+        speeds = -np.diff(heights) * recording.motion.rate
+        return speeds[heights[1:] < 0.4].max(initial=0.0)
+
+    assert drop("brace") < 0.7 * drop("limp")
+
+
+def test_hands_go_where_it_falls(fallen):
+    """They are ahead of the chest and below it before it lands."""
+    recording = fallen("brace", FORWARD)
+    arms = [SEGMENT_INDEX["forearm_l"], SEGMENT_INDEX["forearm_r"]]
+    chest = recording.joints()[:, SEGMENT_INDEX["head"]]
+    lands = int(np.argmax(chest[:, 2] < 0.6))
+    hands = recording.body_positions[lands][arms]
+    assert (hands[:, 0] > chest[lands, 0] - 0.05).all() and (hands[:, 2] < chest[lands, 2]).all()
+
+
+def test_a_limp_body_gains_no_energy(standing):
+    falls = simulation(standing, "limp", seconds=4.0)
+    energies = []
+    for sample in falls:
+        if falls.recording.stood is not None and sample / 60 > 0.75:
+            state = falls.world.state(False)
+            moving = 0.5 * state.speeds @ falls.world.mass_matrix(state.angles) @ state.speeds
+            high = falls.character.masses @ falls.recording.body_positions[-1][:, 2]
+            energies.append(moving + GRAVITY * high)
+    rises = np.diff(energies)
+    assert len(energies) > 100 and rises.max() < 0.01 * (energies[0] - min(energies))
+
+
+def test_what_sleeps_is_woken_by_a_push(standing):
+    asleep = simulation(standing, "limp", seconds=6.0)
+    late = Push(4.5, 0.2, (0.0, 1000.0, 500.0))
+    scenario = replace(asleep.scenario, pushes=(*asleep.scenario.pushes, late))
+    woken = Simulation(asleep.character, asleep.motion, settings=asleep.settings, scenario=scenario)
+    speeds = fastest(woken.run())
+    assert speeds[260:268].max() < 0.02 and speeds[271:300].max() > 0.2
+
+
+def test_small_bodies_that_burst_while_they_stand_fall(make_motion):
+    """393 N on 17 kg: the engine throws about a body that stands, but none that falls."""
+    motion = make_motion(stature=1.05)
+    recording = simulation(motion, "limp", 4.0, 460.0, ASIDE).run()
+    assert recording.filled and recording.stood is not None
+    assert fastest(recording).max() < 15.0
+
+
+def test_falls_are_deterministic(standing):
+    one, other = (simulation(standing, "brace", seconds=3.0).run() for _ in range(2))
+    assert np.array_equal(one.body_positions, other.body_positions)
+    assert one.summary()["deepest"] == other.summary()["deepest"]
+
+
+def test_measures_count_what_stood_alone(fallen, standing):
+    stops = simulation(standing, "stop", 7.0).run()
+    falls = fallen("limp", FORWARD)
+    assert len(falls.measures.values) == falls.standing
+    for name in ("tracking_error", "few_corners"):
+        assert falls.summary()[name] == pytest.approx(stops.summary()[name], rel=0.3)
+    assert not falls.success and falls.summary()["filled"] and not stops.summary()["filled"]
+
+
+def test_ankles_of_the_bake_are_where_they_fall(fallen):
+    """The legs of a bake are corrected for ankles that hinges cannot follow: of a body that lies
+    as of one that stands."""
+    recording = fallen("limp", ASIDE)
+    assert isinstance(recording, Recording)
+    turns, _ = recording.differences()
+    assert np.isfinite(turns).all()
+    steps = 1 - np.abs((turns[1:] * turns[:-1]).sum(-1))
+    at = recording.standing
+    assert steps[at - 1 : at + 1].max() < 5 * max(steps[at - 6 : at - 2].max(), 1e-4), "no jump"
+
+
+# --- What cannot be ------------------------------------------------------------------------------
+
+
+def test_what_follows_the_animation_cannot_fall(standing):
+    weights = {"arms": np.zeros(len(standing))}
+    with pytest.raises(
+        SettingsError, match=r"cannot fall: set all physics weights to 1, or choose"
+    ):
+        simulation(standing, "limp", weights=weights)
+
+
+def test_settings_without_falls_are_written_as_before():
+    assert "when_it_falls" not in Settings().as_dict()
+    falls = Settings(when_it_falls="brace")
+    assert Settings.from_dict(falls.as_dict()) == falls
+    with pytest.raises(SettingsError, match="no when_it_falls 'dance': use stop, limp"):
+        Settings(when_it_falls="dance")
