@@ -54,6 +54,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         "source": record["source"],
         "state": record["state"],
         "why": record["why"],
+        "filled": report.get("filled", record["state"] == STOOD),
         "keeper": verdict.get("keeper"),
         "not_kept_for": verdict.get("not_kept_for", []),
         "findings": [found["sentence"] for found in verdict.get("findings", [])],

@@ -252,7 +252,7 @@ def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | Non
     content = json.loads(report.read_text(encoding="utf-8")) | {"file": str(task.result)}
     strip = drawn.read_text(encoding="utf-8")
     os.replace(part, task.result)
-    state = STOOD if status == DONE else FELL
+    state = STOOD if content["success"] else FELL
     record = _record(task, state, content["why"], **measured, strip=strip, report=content)
     return record | {"owned": True}
 

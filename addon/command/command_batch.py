@@ -500,4 +500,6 @@ def _told(options, total, written):
     on_record = all(shot["record"] for shot in total["shots"])
     if options.farm and written and on_record and not counts["left"]:
         return DONE
-    return FAILURE if bad or not written else MISSED if counts[FELL] else DONE
+    # A fall that goes on to the end is what was asked for.
+    missed = any(shot["state"] == FELL and not shot["filled"] for shot in total["shots"])
+    return FAILURE if bad or not written else MISSED if missed else DONE

@@ -137,7 +137,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
     command_rectify.conclude(shot, checkpoint)
     tuning.unlink(missing_ok=True)
     _tell_result(report)
-    return DONE if report["success"] else MISSED
+    return DONE if report["filled"] else MISSED
 
 
 def _bake_targets(options, source):
@@ -182,7 +182,7 @@ def _simulate(options):
         write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
     _tell_figures(report)
-    return DONE if report["success"] else MISSED
+    return DONE if report["filled"] else MISSED
 
 
 def _inspect(options):
@@ -423,7 +423,7 @@ def _tell_result(report):
         say(sentence)
     for track in report["tracks_over"]:
         say(f"The NLA track '{track}' over the bake changes it.")
-    _tell_figures(report, "" if report["success"] else " The bake ends there.")
+    _tell_figures(report, "" if report["filled"] else " The bake ends there.")
 
 
 def _tell_figures(report, more=""):

@@ -106,8 +106,8 @@ def draw_outcome(
     box = layout.box()
     last = motion.frame(len(motion) - 1)
     if not recording.success:
-        box.alert = True
-        sentence(box, context, result.shot.why, "CANCEL")
+        box.alert = not recording.filled
+        sentence(box, context, result.shot.why, "INFO" if recording.filled else "CANCEL")
     elif result.shot.verdict.keeper:
         text = f"Keeper: {motion.duration:.2f} s, to frame {last:g}"
         sentence(box, context, text, "CHECKMARK")

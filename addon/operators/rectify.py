@@ -284,7 +284,8 @@ class PerformOperator(JobOperator):
         elif shot.recording.success:
             self.report({"INFO"}, tr(f"Simulated {duration:.2f} s"))
         else:
-            self.report({"WARNING"}, tr(shot.why))
+            kind = "INFO" if shot.recording.filled else "WARNING"
+            self.report({kind}, tr(shot.why))
 
 
 class POISE_OT_rectify(PerformOperator, bpy.types.Operator):

@@ -141,7 +141,8 @@ def posed(shot, sample, offset, palette):
     recording = shot.recording
     rotations = matrix_from_quaternion(recording.body_rotations[sample])
     origins = recording.body_positions[sample] + offset
-    fell = recording.fell_at is not None and sample == len(recording) - 1
+    ends = recording.fell_at is not None and recording.stood is None
+    fell = ends and sample == len(recording) - 1
     colours = np.full((len(rotations), 4), fallen if fell else body)
     for side, touches in zip("lr", recording.contacts[sample], strict=True):
         if touches and not fell:

@@ -39,16 +39,16 @@ def strip(recording: Recording) -> str:
 
     Eight moments of the animation, evenly over it, each in the view in which the character faces
     three quarters to the right at the start. Below is the simulation at the same moments, in the
-    same place relative to the animation; the last moment that it reached is red if it fell, and
-    nothing is below after that.
+    same place relative to the animation; the last moment that it reached is red if it fell, or all
+    of a fall that goes on, and nothing is below after that.
     """
     motion, reached = recording.motion, len(recording)
     samples = np.linspace(0, len(motion) - 1, MOMENTS).round().astype(int)
     source = _source(recording, samples)
     shown = np.minimum(samples, reached - 1)
     result = _result(recording, shown)
-    fallen = recording.fell_at is not None
-    first_after = int(np.searchsorted(samples, reached - 1)) if fallen else MOMENTS
+    ends = recording.fell_at is not None and not recording.filled
+    first_after = int(np.searchsorted(samples, reached - 1)) if ends else MOMENTS
     ground = recording.character.ground
     right = _right(source[0])
     scale = (_HEIGHT - 6) / (1.1 * recording.character.height)
@@ -59,11 +59,12 @@ def strip(recording: Recording) -> str:
         seconds = sample / motion.rate
         parts.append(_figure(source[i], right, centre, ground, scale, x, _HEIGHT, _SOURCE))
         if i <= first_after and (i == first_after or sample < reached):
-            colour = _FELL if i == first_after else _RESULT
+            falls = i == first_after or sample >= recording.standing
+            colour = _FELL if falls else _RESULT
             floor = 2 * _HEIGHT + _ROOM
             parts.append(_figure(result[i], right, centre, ground, scale, x, floor, colour))
         parts.append(f'<text x="{x:.0f}" y="{_HEIGHT + 11}">{seconds:.1f} s</text>')
-    return _svg(parts, first_after, fallen)
+    return _svg(parts, first_after, ends)
 
 
 def _svg(parts: list[str], first_after: int, fallen: bool) -> str:

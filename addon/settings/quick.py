@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     import bpy
 
 #: Settings that quick mode shows itself, and those that mean nothing without another one.
-_SHOWN = {"mode", "armature", "frames", "first_frame", "last_frame", "style", "ghost"}
+_SHOWN = {
+    *("mode", "armature", "frames", "first_frame", "last_frame"),
+    *("style", "when_it_falls", "ghost"),
+}
 #: How the body meets things, which the panel Objects has.
 _MEETS = ("whole_body", "self_collision", "throw")
 _FOLLOWING = {

@@ -70,6 +70,7 @@ class POISE_PT_quick(Panel, bpy.types.Panel):
             return
         draw_range(column, context, armature)
         _draw_style(column, context)
+        _draw_fall(column, context)
         _draw_also_set(column, context, armature)
         if job is None:
             draw_heir(layout)
@@ -105,6 +106,14 @@ def _draw_style(layout, context):
     column.active = layout.active and balance == "foot_forces"
     column.label(text="Style")
     column.row(align=True).prop(settings, "style", expand=True)
+
+
+def _draw_fall(layout, context):
+    """What it does once its balance is lost."""
+    column = layout.column(align=True)
+    column.use_property_split = False
+    column.label(text="When It Falls")
+    column.row(align=True).prop(context.scene.poise, "when_it_falls", expand=True)
 
 
 def _draw_also_set(layout, context, armature):
@@ -151,7 +160,7 @@ def _draw_result(layout, context, armature, result):
             scale = shot.reading.metres_per_unit
             fact(layout, "Scale", f"1 unit = {scale:.4g} m (guessed)")
         draw_outdated(layout, context, armature, result)
-        if shot.why:
+        if shot.why and not shot.recording.filled:
             _draw_next(layout, context, shot)
         draw_ghost(layout, settings)
         row = layout.row(align=True)

@@ -35,8 +35,10 @@ class POISE_UL_takes(bpy.types.UIList):
 
 def mark(shot):
     """The icon that tells at a glance whether a shot is a keeper, stood, or fell."""
-    if not shot.recording.success:
+    if not shot.recording.filled:
         return "CANCEL"
+    if not shot.recording.success:
+        return "SORT_ASC"
     return "CHECKMARK" if shot.verdict.keeper else "INFO"
 
 

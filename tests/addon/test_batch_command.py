@@ -32,7 +32,7 @@ def fake_perform(task, stop=None):
     done = batch_shot.finished(task)
     if done:
         return done
-    state = Path(task.source).read_text() or "stood"
+    state, _, filled = (Path(task.source).read_text() or "stood").partition(" ")
     task.result.parent.mkdir(parents=True, exist_ok=True)
     if state in ("stood", "fell"):
         task.result.write_bytes(os.fsencode(task.name))
@@ -46,6 +46,7 @@ def fake_perform(task, stop=None):
         strip="<svg xmlns='http://www.w3.org/2000/svg'/>" if state in ("stood", "fell") else "",
         report={
             "reward": 1.5,
+            "filled": state == "stood" or bool(filled),
             "foot_slide": {"before": 0.25, "after": None},
             "units": UNITS,
             "optimization": {"used": "best"},
@@ -193,6 +194,8 @@ def test_which_program_bakes(folder, performed, monkeypatch):
     [
         (("stood", "stood"), 0, "2 stood."),
         (("stood", "fell"), 3, "1 stood, 1 fell.\n  b.blend fell: It fell <here>."),
+        (("stood", "fell on"), 0, "1 stood, 1 fell.\n  b.blend fell: It fell <here>."),
+        (("fell on", "fell"), 3, "2 fell."),
         (("fell", "failed"), 1, "1 fell, 1 failed.\n  b.blend failed: It failed <here>."),
         (("stood", "hung"), 1, "1 stood, 1 hung.\n  b.blend hung: It hung <here>."),
     ],

@@ -56,6 +56,10 @@ def test_trials_have_what_is_chosen_of_a_simulation(registered):
     assert shot.performance().settings == chosen
     assert shot.performance().scenario.pushes and not shot.problem().scenario.pushes
     assert shot.problem().settings == replace(chosen, noise=NOISE, duration=T_MAX)
+    shot.options = replace(shot.options, when_it_falls="limp")
+    shot.prepare()
+    assert shot.simulation.settings.when_it_falls == "limp"
+    assert shot.problem().settings.when_it_falls == "stop", "a trial ends where it falls"
 
 
 #: What a new option is: this field, and where it acts.

@@ -382,6 +382,7 @@ def test_escape_of_automatic_keeps_what_balance_did(window, armature, monkeypatc
             "only the balance mode Foot Forces",
             "needs the balance mode",
         ),
+        ("when_it_falls", "LIMP", "to fall is not rectified", "so that it does not fall"),
         ("noise", 2.0, "motor noise cannot be rectified", "motor noise cannot be rectified"),
     ],
 )

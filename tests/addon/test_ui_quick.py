@@ -244,6 +244,21 @@ def test_after_a_fall_the_next_step_is_a_button(settings, armature, drawn):
         assert quick.steps_after_fall(fallen(shot, ended)) == (step,)
 
 
+def test_after_a_fall_that_was_to_be_nothing_is_to_mend(settings, armature, drawn):
+    settings.when_it_falls = "LIMP"
+    assert "When It Falls" in drawn(armature) and "Also set in Full" not in drawn(armature)
+    push = settings.pushes.items.add()
+    push.frame, push.strength, push.duration = 30, 900.0, 0.3
+    bpy.ops.poise.simulate()
+    recording = result(armature).shot.recording
+    assert recording.filled and not recording.success
+    text = drawn(armature)
+    assert recording.why() in text and "Rectify" not in text and "Optimize" not in text
+    assert "simulate again" not in text
+    settings.when_it_falls = "STIFF"
+    assert "When It Falls" in drawn(armature).split("simulate again")[1]
+
+
 def test_what_cannot_be_rectified_is_optimized(settings, armature):
     settings.noise, settings.method = 1.0, "BALANCE"
     settings.frames, settings.last_frame = "CUSTOM", 30

@@ -81,6 +81,24 @@ def _fall(driver):
     yield from driver.find(RECTIFY)
     yield from driver.find(OPTIMIZE)
     yield from driver.shot("quick_5_fell")
+    settings.when_it_falls = "BRACE"
+    yield from driver.click(SIMULATE)
+    yield lambda: driver.simulated_samples() > 150
+    yield from driver.shot("quick_5_falling")
+    yield lambda: _idle(driver)
+    recording = driver.result.recording
+    driver.check("a fall goes on to the end", recording.filled and not recording.success)
+    driver.check("and to rest", recording.rest_at is not None, recording.why())
+    bpy.context.scene.frame_set(300)
+    yield 0.5
+    yield from driver.shot("quick_5_lies")
+    yield from driver.click(BAKE)
+    yield lambda: _idle(driver)
+    action = driver.armature.animation_data.action
+    driver.check("the fall is baked", action.name == "hips_twist Poise", action.name)
+    last = max(curve.range()[1] for curve in driver.curves(action))
+    driver.check("to the end", last == 564, last)
+    settings.when_it_falls = "STOP"
 
 
 def _full(driver):

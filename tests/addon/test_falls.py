@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Falls that go on, through Blender: the command line, the bake, what is told of them."""
+
+import json
+
+import bpy
+import numpy as np
+import pytest
+from helpers.commands import poise, save
+
+from poise.addon.plots import batch_strip
+from poise.addon.rigs.sampling import run
+from poise.addon.settings import method
+from poise.addon.shots import rectify
+from poise.addon.shots.shot import Shot, ShotOptions
+from poise.addon.sidebar import takes_panel
+from poise.controller.exceptions import SettingsError
+
+
+@pytest.fixture
+def fallen(import_clip):
+    """fallen(kind) -> a Shot of somebody who loses balance in a kick, simulated."""
+
+    import_clip("side_kick")
+
+    def perform(kind):
+        shot = Shot(bpy.context.scene, ShotOptions(when_it_falls=kind))
+        run(shot.read())
+        run(shot.simulate())
+        return shot
+
+    return perform
+
+
+def heights(armature, frames):
+    """Height of the highest joint [scene units] at frames."""
+    found = []
+    for frame in frames:
+        bpy.context.scene.frame_set(round(frame))
+        found.append(max((armature.matrix_world @ b.head).z for b in armature.pose.bones))
+    return np.array(found)
+
+
+def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
+    """What ends with status 3 where it falls is what was asked for if it is to fall."""
+    import_clip("side_kick")
+    shot, path = save(tmp_path), tmp_path / "report.json"
+    strip = tmp_path / "strip.svg"
+    given = ("--when-it-falls", "limp", "--report", path, "--strip", strip)
+    assert poise("bake", shot, *given) == 0
+    report = json.loads(path.read_text())
+    assert report["when_it_falls"] == "limp"
+    assert report["success"] is False and report["filled"] is True
+    assert report["frames"] == report["range"] and report["fell_frame"] < report["range"][1]
+    assert report["why"].startswith(f"Fell at {report['fell_at']:.2f} s")
+    told = capsys.readouterr().err
+    assert report["why"] in told and "The bake ends there" not in told
+    assert report["bake_error"] < 0.5 and report["deepest"] < 10
+    assert report["verdict"]["keeper"] is False
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot_poise.blend"))
+    armature = next(o for o in bpy.data.objects if o.type == "ARMATURE")
+    first, last = heights(armature, report["range"])
+    assert last < 0.4 * first, "it lies"
+    assert batch_strip._FELL in strip.read_text()
+
+
+def test_stopping_is_the_default(tmp_path, import_clip):
+    import_clip("side_kick")
+    shot, path = save(tmp_path), tmp_path / "report.json"
+    assert poise("simulate", shot, "--report", path) == 3
+    report = json.loads(path.read_text())
+    assert report["when_it_falls"] == "stop" and report["filled"] is False
+    assert report["rest_at"] is report["deepest"] is None
+
+
+def test_the_verdict_is_on_what_stood(fallen):
+    stopped, fell = fallen("stop"), fallen("brace")
+    assert fell.recording.standing <= len(stopped.recording) < len(fell.recording)
+    found, before = (shot.judge().as_dict()["measures"] for shot in (fell, stopped))
+    assert found["pose"]["after"] == pytest.approx(before["pose"]["after"], rel=0.3)
+    assert not fell.judge().keeper
+
+
+def test_the_keys_of_a_fall_are_what_was_simulated(fallen):
+    shot = fallen("brace")
+    run(shot.baking())
+    run(shot.measure())
+    assert shot.baked.error_mm < 0.5
+    assert shot.baked.frames[1] == shot.reading.frames[-1]
+    assert set(shot.measures) >= {"foot_slide", "jitter"}
+
+
+def test_what_is_to_fall_is_not_rectified(fallen):
+    shot = fallen("limp")
+    assert method.refused(shot.simulation) == (
+        " A body that is to fall is not rectified: balance alone."
+    )
+    with pytest.raises(SettingsError, match="rectified so that it does not fall"):
+        rectify.problem_of(shot)
+    shot.decide(method.choose(shot))
+    assert shot.choice.method == "balance" and not method.not_kept(shot)
+
+
+def test_a_fall_that_was_to_be_is_no_alarm(fallen):
+    assert takes_panel.mark(fallen("stop")) == "CANCEL"
+    assert takes_panel.mark(fallen("limp")) == "SORT_ASC"
