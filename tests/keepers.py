@@ -66,6 +66,7 @@ def compared(judge, shot):
             ),
         )
         for judged in shot.verdict.judged
+        if judged.name in figures  # it knows no others
     }
 
 

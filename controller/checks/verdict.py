@@ -51,8 +51,9 @@ _MASSES = (
         )
     ),
 )
-# These, and the limits below, are those of the judge that tests/keepers.py sets beside this one. It
-# says what an animator would keep from bones and keys alone: `measures.md`, The verdict.
+# These, and the limits below but those of `hanging` and `ending`, are those of the judge that
+# tests/keepers.py sets beside this one. It says what an animator would keep from bones and keys
+# alone: `measures.md`, The verdict.
 #: A sole reaches this far behind the ankle, below the tip of the foot bone, and before it [m].
 _HEEL, _DEPTH, _TOES = 0.05, 0.025, 0.07
 #: A foot's height in stance is this percentile of its heights.
@@ -73,6 +74,9 @@ _WINDOW = 0.12
 #: Below this no shaking is seen [m/s^3]; people who were captured as they stood still have more.
 #: By eye.
 _STEADY = 10.0
+#: A result has to end as its source does, over so long [s]. This, and what it and feet in the air
+#: may come to, by a study of the captured clips: 0.05 m and 0 s in keepers, 0.09 m in falls.
+_ENDING = 0.2
 #: The source rests where its joints move slower [m/s], for so long [s].
 _RESTS, _RESTING = 0.08, 0.3
 
@@ -487,6 +491,20 @@ def _floor(pair: Pair) -> Values:
     return pair.floor.depth(pair.source), pair.floor.depth(pair.result)
 
 
+def _hanging(pair: Pair) -> Values:
+    """For how long [s] both feet have been in the air while the source stands."""
+    times = np.zeros(pair.count)
+    for start, stop in runs(pair.stands.any(1) & ~pair.floor.down(pair.result).any(1)):
+        times[start:stop] = np.arange(1, stop - start + 1) / pair.rate
+    return None, times
+
+
+def _ending(pair: Pair) -> Values:
+    _, apart = _pose(pair)
+    apart[: -max(1, round(_ENDING * pair.rate))] = np.nan
+    return None, apart
+
+
 def _jerk(pair: Pair) -> Values:
     return jerk(pair.source.joints, pair.rate), jerk(pair.result.joints, pair.rate)
 
@@ -561,6 +579,20 @@ MEASURES = {
         lambda before: before + 0.02,
         _floor,
         ("the {foot} sinks {worst:.2f} m in at frame {frame:g}",),
+    ),
+    "hanging": Measure(
+        "s",
+        np.max,
+        lambda _before: 0.2,
+        _hanging,
+        ("both feet hang in the air for {worst:.2f} s at frame {frame:g}",),
+    ),
+    "ending": Measure(
+        "m",
+        np.mean,
+        lambda _before: 0.08,
+        _ending,
+        ("it does not end in its pose: {worst:.2f} m off at frame {frame:g}",),
     ),
     "jerk": Measure(
         "m/s^3",

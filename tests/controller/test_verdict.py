@@ -232,6 +232,35 @@ def test_a_body_that_hops_on_where_its_source_stops(person):
     assert place.sample == len(person) - 1
 
 
+def test_both_feet_in_the_air_at_the_end(person):
+    up = moved(person, np.where(times(person) > 1.7, 1.0, 0.0)[:, None] * [0, 0, 0.1])
+    verdict = judge(person, up, RATE)
+    (found,) = (one for one in verdict.findings if one.measure == "hanging")
+    assert found.sample == len(person) - 3, "before feet come and go"
+    assert found.sentence.startswith("both feet hang in the air for 0.2")
+    assert "hanging" not in missed(up, up)
+
+
+def test_a_foot_in_the_air_hangs_only_if_the_other_does(person):
+    points = person.points.copy()
+    left = [at for name, at in LANDMARK_INDEX.items() if name in ("ankle_l", "ball_l", "toe_l")]
+    points[:, left, 2] += 0.1
+    assert measured(person, Body(points, person.feet))["hanging"].after == 0.0
+
+
+def test_a_lean_of_the_last_moment(person):
+    """22° about the ankles within half a second of 20: nothing of it is left in the mean."""
+    late = np.clip((times(person) - 1.5) / 0.5, 0, 1)[:, None]
+    lean = matrix_from_quaternion(exponential(late * np.radians(22) * [1.0, 0.0, 0.0]))
+    long = Body(np.tile(person.points, (10, 1, 1)), np.tile(person.feet, (10, 1, 1, 1)))
+    points = long.points.copy()
+    points[-len(person) :] = np.einsum("nij,nkj->nki", lean, person.points)
+    found = measured(long, Body(points, long.feet))
+    assert found["pose"].passes and found["place"].after > 0
+    assert found["ending"].after > 0.08 and not found["ending"].passes
+    assert "in its pose" in found["ending"].worst[0].sentence
+
+
 def test_a_body_that_is_down(person):
     low = person.points.copy()
     low[100:, LANDMARK_INDEX["neck"], 2] *= 0.5
