@@ -3,7 +3,7 @@
 that hang on no bone of the body, as when a rig was stripped to its deforming bones, if they did so
 by their keys; and those of the body that constraints hold where another armature has them."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +38,8 @@ def find(armature: "bpy.types.Object", reading: Reading) -> dict[str, str | None
         return {}
     carrying = _carrying(rig_map)
     # Of a bone that was added since then nothing was read.
-    loose = [bone for bone in _loose(armature, carrying) if bone in reading.bone_names]
+    pelvis = carriers(rig_map, SEGMENTS[0])
+    loose = [bone for bone in _loose(armature, carrying, pelvis) if bone in reading.bone_names]
     if not loose:
         return {}
     chosen = np.unique(np.linspace(0, len(reading.frames) - 1, _SAMPLES).astype(int))
@@ -117,11 +118,12 @@ def _lineage(thing: "bpy.types.Object") -> "Iterator[bpy.types.Object]":
         thing = thing.parent
 
 
-def _loose(armature: "bpy.types.Object", carrying: Set[str]) -> list[str]:
+def _loose(armature: "bpy.types.Object", carrying: Set[str], pelvis: Iterable[str]) -> list[str]:
     """Names of the uppermost deforming bones that nothing of the body carries, and that nothing
     but their keys moves."""
     bones = armature.data.bones
-    above = {one.name for name in carrying for one in bones[name].parent_recursive}
+    # Where the body hangs is its own; a clavicle that hangs on nothing has an arm below it, too.
+    above = {one.name for name in pelvis for one in bones[name].parent_recursive}
     animation = armature.animation_data
     driven = {driver.data_path for driver in animation.drivers} if animation else set()
     found: list[str] = []

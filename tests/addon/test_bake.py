@@ -777,6 +777,29 @@ def test_clavicles_and_hands_that_hang_on_nothing_go_with_the_body(rig):
         assert np.abs(np.linalg.inv(_world(rig, host)) @ _world(rig, bone) - was).max() < 1e-4, bone
 
 
+def test_a_clavicle_that_hangs_on_nothing_takes_its_arm_along(rig):
+    armature, scene = rig.armature, bpy.context.scene
+    before = _world(rig, "clavicle.L")
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.data.edit_bones["clavicle.L"].parent = None
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bone = armature.pose.bones["clavicle.L"]
+    bone.rotation_mode = "QUATERNION"
+    for frame in range(1, 31):
+        scene.frame_set(frame)
+        bone.matrix = Matrix(before[frame - 1])
+        for channel in ("location", "rotation_quaternion"):
+            bone.keyframe_insert(channel, frame=frame)
+    reading = rig.read()
+    assert loose_bones.find(armature, reading) == {"clavicle.L": "chest"}
+    deltas = rig.differences(len(reading.frames))
+    beside = np.linalg.inv(_world(rig, "chest")) @ _world(rig, "clavicle.L")
+    rig.bake(reading, deltas)
+    now = np.linalg.inv(_world(rig, "chest")) @ _world(rig, "clavicle.L")
+    assert np.abs(now - beside).max() < 1e-4
+    assert rig.errors(reading, deltas)[1] < 0.05
+
+
 def test_bones_that_hang_on_nothing_go_with_the_body(rig):
     """Of a rig that was stripped to its deforming bones: a jaw and a finger by their keys alone."""
     armature, scene = rig.armature, bpy.context.scene
