@@ -123,7 +123,7 @@ wang: $(ready)
 	$(bin)/python -m poise.experiments.wang $(ARGS)
 
 falls: $(ready)
-	@echo "make falls: two hundred falls of each kind; about 20 minutes on two processors."
+	@echo "make falls: two hundred falls of each kind; about 10 minutes on two processors."
 	$(bin)/python -m poise.experiments.falls $(ARGS)
 
 stairs: $(ready)

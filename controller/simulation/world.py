@@ -62,6 +62,8 @@ _CARRIES = 1.0
 _HEAVY = 1e6
 #: What is deeper than this [m] in the body at its start is a mistake. By trial.
 _DEEP = 0.05
+#: What is deeper than this [m] in a collider as it begins to fall has been in it. By trial.
+_INSIDE = 0.02
 #: So is what has swallowed a foot but for this share of its thickness. By trial.
 _SWALLOWED = 0.9
 #: Things that have not started wait so far [m] below the floor, and from each other.
@@ -223,7 +225,7 @@ class World:
         self._things = [self._make_thing(*pair) for pair in enumerate(self.scenario.things)]
         self._launched: set[int] = set()  # numbers in the scenario of the things that have started
         self._detected = False
-        #: Body of a thing: links that it still overlaps since its start.
+        #: Body of a thing or collider: links that it still overlaps since its start.
         self._parting: dict[int, set[int]] = {}
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
         self._leg_links = [self.links[segment] for segment in leg_segments]
@@ -402,14 +404,14 @@ class World:
         self._pass(body, depths.keys())
 
     def _pass(self, body: int, links: Collection[int]) -> None:
-        """Let a thing pass links of the body until it has left them."""
+        """Let a thing or collider pass links of the body until it has left them."""
         for link in links:
             pybullet.setCollisionFilterPair(self._body, body, link, -1, 0, **self._keywords)
         if links:
             self._parting[body] = set(links)
 
     def _part(self) -> None:
-        """Let things meet the parts of the body that they have left."""
+        """Let them meet the parts of the body that they have left."""
         for body, links in list(self._parting.items()):
             left = links - self._depths(body, _APART).keys()
             for link in left:
@@ -627,6 +629,15 @@ class World:
             pybullet.resetBasePositionAndOrientation(own, *place, **self._keywords)
             pybullet.resetBaseVelocity(own, *speeds, **self._keywords)
             self._pass(own, self._depths(own).keys())
+        # Where feet alone met them, the rest of the body may be in the middle of one.
+        for number, body in enumerate(self._colliders):
+            if number in self._paths:
+                place = pybullet.getBasePositionAndOrientation(
+                    before._colliders[number], before._client
+                )
+                pybullet.resetBasePositionAndOrientation(body, *place, **self._keywords)
+            depths = self._depths(body)
+            self._pass(body, [link for link, depth in depths.items() if depth > _INSIDE])
 
     def _place(self, place: Sequence[Any], speeds: Sequence[Any], joints: Sequence[Any]) -> None:
         """Put the body at a place (position (3,) of the pelvis' centre of mass, Bullet's

@@ -13,9 +13,10 @@ from poise.controller.falls.compliance import ARM_REACH, Arm, Compliance, relaxe
 from poise.controller.falls.loss import BalanceLoss, Moving
 from poise.controller.geometry.rotations import matrix_from_quaternion
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
+from poise.controller.geometry.solids import Collider, Solid
 from poise.controller.simulation.recording import Recording
 from poise.controller.simulation.scenario import Push, Scenario, Thing
-from poise.controller.simulation.world import Solid, World
+from poise.controller.simulation.world import World
 
 FORWARD, ASIDE, BACK = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
 
@@ -151,8 +152,6 @@ def test_bodies_fall_freely_in_smaller_steps(adult, standing):
 
 
 def test_rays_see_what_there_is_to_fall_on(adult):
-    from poise.controller.geometry.solids import Collider
-
     table = Collider("table", Solid("box", (0.5, 0.5, 0.1)), (2.0, 0.0, 0.6))
     _, world = worlds(adult, colliders=(table,))
     assert world.height_at(2.1, 0.1) == pytest.approx(0.7, abs=1e-6)
@@ -342,6 +341,16 @@ def test_ankles_of_the_bake_are_where_they_fall(fallen):
     steps = 1 - np.abs((turns[1:] * turns[:-1]).sum(-1))
     at = recording.standing
     assert steps[at - 1 : at + 1].max() < 5 * max(steps[at - 6 : at - 2].max(), 1e-4), "no jump"
+
+
+@pytest.mark.parametrize(
+    ("middle", "half"), [((0.5, 0, 0.6), (1.5, 1, 0.1)), ((1, 0, 1), (0.8, 1, 0.2))]
+)
+def test_it_falls_out_of_what_it_stood_in(standing, middle, half):
+    """Feet alone had met the table before."""
+    table = Collider("table", Solid("box", half), middle)
+    recording = simulation(standing, "limp", seconds=4.0, colliders=(table,)).run()
+    assert recording.filled and fastest(recording).max() < 15.0
 
 
 # --- What cannot be ------------------------------------------------------------------------------
