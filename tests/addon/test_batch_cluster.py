@@ -36,7 +36,8 @@ if "slow" in source:
         pipe.write(f"{os.getppid():10d}")
     while not os.path.exists(os.environ["POISE_TEST_GO"]):
         time.sleep(0.01)
-for name, text in (("output", "result"), ("strip", "<svg/>"), ("report", '{"why": ""}')):
+report = '{"success": true, "why": ""}'
+for name, text in (("output", "result"), ("strip", "<svg/>"), ("report", report)):
     with open(options[name], "w") as file:
         file.write(text)
 """

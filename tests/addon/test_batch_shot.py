@@ -54,7 +54,8 @@ def finish(status, why=""):
     with open(options["strip"], "w") as file:
         file.write("<svg/>")
     with open(options["report"], "w") as file:
-        json.dump({"why": why, "file": options["output"], "reward": 1.5}, file)
+        told = {"success": status == 0, "why": why, "file": options["output"], "reward": 1.5}
+        json.dump(told, file)
     sys.exit(status)
 finish(3, "Fell at 1 s.") if "fall" in text else finish(0)
 """
@@ -105,7 +106,8 @@ def test_what_stands_is_whole_and_on_record(make_task):
     record = perform(task)
     assert (record["state"], record["why"]) == (STOOD, "")
     assert record == json.loads(task.record.read_text())
-    assert record["report"] == {"why": "", "file": str(task.result), "reward": 1.5}
+    report = {"success": True, "why": "", "file": str(task.result), "reward": 1.5}
+    assert record["report"] == report
     assert record["strip"] == "<svg/>"
     assert task.result.read_text() == "a result of "
     assert (task.result.name, task.record.name) == ("a shot.bvh.blend", f"a shot.bvh{RECORD}")
