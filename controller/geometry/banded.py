@@ -12,22 +12,25 @@ def solve(bands: np.ndarray, right: np.ndarray) -> np.ndarray:
     """(F, n) solution x of the symmetric, positive definite system A x = right.
 
     bands: (K + 1, F, n, n); bands[k, t] is A's block of samples t and t + k, bands[0] is symmetric;
-    what would lie beyond the last sample is ignored. right: (F, n).
+    what would lie beyond the last sample is ignored. right: (F, n), or (F, n, m) for m systems of
+    one A.
     """
+    if right.ndim == 2:
+        return solve(bands, right[..., None])[..., 0]
     reach = len(bands) - 1
     diagonal, beside, columns = _grouped(bands, right, max(reach, 1))
     block, column = diagonal[0], columns[0]
     ahead, solved = [], []
     for i in range(1, len(diagonal)):
-        both = np.linalg.solve(block, np.column_stack([beside[i - 1], column]))
-        ahead.append(both[:, :-1])
-        solved.append(both[:, -1])
+        both = np.linalg.solve(block, np.hstack([beside[i - 1], column]))
+        ahead.append(both[:, : len(block)])
+        solved.append(both[:, len(block) :])
         block = diagonal[i] - _product(beside[i - 1].T, ahead[-1])
         column = columns[i] - beside[i - 1].T @ solved[-1]
     solution = [np.linalg.solve(block, column)]
     for step, start in zip(reversed(ahead), reversed(solved), strict=True):
         solution.append(start - step @ solution[-1])
-    return np.concatenate(solution[::-1]).reshape(-1, right.shape[1])[: len(right)]
+    return np.concatenate(solution[::-1]).reshape(-1, *right.shape[1:])[: len(right)]
 
 
 def _product(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -40,8 +43,9 @@ def _product(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def _grouped(
     bands: np.ndarray, right: np.ndarray, group: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Blocks (G, m, m) on the diagonal and above it, and columns (G, m), of groups of samples."""
-    count, size = right.shape
+    """Blocks (G, w, w) on the diagonal and above it, and columns (G, w, m), of groups of
+    samples."""
+    count, size, systems = right.shape
     groups = -(-count // group)
     padded = groups * group
     diagonal = np.zeros((groups, group, size, group, size))
@@ -59,8 +63,8 @@ def _grouped(
             diagonal[:, i, :, i + k, :] += blocks[:, i]
             if k:
                 diagonal[:, i + k, :, i, :] += np.swapaxes(blocks[:, i], 1, 2)
-    columns = np.zeros((padded, size))
+    columns = np.zeros((padded, size, systems))
     columns[:count] = right
     wide = group * size
     shape = groups, wide, wide
-    return diagonal.reshape(shape), beside.reshape(shape), columns.reshape(groups, wide)
+    return diagonal.reshape(shape), beside.reshape(shape), columns.reshape(groups, wide, systems)

@@ -32,3 +32,5 @@ def test_solves_as_a_dense_matrix_does(reach, count):
     solution = banded.solve(bands, right)
     assert solution.shape == right.shape
     assert np.allclose(solution.ravel(), np.linalg.solve(dense, right.ravel()), atol=1e-10)
+    both = banded.solve(bands, np.stack([right, 2 * right], 2))
+    assert np.allclose(both, np.stack([solution, 2 * solution], 2), atol=1e-10)
