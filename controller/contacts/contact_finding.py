@@ -62,7 +62,7 @@ def find_plan(
 
 def airborne(com: np.ndarray, rate: float) -> np.ndarray:
     """(F,) where a body whose centre of mass goes (F, 3) [m] presses on no floor."""
-    return _need(smoothed(com, _WEIGHT_FILTER, rate), rate) < _FALLING
+    return borne_share(smoothed(com, _WEIGHT_FILTER, rate), rate) < _FALLING
 
 
 def smoothed(values: np.ndarray, seconds: float, rate: float) -> np.ndarray:
@@ -77,7 +77,7 @@ def smoothed(values: np.ndarray, seconds: float, rate: float) -> np.ndarray:
     return sum(share * padded[i : i + len(values)] for i, share in enumerate(bell))
 
 
-def _need(com: np.ndarray, rate: float) -> np.ndarray:
+def borne_share(com: np.ndarray, rate: float) -> np.ndarray:
     """(F,) what the floor must give against gravity, as a share of the body's weight."""
     upward = np.gradient(np.gradient(com[:, 2])) * rate * rate
     return 1 + upward / GRAVITY
@@ -96,7 +96,7 @@ def _stances(
     window = max(1, round(MAJORITY * rate))
     stands = majority(low.any(2), window)
     # A body that does not fall is carried, by the lowest foot, whatever its height.
-    carried = majority((_need(com, rate) > _CARRIED)[:, None], window)[:, 0] & ~stands.any(1)
+    carried = majority((borne_share(com, rate) > _CARRIED)[:, None], window)[:, 0] & ~stands.any(1)
     level = lowest < lowest.min(1, keepdims=True) + _LEVEL * size
     fit = level & (lowest - ground < _HIGH * size) & (speed.min(2) < _SLOW)
     stands |= carried[:, None] & fit

@@ -72,13 +72,13 @@ def _weight_shift(
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
     floors = floors_under(footings, joints[:, FEET], contacts)
     point = zero_moment_point(character, dynamics, floors)
-    corners = _carrying(character.sole_corners(joints, frames), footings)
+    corners = carrying_corners(character.sole_corners(joints, frames), footings)
     margin = np.where(contacts.all(1), _DUAL_MARGIN, _MARGIN) * character.feet[0].half_width
     reach = support_reach(corners, contacts)
     extent = reach + np.roll(reach, len(DIRECTIONS) // 2, axis=1)
     extent[~contacts.any(1)] = 0
     reach = reach - np.minimum(margin[:, None], _MARGIN_SHARE * extent)
-    wanted = _inside(point, reach) - point
+    wanted = inside(point, reach) - point
     over = dynamics.com[:, 2] - (floors - character.ground)
     height = float(np.median(over)) - character.ground
     pad = len(wanted) - 1
@@ -89,7 +89,7 @@ def _weight_shift(
     return np.pad(shift[: len(wanted)], ((0, 0), (0, 1)))
 
 
-def _carrying(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndarray:
+def carrying_corners(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndarray:
     """Sole corners (F, 2, n, 3) [m], those that are up drawn to the middle of the others."""
     heights = np.stack([footings[side].untilted(corners[:, side]) for side in range(2)], 1)
     down = np.clip(1 - (heights - heights.min(-1, keepdims=True)) / CLEARANCE, 0, 1)[..., None]
@@ -97,7 +97,7 @@ def _carrying(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndar
     return middle + down * (corners - middle)
 
 
-def _inside(points: np.ndarray, reach: np.ndarray) -> np.ndarray:
+def inside(points: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """(F, 2) points moved into the regions that extend (F, 16) along DIRECTIONS; those without a
     region stay."""
     points = points.copy()

@@ -11,6 +11,7 @@ from ..body.character import Character
 from ..body.footing import Footing, level
 from ..body.momentum import GRAVITY, Dynamics, com_dynamics
 from ..body.sole import CLEARANCE
+from ..contacts.carried import carried
 from ..contacts.contact_plan import ContactPlan
 from ..contacts.planned_contacts import planned_contacts
 from ..exceptions import MotionError
@@ -19,18 +20,20 @@ from ..geometry.rotations import continuous, matrix_from_quaternion, quaternion_
 from ..geometry.skeleton import FEET, joint_of_dof
 from ..geometry.stance import (
     Above,
+    adult_size,
     base_of_support,
     find_contacts,
     is_in_place,
     leaves_floor,
+    moving_mean,
     reference_contacts,
     stance_of,
 )
 from ..geometry.trajectory import Trajectory, butterworth
+from .bearing import bearable
 from .cleaning import clean
 from .gait import Endless, walking_target
 from .planting import physical
-from .rolling import rolled
 from .terrain import Terrain
 from .way import Way
 
@@ -44,8 +47,9 @@ START_CLEARANCE = 0.03
 #: of what travels (8 let walks fall); of an endless walk, which is smooth already; and of
 #: joints that may be too fast.
 IN_PLACE_CUTOFF, TRAVEL_CUTOFF, _ENDLESS_CUTOFF, _SPEED_CUTOFF = 4.0, 6.0, 10.0, 12.0
-#: Over so long [s] a foot takes its share of the weight, before and after; by trial.
-_LOAD_RAMP = 0.15
+#: Over so long [s] a foot takes its share of the weight, so much of it while it stands already
+#: (0: half of it before), so that a foot that is about to go is hardly pressed on; by trial.
+_LOAD_RAMP, _LOAD_INSIDE = 0.15, 0.5
 
 #: Rows of a step's goals, and where a foot's floor has its height and its rises.
 COM, VELOCITY, MOMENTUM = range(3)
@@ -169,12 +173,17 @@ class Reference:
         joints, frames = character.pose(cleaned)
         corners = character.sole_corners(joints, frames)
         over = terrain.over(corners, joints[:, FEET]) if terrain else None
+        centres = character.body_centres(joints, frames)
         if plan is None:
             contacts, travelling = find_contacts(
                 character, corners, motion.rate, cleaned.root, over
             )
+            if travelling:
+                com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
+                heights = corners[..., 2] - character.ground if over is None else over.heights
+                size = adult_size(character)
+                contacts = carried(contacts, heights.min(-1), com, motion.rate, size)
         else:
-            centres = character.body_centres(joints, frames)
             contacts = planned_contacts(character, corners, centres, motion, plan, over)
             travelling = not is_in_place(cleaned.root) or leaves_floor(contacts, motion.rate)
         _check(character, motion, cleaned, _lowest(character, corners[:1], over))
@@ -193,7 +202,7 @@ class Reference:
         if cutoff is None:
             cutoff = TRAVEL_CUTOFF if travelling else IN_PLACE_CUTOFF
         if travelling:  # its weight is where its speed takes it
-            target = rolled(character, cleaned, contacts, footings, terrain)
+            target = bearable(character, cleaned, contacts, cutoff, footings, terrain)
         else:
             # A loop is for trials: its feet come round again, and there is no mark to stand on.
             on_mark = duration is None
@@ -373,12 +382,13 @@ def _heels(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndarray
 
 
 def _load(contacts: np.ndarray, rate: float) -> np.ndarray:
-    """(F, 2) share of its weight that each foot may take: its contact, averaged over the ramp."""
-    window = max(1, round(_LOAD_RAMP * rate)) | 1
-    half = window // 2
-    padded = np.pad(contacts.astype(float), ((half, half), (0, 0)), mode="edge")
-    total = np.cumsum(np.vstack([np.zeros((1, 2)), padded]), axis=0)
-    return (total[window:] - total[:-window]) / window
+    """(F, 2) share of its weight that each foot may take: its contact, averaged over the ramp, as
+    it was and will be a little before and later, whatever is less."""
+    half = max(1, round(_LOAD_RAMP * rate)) // 2
+    inside, count = round(_LOAD_INSIDE * half), len(contacts)
+    padded = np.pad(contacts.astype(float), ((inside, inside), (0, 0)), mode="edge")
+    shares = moving_mean(padded, half)
+    return np.minimum(shares[:count], shares[2 * inside :])
 
 
 def _linear(values: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -67,7 +67,8 @@ class RolledFeet:
 
     in_place: feet that stand as long as they like, on the ball with all of their toes, instead of
     passing over them as they do in a walk; on_mark: a foot that stands at the first sample stands
-    where it is then, and else in the middle of where it is while flat.
+    where it is then, and else in the middle of where it is while flat. steps: (F, 2, 2) how far
+    elsewhere [m] the left and the right foot stand, None for nowhere.
     """
 
     def __init__(
@@ -79,12 +80,15 @@ class RolledFeet:
         terrain: Terrain | None = None,
         in_place: bool = False,
         on_mark: bool = True,
+        steps: np.ndarray | None = None,
     ) -> None:
         self._character, self._rate = character, trajectory.rate
         # A walk's legs are too short for moments alone, and by millimetres.
         self._sinks = contacts if in_place else np.zeros_like(contacts)
         self._joints, self._frames = (values.copy() for values in character.pose(trajectory))
         footings = footings or level(character.ground, len(contacts))
+        if steps is None:
+            steps = np.zeros((len(contacts), 2, 2))
         floors, self._ankles = [], []
         for side, label in enumerate(SIDES):
             foot, toe = FEET[side], TOES[side]
@@ -97,6 +101,7 @@ class RolledFeet:
                 footings[side],
                 terrain,
                 on_mark,
+                steps[:, side],
             )
             self._frames[:, foot] = rolling.frames
             self._frames[:, toe] = rolling.frames @ rotation_about(1, rolling.bend)
@@ -157,7 +162,9 @@ class _Rolling:
         footing: Footing,
         terrain: Terrain | None,
         on_mark: bool,
+        steps: np.ndarray,
     ) -> None:
+        self._steps = np.column_stack([steps, np.zeros(len(steps))])
         self._foot, self._rate, self._contact = foot, rate, contact
         self._footing, self._terrain, self._on_mark = footing, terrain, on_mark
         # Of a floor that moves, all as if it had stayed where it is in the middle of the stance.
@@ -194,7 +201,10 @@ class _Rolling:
             flat = _flattest(own, _LEVEL)
             # A foot that is never flat stands on its ball, or its heel.
             under = np.where(np.abs(own) < _FLAT, foot.depth, self._height_at(own))
-            self.floor[start:stop] = floor = np.median((ankle - under)[flat])
+            # Where all of the sole leaves it, its floor does, not its heel.
+            low = ankle + foot.profile(own, np.zeros(len(own)))[:, :, 1].min(1)
+            afloat = bell(np.maximum(low - np.median(low[flat]), 0), _BELL, self._rate)
+            self.floor[start:stop] = floor = np.median((ankle - under)[flat]) + afloat
             rises = np.maximum(ankle - floor - _HEEL_OFF, 0)
             lifted = np.interp(rises, height, table)
             pitch[start:stop] = self._pitches(own, lifted, flat)
@@ -245,6 +255,8 @@ class _Rolling:
             own = (captured @ look)[:, None] * look + (captured @ across)[:, None] * across
             if np.linalg.norm(own - target, axis=1).max() > self.most_wander:
                 target = own
+            step = self._steps[start]
+            target = target + step - np.array([0.0, 0.0, step @ up / up[2]])
             moved[part] = point + target - points[:, :, 1].min(1)[:, None] * up
         moved = np.where(self._contact[:, None], self._footing.moved(moved, True) - ankle, 0.0)
         moved = np.stack([bridged(axis, self._contact, True) for axis in moved.T], 1)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Somebody must carry a body that does not fall: contacts that heights and speeds of feet miss.
+
+A foot that pushes off fast, or skids in the capture, is taken for one in the air. Where the centre
+of mass says that the floor presses all the same, the lower foot stands.
+"""
+
+import numpy as np
+
+from ..geometry.stance import runs
+from .contact_finding import borne_share, smoothed
+
+# By trial on captured runs, jumps and leaps.
+_BORNE = 0.5  # of the weight, from which somebody must carry it
+_HIGHEST = 0.1  # [m, adult] of a sole that may be the one
+_SHORTEST = 0.05  # [s] of a stance, and of a gap in one
+_WEIGHT_FILTER = 0.12  # [s] that the centre of mass is smoothed over
+
+
+def carried(
+    contacts: np.ndarray, heights: np.ndarray, com: np.ndarray, rate: float, size: float
+) -> np.ndarray:
+    """(F, 2) contacts in which a foot stands wherever the body is carried.
+
+    contacts: (F, 2) as they were found. heights: (F, 2) of either sole's lowest point over what is
+    under it [m]. com: (F, 3) centre of mass [m], at `rate` [Hz]. size: of the body against an
+    adult.
+    """
+    contacts = contacts.copy()
+    borne = borne_share(smoothed(com, _WEIGHT_FILTER, rate), rate) > _BORNE
+    lower = heights.argmin(1)[:, None] == np.arange(2)
+    alone = borne & ~contacts.any(1)
+    contacts |= alone[:, None] & lower & (heights < _HIGHEST * size)
+    for foot in contacts.T:
+        for stands in (True, False):
+            for start, stop in runs(foot == stands):
+                if stop - start < _SHORTEST * rate and start > 0 and stop < len(foot):
+                    foot[start:stop] = not stands
+    return contacts
