@@ -80,7 +80,8 @@ class Controller:
         targets = balance.targets(step + 1)
         if hold is None:
             limit: float | np.ndarray = self.limit
-            torques = self.tracker.torques(state.angles, state.speeds[6:], *targets, known)
+            stiffer = balance.stiffer(step)
+            torques = self.tracker.torques(state.angles, state.speeds[6:], *targets, known, stiffer)
         else:
             limit = hold.limits(step, self.limit)
             torques = hold.torques(step, state, *targets, known)

@@ -94,6 +94,14 @@ class Stepping:
         self._away, self.swing, self.drop = False, None, 0.0
         self._offsets = np.zeros((2, 2))
 
+    def soon(self, _step: int) -> float:
+        """As Walking has it: no step is the reference's."""
+        return 0.0
+
+    def reaching(self, _step: int) -> np.ndarray:
+        """As Walking has it."""
+        return np.zeros(2)
+
     def memory(self) -> StepMemory:
         """What it knows of the feet, for `recall`."""
         return StepMemory(

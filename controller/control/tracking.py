@@ -20,7 +20,6 @@ class StablePD:
         """stiffness (n,) [N m/rad], damping (n,) [N m s/rad], step [s]."""
         self.stiffness, self.damping, self.step = stiffness, damping, step
         count = len(stiffness)
-        self._ahead = step * stiffness
         self._implicit = step * damping
         self._diagonal = np.zeros((6 + count, 6 + count))
         self._diagonal[range(6, 6 + count), range(6, 6 + count)] = self._implicit
@@ -36,11 +35,14 @@ class StablePD:
         target: np.ndarray,
         target_speeds: np.ndarray,
         known: np.ndarray,
+        stiffer: np.ndarray | float = 1.0,
     ) -> np.ndarray:
         """(n,) torques [N m] towards the target (n,) of the next step. known: (6 + n,) sum of the
-        generalised forces that act besides, gravity and inertia included."""
-        force = self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
-        force -= self._ahead * speeds
+        generalised forces that act besides, gravity and inertia included. stiffer: factors (n,) on
+        the stiffness in this step."""
+        ahead = angles + self.step * speeds
+        force = stiffer * self.stiffness * (target - ahead)
+        force += self.damping * (target_speeds - speeds)
         right = known.copy()
         right[6:] += force
         return force - self._implicit * (self._inverse @ right)
@@ -63,9 +65,12 @@ class ExplicitPD:
         target: np.ndarray,
         target_speeds: np.ndarray,
         known: np.ndarray,
+        stiffer: np.ndarray | float = 1.0,
     ) -> np.ndarray:
-        """(n,) torques [N m]."""
-        return self.stiffness * (target - angles) + self.damping * (target_speeds - speeds)
+        """(n,) torques [N m], as StablePD has them."""
+        return stiffer * self.stiffness * (target - angles) + self.damping * (
+            target_speeds - speeds
+        )
 
 
 def make(

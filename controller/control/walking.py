@@ -34,12 +34,12 @@ from .reference_legs import LegPose, ReferenceLegs
 
 # By trial on endless walks under pushes and on captured ones, where nothing else is said.
 
-#: Shares of the capture point's error by which the next foot lands elsewhere: ahead, aside, and
-#: aside in an endless walk, which has no place to come back to. By theory 1 leaves no error.
-AHEAD, ASIDE, ASIDE_ENDLESS = 1.0, 1.05, 1.2
+#: Share of the capture point's error by which the next foot lands elsewhere; ahead and aside in an
+#: endless walk, which has no place to come back to. By theory 1 leaves no error.
+_PLACED, _AHEAD_ENDLESS, _ASIDE_ENDLESS = 0.7, 0.8, 1.0
 #: How much of a stance foot's own offset the next foot makes up for, and at most [m]. In the study
 #: that chose this and balance._DRIFT_GAIN 12 of 12 runs of four walks were kept with both.
-_HOME, _MOST_HOME = 0.4, 0.1
+_HOME, _MOST_HOME = 0.2, 0.1
 _GROWTH = 0.5  # of omega: by which the error is taken to grow until then
 _PLANNING = 0.85  # share of a swing in which the goal still follows the capture point
 _ARRIVED = 0.95  # share of a swing after which the foot is above its goal
@@ -48,6 +48,9 @@ _FARTHEST = 0.35  # [m] from where the reference puts it, relative to the stance
 _TRUST = 0.15  # of what a standing foot's place differs from where it was thought to be
 _AIMING = 0.3  # share of a swing until the leg aims from where the pelvis really is
 _FASTEST = 8.0  # [rad/s] that legs are turned by
+#: A body is drawn home where a foot lands sooner than this [s], and fully where it does much [s]
+#: sooner: over feet that stay it would only lean.
+_SOON, _ALMOST = 0.7, 0.2
 
 
 class FeetMemory(NamedTuple):
@@ -78,10 +81,15 @@ class Walking:
         self.steps: list[tuple[float, int]] = []
         self._reference = reference
         self._legs = ReferenceLegs(character, reference)
+        self._placed_shares = _PLACED, _PLACED
+        if reference.endless:
+            self._placed_shares = _AHEAD_ENDLESS, _ASIDE_ENDLESS
         # Of the uncorrected reference: a correction moves goals.
         heights = reference.smooth.centres[..., 2] @ character.masses / character.mass
         ground = float(character.ground)
         self._phase, self._left = _swings(reference)
+        self._soon = _soon(self._phase, reference.rate)
+        self._reaching = np.clip(self._phase / _AIMING, 0, 1)
         total = reference.load.sum(1, keepdims=True)
         self._weight = np.where(total > 1e-3, reference.load / np.maximum(total, 1e-3), 0.5)
         self._floors = reference.floors
@@ -92,6 +100,14 @@ class Walking:
         self._ahead = ahead / np.linalg.norm(ahead, axis=1, keepdims=True)
         self._step = 0
         self.forget()
+
+    def soon(self, step: int) -> float:
+        """From 1 where a foot lands soon to 0: see _SOON."""
+        return float(self._soon[step])
+
+    def reaching(self, step: int) -> np.ndarray:
+        """(2,) from 0 to 1: how much each leg is on its way to where its foot lands."""
+        return self._reaching[step]
 
     def forget(self) -> None:
         """The feet are where the reference has them."""
@@ -154,9 +170,9 @@ class Walking:
             grow = exp(_GROWTH * self._omega * self._left[step, foot])
             fx, fy = self._ahead[step]
             grow *= self._reference.aiming
-            ahead = AHEAD * grow * (error[0] * fx + error[1] * fy)
-            share = ASIDE_ENDLESS if self._reference.endless else ASIDE
-            aside = share * grow * (error[1] * fx - error[0] * fy)
+            along, across = self._placed_shares
+            ahead = along * grow * (error[0] * fx + error[1] * fy)
+            aside = across * grow * (error[1] * fx - error[0] * fy)
             shrink = min(1.0, _FARTHEST / max(hypot(ahead, aside), 1e-9))
             ahead, aside = shrink * ahead, shrink * aside
             move = np.array([ahead * fx - aside * fy, ahead * fy + aside * fx])
@@ -239,6 +255,14 @@ def _eased(x: float, order: int = 3) -> float:
     """0 to 1 without a start or a stop, for x from 0 to 1; order 3 also without a jerk."""
     x = min(max(x, 0.0), 1.0)
     return x**3 * (10 - 15 * x + 6 * x * x) if order == 3 else x * x * (3 - 2 * x)
+
+
+def _soon(phases: np.ndarray, rate: float) -> np.ndarray:
+    """(K,) `Walking.soon` of all steps, from phases (K, 2) of swings."""
+    stands, steps = phases < 0, np.arange(len(phases))
+    landings = 1 + np.flatnonzero((stands[1:] & ~stands[:-1]).any(1))
+    later = np.append(landings, 2 * len(phases) + rate)[np.searchsorted(landings, steps)]
+    return np.clip((_SOON - (later - steps) / rate) / _ALMOST, 0, 1)
 
 
 def _swings(reference: Reference) -> tuple[np.ndarray, np.ndarray]:

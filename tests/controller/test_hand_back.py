@@ -131,7 +131,8 @@ def test_legs_that_stretch_in_the_animation_step_home(make_motion, arms_swing):
             share[LANDMARK_INDEX[f"{name}_{side}"]] = own
     positions = motion.positions.copy()
     positions[..., 2] += rise[:, None] * share
-    recording = handed_back(replace(motion, positions=positions))
+    shove = Push(0.5, 0.2, (100.0, 140.0, 0.0))  # from which one foot steps, and stands by then
+    recording = handed_back(replace(motion, positions=positions), shove)
     assert recording.success
     legs = [f"{name}_{side}" for name in ("thigh", "shin") for side in SIDES]
     after = performed_motion(recording, legs=legs).positions

@@ -76,3 +76,17 @@ def test_known_forces_are_foreseen():
     speed = step * (torque + known[6]) / INERTIA
     # The proportional term sees the angle of the old speed, the damping that of the new one.
     assert torque == pytest.approx(-DAMPING * speed)
+
+
+@pytest.mark.parametrize("mode", tracking.MODES)
+def test_stiffer_joints_are_as_those_of_that_stiffness(mode):
+    random = np.random.default_rng(3)
+    angles, speeds, target, target_speeds = random.normal(size=(4, 2))
+    stiffness, damping = np.array([300.0, 500.0]), np.array([30.0, 50.0])
+    inertia, known = np.diag(random.uniform(1, 3, 8)), random.normal(size=8)
+    found = []
+    for own, stiffer in ((stiffness, np.array([1.0, 4.0])), (stiffness * [1, 4], 1.0)):
+        tracker = tracking.make(mode, own, damping, 1 / 300)
+        tracker.refresh(inertia)
+        found.append(tracker.torques(angles, speeds, target, target_speeds, known, stiffer))
+    assert np.allclose(*found)
