@@ -9,15 +9,12 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..body.sole import Region, Sole, carrying
+from ..body.sole import DUAL_EDGE_SHARE, EDGE_SHARE, Region, Sole, carrying, edge_share
 from ..body.state import State
 from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
 from .gains import Gains
 from .pressure import (
-    DUAL_EDGE_SHARE,
-    EDGE_SHARE,
-    RAISED_EDGE_SHARE,
     STEP_EDGE_SHARE,
     press,
     shift_weight,
@@ -147,7 +144,7 @@ class FootForces(Balance):
             # be lowers it.
             back = -(ahead[0] * sole.ahead_x + ahead[1] * sole.ahead_y)
             heel = max(heel, min((back - _TOE_ROOM) / _HEEL_ROOM, 1.0))
-        return self.carry(sole, heel, share + (1 - heel) * (min(RAISED_EDGE_SHARE, share) - share))
+        return self.carry(sole, heel, edge_share(share, heel))
 
     def _capture_point(self, step: int) -> tuple[float, float]:
         """How far the capture point (x, y) [m] is ahead of the reference's own, from the feet."""

@@ -17,15 +17,8 @@ Point = tuple[float, float]
 #: What divides the weight between the feet, as `shift_weight` does.
 Weigh = Callable[[float, float, Point, Point, float, float], float]
 
-#: Of the sole's half width, what the centre of pressure may use. By trial on the captured clips.
-EDGE_SHARE = 0.95
-#: Of it, where weight can be shifted to the other foot instead. By trial, as above.
-DUAL_EDGE_SHARE = 0.8
-#: Of it, where the heel is up: a foot on its ball tips over more easily. By trial: without it
-#: the feet of captured walks tipped farther on a prototype.
-RAISED_EDGE_SHARE = 0.4
-#: Of it, while the other foot takes a recovery step: a foot that is pressed onto one corner of its
-#: sole pivots about it. By trial on the pushed character of the example scene.
+#: Of a sole's half width, while the other foot takes a recovery step: a foot that is pressed onto
+#: one corner of its sole pivots about it. By trial on the pushed character of the example scene.
 STEP_EDGE_SHARE = 0.48
 #: Of which the second one finds the floor between feet of different heights. By trial on stairs.
 _FLOOR_ROUNDS = 2

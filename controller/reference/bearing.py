@@ -23,14 +23,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..body.character import Character
+from ..body.foot import Foot
 from ..body.footing import Footing, floors_under, level
 from ..body.momentum import GRAVITY, com_dynamics
+from ..body.sole import DUAL_EDGE_SHARE, EDGE_SHARE, Ground, carrying, edge_share, sole_of
 from ..geometry import banded
-from ..geometry.rotations import unit
-from ..geometry.skeleton import FEET
+from ..geometry.skeleton import FEET, TOES
 from ..geometry.stance import runs, support_reach
 from ..geometry.trajectory import Trajectory, butterworth
-from .planting import carrying_corners, inside
+from .planting import inside
 from .rolling import RolledFeet
 from .terrain import Terrain
 
@@ -42,8 +43,8 @@ _OUTSIDE, _FAR, _FLIGHT = 0.01, 0.02, 0.3
 _PLACE, _SPEED, _ACCELERATION, _STEP = 0.03, 0.1, 3.0, 0.03
 #: The same of heights, and the most that a body on its feet may be let fall with.
 _HEIGHT, _HEIGHT_SPEED, _LETS_FALL = 0.03, 0.2, 0.7 * GRAVITY
-#: Of the soles' length and width, where they are pressed on: the rest is for what goes wrong.
-_LENGTH, _WIDTH = 0.8, 0.65
+#: Of the length and width of where soles can be pressed on: the rest is for what goes wrong.
+_LENGTH, _WIDTH = 0.4, 0.4
 #: Of its weight, below which a body is not said to press anywhere; of what presses at most.
 _LEAST_SHARE, _MOST_SHARE = 0.3, 4.0
 _LEAST_HEIGHT = 0.3  # [m] of the centre of mass over the floor
@@ -121,8 +122,19 @@ class _Burden:
             - self._lever * self._acceleration
             + turn / (character.mass * GRAVITY)
         )
-        corners = carrying_corners(character.sole_corners(joints, frames), footings)
-        self._soles = _narrowed(corners, frames[:, FEET][..., 0])
+        first = {joint.segment: joint.first for joint in character.joints}
+        soles = [
+            _pressed(
+                character.feet[i],
+                joints[:, foot],
+                frames[:, foot],
+                smooth.angles[:, first[toe]],
+                footings[i].planes(joints[:, foot]),
+                contacts.all(1),
+            )
+            for i, (foot, toe) in enumerate(zip(FEET, TOES, strict=True))
+        ]
+        self._soles = np.stack(soles, 1)
 
     def relieved(self) -> tuple[np.ndarray, np.ndarray]:
         """The shift (F, 3) of the centre of mass [m], and those (F, 2, 2) of both feet in plan,
@@ -201,17 +213,37 @@ def _lifted(upward: np.ndarray, contacts: np.ndarray, rate: float) -> np.ndarray
     return rise[:, 0, 0]
 
 
-def _narrowed(corners: np.ndarray, ahead: np.ndarray) -> np.ndarray:
-    """(F, 2, n, 2) corners (F, 2, n, 3) of soles that look ahead (F, 2, 3), drawn to their
-    middle."""
-    corners, ahead = corners[..., :2], unit(ahead[..., :2])
-    across = np.stack([-ahead[..., 1], ahead[..., 0]], -1)
-    middle = corners.mean(2, keepdims=True)
-    parts = [
-        share * ((corners - middle) * axis[:, :, None]).sum(-1, keepdims=True) * axis[:, :, None]
-        for share, axis in ((_LENGTH, ahead), (_WIDTH, across))
-    ]
-    return middle + parts[0] + parts[1]
+def _pressed(
+    foot: Foot,
+    ankles: np.ndarray,
+    frames: np.ndarray,
+    bends: np.ndarray,
+    planes: np.ndarray,
+    dual: np.ndarray,
+) -> np.ndarray:
+    """(F, 4, 2) corners [m] of where a foot is pressed on, as the balance does, less a margin.
+
+    ankles: (F, 3) [m]; frames: (F, 3, 3); bends: (F,) of its toes [rad]; planes: (F, 3) under it,
+    as Footing.planes has them; dual: (F,) whether the other one stands, too.
+    """
+    corners = []
+    columns = frames.swapaxes(1, 2).tolist()
+    for ankle, frame, bend, (height, *slopes), both in zip(
+        ankles.tolist(), columns, bends.tolist(), planes.tolist(), dual.tolist(), strict=True
+    ):
+        sole = sole_of(
+            foot, ankle, frame, bend, Ground(ankle[0], ankle[1], height, slopes[0], slopes[1])
+        )
+        heel, share = sole.heel_down, DUAL_EDGE_SHARE if both else EDGE_SHARE
+        region = carrying(sole, heel, edge_share(share, heel))
+        corners.append(
+            [
+                region.place((1 + along * _LENGTH) / 2, (1 + across * _WIDTH) / 2)
+                for along in (-1, 1)
+                for across in (-1, 1)
+            ]
+        )
+    return np.array(corners)
 
 
 def _left_share(place: np.ndarray, middles: np.ndarray, contacts: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ def _weight_shift(
     dynamics = com_dynamics(character, centres, frames, trajectory.rate, cutoff)
     floors = floors_under(footings, joints[:, FEET], contacts)
     point = zero_moment_point(character, dynamics, floors)
-    corners = carrying_corners(character.sole_corners(joints, frames), footings)
+    corners = _carrying(character.sole_corners(joints, frames), footings)
     margin = np.where(contacts.all(1), _DUAL_MARGIN, _MARGIN) * character.feet[0].half_width
     reach = support_reach(corners, contacts)
     extent = reach + np.roll(reach, len(DIRECTIONS) // 2, axis=1)
@@ -89,7 +89,7 @@ def _weight_shift(
     return np.pad(shift[: len(wanted)], ((0, 0), (0, 1)))
 
 
-def carrying_corners(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndarray:
+def _carrying(corners: np.ndarray, footings: tuple[Footing, Footing]) -> np.ndarray:
     """Sole corners (F, 2, n, 3) [m], those that are up drawn to the middle of the others."""
     heights = np.stack([footings[side].untilted(corners[:, side]) for side in range(2)], 1)
     down = np.clip(1 - (heights - heights.min(-1, keepdims=True)) / CLEARANCE, 0, 1)[..., None]
