@@ -185,7 +185,10 @@ class _Burden:
         rows += _small(shift, _PLACE, _SPEED, 3, rate)
         for foot in (1, 2):
             column = np.eye(3)[foot]
-            rows.append(_own(found[:, foot], 1 / _STEP**2, column))
+            weight = np.full(len(stands), 1 / _STEP**2)
+            if self._contacts[0, foot - 1]:
+                weight[0] = 1 / _TOGETHER**2  # the clip begins on its mark
+            rows.append(_own(found[:, foot], weight, column))
             together = np.append(self._contacts[1:, foot - 1] & self._contacts[:-1, foot - 1], 0)
             rows.append(_change(found[:, foot], together / _TOGETHER**2, column))
         return rows
@@ -293,15 +296,15 @@ def _small(
     moves = np.ones(len(values))
     moves[-1] = 0
     return (
-        _own(values, 1 / place**2, first),
+        _own(values, np.full(len(values), 1 / place**2), first),
         _change(values, moves / (speed / rate) ** 2, first),
     )
 
 
-def _own(values: np.ndarray, weight: float, column: np.ndarray) -> _Rows:
+def _own(values: np.ndarray, weight: np.ndarray, column: np.ndarray) -> _Rows:
     """Rows of an unknown (F, m)."""
     factors = np.array([0.0, 1.0, 0.0])[:, None] * column
-    return _Rows(_everywhere(factors, len(values)), values, np.full(len(values), weight))
+    return _Rows(_everywhere(factors, len(values)), values, weight)
 
 
 def _change(values: np.ndarray, weight: np.ndarray, column: np.ndarray) -> _Rows:
