@@ -31,6 +31,8 @@ _TALLEST = 2.1
 
 #: Of the captured clips none that stays in place goes farther [m] than this, none that walks less.
 _IN_PLACE_TRAVEL = 0.5
+#: Nor does a foot step so far [m, adult] in one of them that is no dance.
+_IN_PLACE_STEP = 0.2
 #: A standing foot's lowest corner is lower [m, adult], in place lower than that, and slower [m/s]:
 #: by trial, until stances of captured walks alternated cleanly, and those in place did not flicker.
 _HEIGHT, _HEIGHT_IN_PLACE, _SPEED = 0.04, 0.03, 0.6
@@ -81,13 +83,30 @@ def find_contacts(
     root: np.ndarray,
     over: Above | None = None,
 ) -> tuple[np.ndarray, bool]:
-    """(F, 2) contacts of a reference, see `reference_contacts`, and whether it travels: leaves its
-    place, or the floor. root: (F, 3) positions [m]."""
+    """(F, 2) contacts of a reference, see `reference_contacts`, and whether it `travels`.
+    root: (F, 3) positions [m]."""
     if is_in_place(root):
         contacts = reference_contacts(character, corners, rate, True, over)
-        if not leaves_floor(contacts, rate):
+        if not travels(character, contacts, corners, rate, root):
             return contacts, False
     return reference_contacts(character, corners, rate, False, over), True
+
+
+def travels(
+    character: Stature, contacts: np.ndarray, corners: np.ndarray, rate: float, root: np.ndarray
+) -> bool:
+    """Whether a body leaves its place, the floor, or with a foot where that stood.
+
+    contacts: (F, 2); corners: (F, 2, n, 3) of the soles [m]; root: (F, 3) positions [m].
+    """
+    if not is_in_place(root) or leaves_floor(contacts, rate):
+        return True
+    for foot in range(2):
+        soles = corners[:, foot, :, :2].mean(1)
+        places = [np.median(soles[start:stop], 0) for start, stop in runs(contacts[:, foot])]
+        if places and np.ptp(places, axis=0).max() > _IN_PLACE_STEP * adult_size(character):
+            return True
+    return False
 
 
 def leaves_floor(contacts: np.ndarray, rate: float) -> bool:

@@ -23,11 +23,10 @@ from ..geometry.stance import (
     adult_size,
     base_of_support,
     find_contacts,
-    is_in_place,
-    leaves_floor,
     moving_mean,
     reference_contacts,
     stance_of,
+    travels,
 )
 from ..geometry.trajectory import Trajectory, butterworth
 from .bearing import bearable
@@ -185,7 +184,7 @@ class Reference:
                 contacts = carried(contacts, heights.min(-1), com, motion.rate, size)
         else:
             contacts = planned_contacts(character, corners, centres, motion, plan, over)
-            travelling = not is_in_place(cleaned.root) or leaves_floor(contacts, motion.rate)
+            travelling = travels(character, contacts, corners, motion.rate, cleaned.root)
         _check(character, motion, cleaned, _lowest(character, corners[:1], over))
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from poise.controller import Character
 from poise.controller.body.foot import Foot, parts_down, sole_corners
 from poise.controller.geometry import stance
 from poise.controller.geometry.rotations import rotation_about
@@ -111,3 +112,23 @@ def test_phases_of_a_foot():
     ramp = corners.copy()
     ramp[..., 2] += 0.3 * ramp[..., 0] - 0.2 * ramp[..., 1]
     assert parts_down(ramp, np.full((5, 2, 2), [0.3, -0.2])) == pytest.approx(parts)
+
+
+def test_feet_that_step_elsewhere_travel(make_motion):
+    """In place a foot may be lifted and put back; one that is set down 0.3 m away has left it."""
+    still = make_motion(seconds=3.0)
+    character = Character.from_motion(still)
+    corners = character.sole_corners(*character.pose(character.trajectory(still)))
+    root = still.positions[:, 0]
+    lifted = corners.copy()
+    lifted[60:120, 0, :, 2] += 0.2
+    contacts = np.ones((len(still), 2), bool)
+    contacts[60:120, 0] = False
+    assert not stance.travels(character, contacts, lifted, still.rate, root)
+    stepped = lifted.copy()
+    stepped[120:, 0, :, 1] += 0.15
+    assert not stance.travels(character, contacts, stepped, still.rate, root)
+    stepped[120:, 0, :, 1] += 0.15
+    assert stance.travels(character, contacts, stepped, still.rate, root)
+    contacts[60:120, 1] = False
+    assert stance.travels(character, contacts, corners, still.rate, root), "it leaves the floor"
