@@ -169,7 +169,6 @@ class Walking:
         if phase < _PLANNING:
             grow = exp(_GROWTH * self._omega * self._left[step, foot])
             fx, fy = self._ahead[step]
-            grow *= self._reference.aiming
             along, across = self._placed_shares
             ahead = along * grow * (error[0] * fx + error[1] * fy)
             aside = across * grow * (error[1] * fx - error[0] * fy)

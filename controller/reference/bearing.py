@@ -39,7 +39,7 @@ from .terrain import Terrain
 # reference, tells what comes of them there and on clips that chose nothing. How far off each may
 # be: the zero-moment point [m], whose larger errors count less; acceleration in flight [m/s^2]; the
 # shift itself [m], its speed [m/s] and acceleration [m/s^2]; a step [m].
-_OUTSIDE, _FAR, _FLIGHT = 0.01, 0.02, 0.3
+_OUTSIDE, _FAR, _FLIGHT = 0.02, 0.01, 0.3
 _PLACE, _SPEED, _ACCELERATION, _STEP = 0.03, 0.1, 3.0, 0.03
 #: The same of heights, and the most that a body on its feet may be let fall with.
 _HEIGHT, _HEIGHT_SPEED, _LETS_FALL = 0.03, 0.2, 0.7 * GRAVITY

@@ -95,8 +95,8 @@ class Reference:
     low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what
     either foot stands on: height under its ankle [m], rises along x and y. travels: whether the
     body leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in
-    the air land where the body is going, see `walking`, and aiming: how much of that they do. way:
-    along which the body is led, while all of this goes straight on; None where nothing leads it.
+    the air land where the body is going, see `walking`. way: along which the body is led, while all
+    of this goes straight on; None where nothing leads it.
     """
 
     rate: float
@@ -122,7 +122,6 @@ class Reference:
     travels: bool = False
     endless: bool = False
     walks: bool = False
-    aiming: float = 1.0
     way: Way | None = None
 
     def __len__(self) -> int:

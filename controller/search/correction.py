@@ -43,11 +43,8 @@ SIZE = len(UNITS)
 #: The same as an array (18,).
 UNIT = np.array(list(UNITS.values()))
 JOINTS = [name for name in UNITS if not name.startswith("com_")]
-#: How fast [1/s] a body that has drifted off goes back; by trial on the same prototype.
-DRIFT_GAIN = 0.5
-#: How much of the capture point's error the feet in the air make up for by where they land: what is
-#: left is the search's, which does not upset the pose as much. By trial on captured walks.
-AIMING = 0.4
+#: How fast [1/s] a body that has drifted off goes back: as without a correction.
+DRIFT_GAIN = 2.0
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,6 @@ def blank(reference: Reference) -> Reference:
         speeds=reference.speeds.copy(),
         goals=reference.goals.copy(),
         walks=True,
-        aiming=AIMING,
     )
 
 

@@ -42,6 +42,9 @@ _BOUND = 4.0  # of the offsets, in units
 #: First spread of a window's candidates, in units: small where the last one goes on well, which
 #: costs less than this, since what the search adds to a motion that stands is also noise.
 _SPREAD, _WIDE, _WELL = 0.15, 0.3, 2.0
+#: What a window costs that is good as it is, as those of a walk that balance alone carries: it is
+#: not searched if it stays so for twice the horizon.
+_GOOD = 0.8
 _CHUNK = 4  # candidates in a task
 _MOST_TRIES = 6  # going back to a node: then it is stuck
 _HARDEST = 2  # tries after which generations and horizon no longer grow
@@ -318,14 +321,19 @@ class Rectification(Polled):
         harder = 1 + min(tries, _HARDEST)
         horizon = self._preset.horizon + min(tries, _HARDEST)
         size, generations = self._preset.population * (1 + tries), self._preset.generations * harder
+        begin = np.stack([np.zeros_like(self._warm_start), self._warm_start])
+        ahead = yield [(costs, (self._committed, begin, k * horizon)) for k in (1, 2)]
+        self.evaluations += len(ahead) * len(begin)
+        for window, *own in zip(begin, *(result["costs"] for result in ahead), strict=True):
+            if max(own) < _GOOD:
+                return own[0], window
         if self.settings.method == "simplex":
             arguments = self._committed, self._warm_start, horizon, size * generations
             (result,) = yield [(simplex, arguments)]
             self.evaluations += result["evaluations"]
             return result["cost"], result["window"]
         random = np.random.default_rng([self.settings.seed, node, tries])
-        (result,) = yield [(costs, (self._committed, self._warm_start[None], horizon))]
-        spread = _SPREAD if result["costs"][0] < _WELL else _WIDE
+        spread = _SPREAD if ahead[0]["costs"][1] < _WELL else _WIDE
         if self.settings.method == "sampling":
             size, generations = size * generations, 1
         windows_of = _Strategy(self._warm_start, spread * (1 + tries / 2), size, random)

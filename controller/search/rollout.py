@@ -23,6 +23,7 @@ from ..geometry.rotations import (
     multiply,
     quaternion_from_matrix,
     rotation_vector,
+    unit,
 )
 from ..geometry.skeleton import FEET, SEGMENTS, TOES
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
@@ -47,13 +48,14 @@ FALL = 30.0
 
 # Weights of the costs: of squared errors in SI units.
 _POSE = 100.0  # bodies, relative to the centre of mass in plan
-_FEET = 40.0
+_FEET = 40.0  # against the target's, which are where they bear the weight
 # A foot in the air should land farther out on the side to which the body has strayed, by so much
 # per m/s and per m: only so does it come back. By trial on captured walks and jumping jacks.
 _STEP_SPEED, _STEP_DRIFT = 0.25, 0.2
 _PELVIS = 2.0
 _DRIFT = 12.0
-_VELOCITY, _RETURN = 1.5, 1.5  # of the centre of mass, which should come back at 1.5 / s
+_VELOCITY, _RETURN = 6.0, 1.5  # of the centre of mass, which should come back at 1.5 / s
+_SOLES = 3.0  # roll and yaw of feet that stand
 _SPIN = 0.02
 _SLIP = 2.0
 _OFFSETS = 0.02
@@ -256,14 +258,17 @@ class _Goal:
         self._shares = character.masses / character.masses.sum()
         self._com = np.einsum("s,fsi->fi", self._shares, centres)
         self._centres = centres - self._com[:, None] * [1, 1, 0]
-        self._feet = (centres - self._com[:, None])[:, FEET]
+        joints, frames = character.pose(reference.trajectory)
+        target = character.body_centres(joints, frames)
+        self._feet = target[:, FEET] - np.einsum("s,fsi->fi", self._shares, target)[:, None]
+        self._soles = frames[:, FEET]
         stance = reference.stance[:, None]
         self._swings = (stance & np.array([LEFT, RIGHT]) == 0).astype(float)
         turns = quaternion_from_matrix(reference.smooth.frames[:, 0])
         self._unturned = turns * [1, -1, -1, -1]
         steps = reference.steps_per_sample
         self._floors = reference.floors[: len(centres) * steps : steps]
-        self._ankles = character.pose(reference.trajectory)[0][:, FEET, :2]
+        self._ankles = joints[:, FEET, :2]
         shapes = {shape.segment: shape for shape in character.shapes}
         signs = np.array([[x, y, -1] for x in (-1, 1) for y in (-1, 1)])
         self._corners = np.stack(
@@ -306,6 +311,7 @@ class _Goal:
         feet[..., :2] -= self._swings[samples, :, None] * aside[:, None]
         total += _FEET * np.square(feet).sum((1, 2))
         total += _DRIFT * np.square(drift[:, :2]).sum(1)
+        total += _SOLES * self._tipped(samples, turns)
         total = total[1:]
         velocity = velocity[1:]
         velocity[:, :2] += _RETURN * drift[1:, :2]
@@ -315,6 +321,15 @@ class _Goal:
         time = np.arange(1, len(total) + 1) / len(total)
         weight = time**2 + _EARLY
         return (weight @ total) / weight.sum()
+
+    def _tipped(self, samples: slice, turns: np.ndarray) -> np.ndarray:
+        """(n,) squared roll and yaw [rad] of feet that are to stand, both feet's."""
+        goal = self._soles[samples]
+        turn = matrix_from_quaternion(turns[:, FEET]) @ goal.swapaxes(-1, -2)
+        vector = rotation_vector(quaternion_from_matrix(turn))
+        across = unit(goal[..., 1] * [1, 1, 0])
+        square = np.square(vector).sum(-1) - np.square((vector * across).sum(-1))
+        return (square * (1 - self._swings[samples])).sum(1)
 
     def _slip(self, first: int, centres: np.ndarray, turns: np.ndarray) -> np.ndarray:
         """(n,) squared horizontal speed [m/s] of the sole corners on the floor, both feet's."""

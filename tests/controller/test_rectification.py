@@ -23,9 +23,11 @@ from poise.controller.simulation.scenario import Collider, Thing
 
 @pytest.fixture(autouse=True)
 def quick(request, monkeypatch):
-    """A preset that finds little, in little time; not for slow tests."""
+    """A preset that finds little, in little time, and windows that are all searched; not for slow
+    tests."""
     if request.node.get_closest_marker("slow"):
         return
+    monkeypatch.setattr(module, "_GOOD", 0.0)
     monkeypatch.setitem(PRESETS, "draft", Preset(4, 1))
     for name in ("_SPREAD", "_WIDE"):
         monkeypatch.setattr(module, name, 0.02)
@@ -133,10 +135,10 @@ def test_it_goes_from_node_to_node_to_the_end(problem):
         lengths.append(len(going.recording))
     assert [node.sample for node in nodes] == [6, 12, 18, 24, 30]
     assert lengths == [7, 13, 19, 25, 31]
-    assert nodes == going.nodes and all(node.evaluations == 5 for node in nodes)
+    assert nodes == going.nodes and all(node.evaluations == 4 + 5 for node in nodes)
     outcome = going.outcome()
     assert (outcome.ended, outcome.success, outcome.why) == ("done", True, "")
-    assert outcome.reached == problem.motion.duration and outcome.evaluations == 25
+    assert outcome.reached == problem.motion.duration and outcome.evaluations == 45
     assert going.progress == (31, 31) and going.time_left() == 0
     assert outcome.correction.offsets.shape == (6, SIZE)
     assert not outcome.correction.offsets[0].any()
@@ -171,6 +173,33 @@ def test_target_is_the_reference_with_what_was_found(problem):
     offset = going.correction.offsets[3, list(UNITS).index("knee_l_pitch")]
     turned = target.angles[18, knee] - problem.reference.trajectory.angles[18, knee]
     assert turned == pytest.approx(offset) and offset != 0
+
+
+def test_what_is_good_as_it_is_is_not_searched(problem, monkeypatch):
+    """A window that costs little for twice the horizon is taken without offsets; one that does
+    later is searched until it does."""
+    horizon = PRESETS["draft"].horizon
+    monkeypatch.setattr(module, "_GOOD", 1e9)
+    whole = ended(search(problem))
+    assert not whole.correction.offsets.any()
+    assert {node.evaluations for node in whole.nodes} == {4}
+    asked = []
+    monkeypatch.setattr(module, "_GOOD", 1.5)
+
+    class Costly(SerialExecutor):
+        def submit(self, function, /, *args, **kwargs):
+            if function.__name__ != "costs":
+                return super().submit(function, *args, **kwargs)
+            *_, committed, candidates, ahead = args
+            asked.append((len(committed), ahead))
+            far = len(committed) == 3 and ahead > horizon
+            future = Future()
+            future.set_result({"costs": [2.0 if far else 1.0] * len(candidates), "cpu": 0.0})
+            return future
+
+    part = ended(search(problem, Costly()))
+    assert [node.evaluations for node in part.nodes] == [4, 4, 4 + 5, 4, 4]
+    assert part.correction.offsets[3].any() and not part.correction.offsets[1:3].any()
 
 
 def test_another_seed_finds_something_else(problem):
@@ -254,7 +283,7 @@ def test_it_goes_back_where_all_fall_and_is_exact_afterwards(problem):
 
     def judge(node):
         tried.append(node)
-        return node == 5 and tried.count(5) <= 3  # of its three tasks
+        return node == 5 and tried.count(5) <= 4  # of its four tasks
 
     executor = Judged(judge)
     going, lengths = search(problem, executor), []
@@ -267,7 +296,7 @@ def test_it_goes_back_where_all_fall_and_is_exact_afterwards(problem):
     assert len(going.recording) == 31 and len(going.nodes) == 5
     assert [node.tries for node in going.nodes] == [0, 1, 1, 1, 1]
     # It searches harder where it has fallen: more candidates, farther ahead.
-    assert {horizon for node, _, horizon in executor.asked} == {3, 4}
+    assert {horizon for node, _, horizon in executor.asked} == {3, 6, 4, 8}
     assert same(replayed(problem, going.correction), going.recording)
 
 
@@ -359,7 +388,7 @@ def test_a_search_is_resumed_behind_a_fall(problem, tmp_path):
     """What it has learned by going back is in the checkpoint."""
 
     def judge(node):
-        return node == 5 and not tried.append(node) and len(tried) <= 3
+        return node == 5 and not tried.append(node) and len(tried) <= 4
 
     tried, path = [], tmp_path / "search.json"
     whole = ended(search(problem, Judged(judge)))
