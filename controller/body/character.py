@@ -493,11 +493,11 @@ def _ball_basis(frames: np.ndarray, parent: str, limb: str) -> np.ndarray:
     (the right one mirrored).
     """
     base = frames[:, SEGMENT_INDEX[parent]]
-    limbs = []
+    both = []
     for side, mirror in (("l", 1), ("r", -1)):
         along = frames[:, SEGMENT_INDEX[f"{limb}_{side}"], :, 2]
-        limbs.append(np.einsum("fji,fj->fi", base, along) * [1, mirror, 1])
-    limbs = np.concatenate(limbs)
+        both.append(np.einsum("fji,fj->fi", base, along) * [1, mirror, 1])
+    limbs = np.concatenate(both)
     k = np.arange(128)
     z = (k + 0.5) / 128
     turn = k * np.pi * (3 - np.sqrt(5))
@@ -734,13 +734,13 @@ def _depth_in_stance(
         footings = level(character.ground, len(contacts))
     else:
         footings = terrain.footings(character, trajectory, contacts)
-    depths = []
+    found = []
     for side, (foot, footing) in enumerate(zip(FEET, footings, strict=True)):
         up = footing.moved(footing.normals)
         apart = ankles[:, side] - footing.moved(footing.points, True)
         flat = contacts[:, side] & (np.abs((frames[:, foot, :, 0] * up).sum(1)) < _FLAT)
-        depths.append((apart * up).sum(1)[flat])
-    depths = np.concatenate(depths)
+        found.append((apart * up).sum(1)[flat])
+    depths = np.concatenate(found)
     return float(np.median(depths)) if len(depths) else np.nan
 
 

@@ -494,7 +494,7 @@ def _floor(pair: Pair) -> Values:
 def _hanging(pair: Pair) -> Values:
     """For how long [s] both feet have been in the air while the source stands."""
     times = np.zeros(pair.count)
-    for start, stop in runs(pair.stands.any(1) & ~pair.floor.down(pair.result).any(1)):
+    for start, stop in runs(np.any(pair.stands, 1) & ~np.any(pair.floor.down(pair.result), 1)):
         times[start:stop] = np.arange(1, stop - start + 1) / pair.rate
     return None, times
 

@@ -151,8 +151,8 @@ class CleanUp:
 
     def _slip(self, corrections: np.ndarray) -> float:
         points = self.body.pose(corrections, slopes=False).points
-        points = np.stack([points[s][..., :2] for s in SIDES], 1)
-        speed = np.linalg.norm(np.diff(points, axis=0), axis=-1) * self.body.rate
+        plan = np.stack([points[s][..., :2] for s in SIDES], 1)
+        speed = np.linalg.norm(np.diff(plan, axis=0), axis=-1) * self.body.rate
         marks = self._facts.marks
         held = marks[1:] & marks[:-1]
         return float(speed[held].mean()) if held.any() else 0.0

@@ -98,7 +98,7 @@ class ContactPlan:
 
     def contacts(self, count: int, rate: float) -> np.ndarray:
         """(count, 2) whether each foot stands on any of its points."""
-        return self.marks(count, rate).any(2)
+        return np.any(self.marks(count, rate), 2)
 
     @classmethod
     def from_marks(cls, marks: np.ndarray, fps: float) -> "ContactPlan":

@@ -111,7 +111,7 @@ def travels(
 
 def leaves_floor(contacts: np.ndarray, rate: float) -> bool:
     """Whether (F, 2) contacts leave a body without any for longer than a moment."""
-    return bool(flights(contacts.any(1), rate))
+    return bool(flights(np.any(contacts, 1), rate))
 
 
 def flights(stands: np.ndarray, rate: float) -> list[tuple[int, int]]:

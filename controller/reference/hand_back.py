@@ -281,7 +281,7 @@ class _Way:
         """The first _Move of so many seconds during which both feet stand otherwise, or None.
         other: the other foot's move or None."""
         length, rest = max(2, round(seconds * self.rate)), round(_REST * self.rate)
-        free = self.stands.all(1)
+        free = np.all(self.stands, 1)
         free[: max(foot.held for foot in self._feet) + rest] = False
         if other:
             free[max(other.first - rest, 0) : other.stop + rest] = False

@@ -10,7 +10,7 @@ import contextlib
 import importlib
 import sys
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib import metadata
 from itertools import chain
 from typing import Any, NamedTuple
@@ -639,7 +639,7 @@ class World:
             depths = self._depths(body)
             self._pass(body, [link for link, depth in depths.items() if depth > _INSIDE])
 
-    def _place(self, place: Sequence[Any], speeds: Sequence[Any], joints: Sequence[Any]) -> None:
+    def _place(self, place: Sequence[Any], speeds: Sequence[Any], joints: Iterable[Any]) -> None:
         """Put the body at a place (position (3,) of the pelvis' centre of mass, Bullet's
         quaternion) with speeds (linear (3,), angular (3,)) and (angle, speed) of each joint."""
         self._bring_floor(place[0])
