@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed, as `measures.md` defines it: `make bench`, about 2 minutes. Writes build/bench.md.
+"""Speed, as `measures.md` defines it: `make bench`, about 5 minutes. Writes build/bench.md.
 
 Each figure is the median of rounds that take turns, with the least and the most. The bare steps of
 `overhead` are those of a run whose recorded torques are applied again: the same body goes through
-the same contacts, and only `stepSimulation` is timed.
+the same contacts, and only `stepSimulation` is timed. How long all of it took stands below.
 """
 
 import importlib.util
@@ -13,6 +13,7 @@ import statistics
 import sys
 import time
 import types
+from functools import partial
 from pathlib import Path
 
 import bpy
@@ -42,8 +43,9 @@ from poise.controller.simulation.world import World
 from poise.experiments.clips import captured
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 5
+ROUNDS = 3
 SECONDS = 10.0
+TRIALS = 8
 RATES = (240.0, 300.0, 600.0)
 MODES = ("foot_forces", "virtual_forces")
 
@@ -59,29 +61,34 @@ def clip():
     return bpy.context.scene
 
 
-def simulate(character, motion, **settings):
-    """Wall seconds of the whole simulation, and of the same number of bare steps."""
-    simulation = Simulation(character, motion, settings=Settings(duration=SECONDS, **settings))
-    torques, motors = [], []
-    apply, drive = World.apply, World.drive
-    simulation.run()
-    whole = simulation.recording.wall_time
+class Played:
+    """A simulation to time, and what it applied, which is the same each time."""
 
-    def keep(world, values):
-        torques.append(values.copy())
-        apply(world, values)
+    def __init__(self, character, motion, **settings):
+        settings = Settings(duration=SECONDS, **settings)
+        self._make = partial(Simulation, character, motion, settings=settings)
+        self._torques, self._motors = [], []
+        apply, drive = World.apply, World.drive
 
-    def keep_motor(world, *motor):
-        motors.append(motor)
-        drive(world, *motor)
+        def keep(world, values):
+            self._torques.append(values.copy())
+            apply(world, values)
 
-    World.apply, World.drive = keep, keep_motor
-    try:
-        again = Simulation(character, motion, settings=Settings(duration=SECONDS, **settings))
-        again.run()
-    finally:
-        World.apply, World.drive = apply, drive
-    return whole, bare(again, torques, motors)
+        def keep_motor(world, *motor):
+            self._motors.append(motor)
+            drive(world, *motor)
+
+        World.apply, World.drive = keep, keep_motor
+        try:
+            self._make().run()
+        finally:
+            World.apply, World.drive = apply, drive
+
+    def round(self):
+        """Wall seconds of the whole simulation, and of the same number of bare steps."""
+        simulation = self._make()
+        simulation.run()
+        return simulation.recording.wall_time, bare(self._make(), self._torques, self._motors)
 
 
 def bare(simulation, torques, motors):
@@ -100,12 +107,6 @@ def bare(simulation, torques, motors):
     Controller.toe_motor = lambda controller, number: next(motors)
     World.step = timed
     try:
-        simulation = Simulation(
-            simulation.character,
-            simulation.motion,
-            simulation.gains,
-            simulation.settings,
-        )
         simulation.run()
     finally:
         (Controller.torques, Controller.toe_motor), World.step = computed, step
@@ -171,15 +172,17 @@ def table(head, rows):
 
 def simulations(character, motion):
     """Rounds over all settings and the peer, in turn: {label: [(real time factor, overhead)]}."""
-    peer = Peer()
-    results = {}
+    played = {
+        (mode, rate): Played(character, motion, balance=mode, rate=rate)
+        for mode in MODES
+        for rate in RATES
+    }
+    played["peer", 240.0] = Peer()
+    results = {label: [] for label in played}
     for _ in range(ROUNDS):
-        for mode in MODES:
-            for rate in RATES:
-                whole, steps = simulate(character, motion, balance=mode, rate=rate)
-                results.setdefault((mode, rate), []).append((SECONDS / whole, whole / steps))
-        whole, steps = peer.round()
-        results.setdefault(("peer", 240.0), []).append((SECONDS / whole, whole / steps))
+        for label, one in played.items():
+            whole, steps = one.round()
+            results[label].append((SECONDS / whole, whole / steps))
     return results
 
 
@@ -244,37 +247,34 @@ def blender(scene):
 
 
 def searches():
-    """{clip: wall times [s] from nothing to gains that are confirmed, with two processes}."""
+    """{clip: wall time [s] from nothing to gains that are confirmed, with two processes}."""
     times = {}
-    for name in ("arm", "stand", "single"):
+    for name in ("arm", "stand"):
         problem = Problem(captured(name))
-        start = Gains.default(problem.character)
-        times[name] = []
-        for seed in range(3):
-            started = time.perf_counter()
-            with WorkerPool(2) as pool:
-                search = Search(problem, start, SearchSettings(seed=seed), pool)
-                list(search.run())
-                times[name].append(time.perf_counter() - started)
-            assert search.ended == "confirmed"
+        started = time.perf_counter()
+        with WorkerPool(2) as pool:
+            search = Search(problem, Gains.default(problem.character), SearchSettings(), pool)
+            list(search.run())
+            times[name] = time.perf_counter() - started
+        assert search.ended == "confirmed"
     return times
 
 
 def generations(motion):
-    """Wall times [s] of 16 trials with one process, and with two, in turn: (ROUNDS, 2)."""
+    """Wall times [s] of TRIALS with one process, and with two, in turn: (ROUNDS, 2)."""
     problem = Problem(motion)
     payload, gains = problem.to_bytes(), Gains.default(problem.character).as_dict()
-    times = []
     with WorkerPool(1) as one, WorkerPool(2) as two:
-        for turn in range(ROUNDS + 1):
-            row = []
-            for pool in (one, two):
-                started = time.perf_counter()
-                trials = [pool.submit(Remote(evaluate), payload, gains, i) for i in range(16)]
-                assert all("error" not in trial.result() for trial in trials)
-                row.append(time.perf_counter() - started)
-            if turn:  # the first starts the processes
-                times.append(row)
+
+        def timed(pool, count):
+            started = time.perf_counter()
+            trials = [pool.submit(Remote(evaluate), payload, gains, i) for i in range(count)]
+            assert all("error" not in trial.result() for trial in trials)
+            return time.perf_counter() - started
+
+        for pool, count in ((one, 1), (two, 2)):  # starts the processes
+            timed(pool, count)
+        times = [[timed(pool, TRIALS) for pool in (one, two)] for _ in range(ROUNDS)]
     return times
 
 
@@ -294,6 +294,7 @@ def curves():
 
 
 def main():
+    begun = time.perf_counter()
     scene = clip()
     motion = reference.read(scene, scene.objects["arm"]).motion
     character = Character.from_motion(motion)
@@ -346,13 +347,17 @@ def main():
         *table(
             ["tuning, two processes", "s"],
             [
-                *([f"`{k}`: start to confirmed", spread(v)] for k, v in searches().items()),
-                ["a generation of `arm`, 16 trials of 20 s", spread([r[1] for r in rounds])],
+                *(
+                    [f"`{k}`: from nothing to gains that are confirmed", f"{v:.1f}"]
+                    for k, v in searches().items()
+                ),
+                [f"{TRIALS} trials of 20 s of `arm`", spread([r[1] for r in rounds])],
                 ["the same with one process", spread([r[0] for r in rounds])],
                 ["one to two processes, ratio", spread(ratios, "{:.2f}")],
             ],
         ),
     ]
+    lines += ["", f"All of it took {time.perf_counter() - begun:.0f} s."]
     target = ROOT / "build" / "bench.md"
     target.parent.mkdir(exist_ok=True)
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
