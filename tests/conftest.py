@@ -6,9 +6,11 @@ checkout, or in the folder that the environment variable POISE_MOTIONS names; wi
 proofs are skipped. All other tests take stand-ins of the same names, made by code.
 """
 
+import gc
 import importlib.util
 import os
 import sys
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,9 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 import numpy as np  # noqa: E402
+
+# Thousands of tests are remembered: to look through them seldom makes all a twentieth faster.
+gc.set_threshold(50_000, 20, 50)
 
 ROOT = Path(__file__).resolve().parent.parent
 HAS_BPY = importlib.util.find_spec("bpy") is not None
@@ -186,8 +191,16 @@ def _table(folder):
             )
 
 
+@pytest.fixture(scope="session")
+def _imported(tmp_path_factory):
+    """{clip and options of its import: library of what came of it}: appended in a tenth of the time
+    that Blender's importer takes."""
+    folder = tmp_path_factory.mktemp("imported")
+    return defaultdict(lambda: folder / f"{len(list(folder.iterdir()))}.blend")
+
+
 @pytest.fixture
-def import_clip(blender, clips):
+def import_clip(blender, clips, _imported):
     """import_clip(name, rename=False, **options) -> the armature object of a captured clip.
 
     rename: call the bones b0, b1, … so that nothing can be known from their names. The options go
@@ -199,12 +212,22 @@ def import_clip(blender, clips):
         clip = clips[name]
         axes = {"axis_up": "Z", "axis_forward": "Y"} if clip.up == "Z" else {}
         options = {"global_scale": clip.scale, **axes, **options}
-        blender.ops.import_anim.bvh(filepath=str(clip.path), **options)
+        library = _imported[clip.path, *sorted(options.items())]
+        if library.exists():
+            with blender.data.libraries.load(str(library)) as (there, wanted):
+                wanted.objects = there.objects
+            (armature,) = wanted.objects
+            blender.context.collection.objects.link(armature)
+            blender.context.view_layer.objects.active = armature
+            armature.select_set(True)
+        else:
+            blender.ops.import_anim.bvh(filepath=str(clip.path), **options)
+            armature = blender.context.object
+            blender.data.libraries.write(str(library), {armature})
         scene = blender.context.scene
         scene.render.fps, scene.render.fps_base = clip.fps, 1.0
         scene.frame_start = options.get("frame_start", 1)
         scene.frame_end = scene.frame_start + clip.frames - 1
-        armature = blender.context.object
         if rename:
             for number, bone in enumerate(armature.data.bones):
                 bone.name = f"b{number}"
