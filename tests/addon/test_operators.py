@@ -210,7 +210,7 @@ def test_simulation_changes_nothing_and_gives_a_result(armature):
         assert own == sorted(own)
     recording = result(armature).recording
     assert recording is job.recording
-    assert len(recording) == 126
+    assert len(recording) == 102
     assert recording.success
     assert job.real_time_factor > 0
     assert result(armature).summary["success"]
@@ -669,7 +669,7 @@ def test_ghost_is_the_newest_sample_then_the_one_of_the_frame(armature):
     step_until(job, lambda: job.recording and len(job.recording) > 20)
     assert overlay.ghosts(scene) == [(job.shot, len(job.recording) - 1)]
     job.run()
-    for frame, sample in ((-5, 0), (1, 0), (40, 39), (126, 125), (500, 125)):
+    for frame, sample in ((-5, 0), (1, 0), (40, 39), (102, 101), (500, 101)):
         scene.frame_set(frame)
         assert overlay.ghosts(scene) == [(job.shot, sample)]
     armature.name = "Somebody"
@@ -824,16 +824,16 @@ def test_panels_from_first_look_to_bake(armature):
     text = drawn()
     assert "CMU" in text
     assert "bone names" in text
-    assert "1 to 126" in text
+    assert "1 to 102" in text
     job = new_job(armature)
     step_until(job, lambda: job.recording and len(job.recording) > 2)
     text = drawn()
     assert "poise.cancel" in text
-    assert "of 2.08 s" in text
+    assert "of 1.68 s" in text
     assert "real time" in text
     job.run()
     text = drawn()
-    assert "Keeper: 2.08 s" in text
+    assert "Keeper: 1.68 s" in text
     assert re.search(r"\d+\.\d kg", text)
     assert "poise.show" not in text
     bpy.ops.poise.bake()
@@ -848,9 +848,9 @@ def test_the_range_is_of_the_source_while_a_bake_is_shown(armature):
     baked, slot = compat.assigned(armature)
     for curve in compat.curves(baked, slot):
         curve.keyframe_points.insert(300, 0.0)
-    assert "1 to 126" in drawn()
+    assert "1 to 102" in drawn()
     bpy.ops.poise.generate_pushes(force=60.0)
-    assert max(push.frame for push in bpy.context.scene.poise.pushes.items) < 126
+    assert max(push.frame for push in bpy.context.scene.poise.pushes.items) < 102
 
 
 @pytest.mark.skipif(not compat.HAS_SLOTS, reason="actions have slots from Blender 4.4 on")

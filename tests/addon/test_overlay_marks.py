@@ -39,7 +39,7 @@ SCENARIO = Scenario(
     things=(
         Thing("box", Solid("box", (0.1, 0.2, 0.3)), 1.0, 0.2, (2.0, 0.0, 1.5), spin=(3, 2, 1)),
         Thing("wedge", HULL, 1.0, 0.0, (-2.0, 0.0, 1.5), spin=(1, 2, 3)),
-        Throw(0.5, 1.9, 0.3),
+        Throw(0.5, 1.5, 0.3),
     ),
 )
 
@@ -64,7 +64,7 @@ def shot(standins):
 
 @pytest.fixture
 def recording(shot):
-    """Its recording: 2.1 s at 60 Hz."""
+    """Its recording: 1.7 s at 60 Hz."""
     return shot.recording
 
 
@@ -140,7 +140,7 @@ def test_the_hull_of_points():
 
 
 def test_contact_arrows_are_the_forces_of_the_floor(recording):
-    for sample in (25, 60, 120):
+    for sample in (25, 60, 100):
         ends = overlay_marks.contact_arrows(recording, sample, SCALE)
         assert len(ends) == 2
         for (tail, tip), cop, force in zip(
@@ -322,12 +322,12 @@ def test_things_are_where_the_simulation_has_them(recording):
 
 def test_things_are_not_there_before_they_start(recording):
     look = Look(SCALE, (("things", GREEN),))
-    counts = [len(overlay_marks.mesh(recording, k, look)[0]) for k in (5, 60, 120)]
+    counts = [len(overlay_marks.mesh(recording, k, look)[0]) for k in (5, 60, 100)]
     box = len(overlay.solid("box", (0.1, 0.2, 0.3))[0])
     sphere = len(overlay.solid("sphere", (1.0,))[0])
     assert counts == [12, 12 + box, 12 + box + sphere]
-    last, _, _, _ = overlay_marks.mesh(recording, 120, look)
-    distances = np.linalg.norm(last[-sphere:] - recording.thing_positions[120, 2], axis=1)
+    last, _, _, _ = overlay_marks.mesh(recording, 100, look)
+    distances = np.linalg.norm(last[-sphere:] - recording.thing_positions[100, 2], axis=1)
     assert distances == pytest.approx(SCENARIO.things[2].solid.size[0])
 
 
@@ -395,7 +395,7 @@ def test_marks_follow_the_ghost(shot, drawn):
     assert drawn(scene, show_overlays=False) == []
     scene.frame_set(500)  # behind the end: the last sample stays
     ((after, *_),) = drawn(scene)
-    last, *_ = overlay_marks.mesh(shot.recording, 125, Look.of(scene.poise.overlays))
+    last, *_ = overlay_marks.mesh(shot.recording, 101, Look.of(scene.poise.overlays))
     assert after * shot.reading.metres_per_unit == pytest.approx(last)
 
 

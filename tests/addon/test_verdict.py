@@ -75,7 +75,7 @@ def outcome(armature):
 def test_a_keeper_has_the_tick(import_clip):
     armature = import_clip("stand")
     simulate()
-    assert outcome(armature) == ("Keeper: 2.08 s, to frame 126", {"CHECKMARK"}, [])
+    assert outcome(armature) == ("Keeper: 1.68 s, to frame 102", {"CHECKMARK"}, [])
     with pytest.raises(RuntimeError, match="There are 0 findings only"):
         bpy.ops.poise.show_flaw(index=0)
 
@@ -169,7 +169,7 @@ def test_a_report_has_the_verdict_in_finite_numbers(import_clip, tmp_path, capsy
     for name, measure in verdict["measures"].items():
         assert measure["unit"] == MEASURES[name].unit
         assert measure["passes"] and measure["after"] <= measure["limit"]
-        assert 1 <= measure["frame"] <= 126
+        assert 1 <= measure["frame"] <= 102
 
 
 def test_the_command_line_says_why_it_would_not_be_kept(import_clip, tmp_path, capsys):

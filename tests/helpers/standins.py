@@ -272,7 +272,7 @@ def _squat(fps, count):
 
 #: name -> (rig, frames per second, frames, its motion of (frames per second, frames)).
 CLIPS = {
-    "stand": ("A", 60, 126, _every(1.0, UPRIGHT, BREATH, UPRIGHT)),
+    "stand": ("A", 60, 102, _every(0.8, UPRIGHT, BREATH, UPRIGHT)),
     "wave": ("E", 60, 240, _hello),
     "squat": ("C", 60, 312, _squat),
     "arm": ("C", 60, 240, _every(0.8, UPRIGHT, AHEAD, BEHIND, AHEAD, BEHIND, UPRIGHT)),
