@@ -9,7 +9,6 @@ print(recording.summary())
 from .body.bake_measures import measures_of_bake
 from .body.character import Character, Shape
 from .contacts.contact_plan import ContactPlan
-from .control.gains import BALANCE_MODES, Gains
 from .exceptions import (
     BakeError,
     CheckpointError,
@@ -22,6 +21,7 @@ from .exceptions import (
     SettingsError,
     SimulationError,
 )
+from .gains.gains import BALANCE_MODES, Gains
 from .geometry.motion import Motion
 from .geometry.skeleton import LANDMARKS, SEGMENTS
 from .geometry.solids import Collider, Solid

@@ -16,9 +16,9 @@ from ..controller.body.momentum import GRAVITY
 from ..controller.body.sole import Region, carrying
 from ..controller.control.foot_forces import FootForces
 from ..controller.control.foot_hold import FootHold
-from ..controller.control.gains import BALANCE_MODES, WEIGHTS, Gains
 from ..controller.control.legs import AXES
 from ..controller.control.virtual_forces import VirtualForces
+from ..controller.gains.gains import BALANCE_MODES, WEIGHTS, Gains
 from ..controller.geometry.stance import LEFT, RIGHT
 from ..controller.reference.planting import physical
 from ..controller.search.trial import Problem

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import bpy
 
-from ...controller.control.gains import Gains
 from ...controller.exceptions import ExecutorError
+from ...controller.gains.gains import Gains
 from ...controller.processes import cluster
 from ...controller.processes.workers import Remote, processors
 from ..blender.files import FileError, check_target, identity, write_json, write_text

@@ -11,8 +11,8 @@ import bpy
 import numpy as np
 from bpy.props import BoolProperty, FloatProperty, IntProperty, PointerProperty
 
-from ...controller.control.physics_weights import NAMES
 from ...controller.exceptions import SettingsError
+from ...controller.gains.physics_weights import NAMES
 from ...controller.ranges import RANGES
 from ..blender import compat
 from ..blender.evaluation import view_layer

@@ -15,8 +15,8 @@ from bpy.props import EnumProperty, FloatProperty, FloatVectorProperty, StringPr
 
 from ...controller import Character, Gains, GainsError
 from ...controller.body.adult import adult
-from ...controller.control import regions as body_regions
-from ...controller.control.gains import LIMIT, WEIGHTS
+from ...controller.gains import regions as body_regions
+from ...controller.gains.gains import LIMIT, WEIGHTS
 from ...controller.search.provenance import text_of
 from ..blender import session
 from ..blender.chosen import chosen_armature

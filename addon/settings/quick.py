@@ -4,7 +4,7 @@ effect, and what to do next after a fall. Both modes are views of the same setti
 
 from typing import TYPE_CHECKING
 
-from ...controller.control.physics_weights import NAMES
+from ...controller.gains.physics_weights import NAMES
 from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ..blender import compat

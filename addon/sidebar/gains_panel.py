@@ -7,8 +7,8 @@ import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ...controller import GainsError, PoiseError
-from ...controller.control.gains import WEIGHTS
-from ...controller.control.regions import REGIONS
+from ...controller.gains.gains import WEIGHTS
+from ...controller.gains.regions import REGIONS
 from ...controller.search.provenance import tuning_words
 from ..blender import session
 from ..blender.chosen import chosen_armature

@@ -3,7 +3,7 @@
 
 import bpy
 
-from ...controller.control.physics_weights import NAMES
+from ...controller.gains.physics_weights import NAMES
 from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.translations import tr

@@ -4,7 +4,7 @@
 import argparse
 import re
 
-from ...controller.control.physics_weights import NAMES
+from ...controller.gains.physics_weights import NAMES
 from ..scene.weights import WeightOptions
 from .command_arguments import SHOWN, frame, number
 

@@ -13,7 +13,7 @@ import bpy
 
 from ...controller.checks import clip_check
 from ...controller.contacts.contact_plan import POINTS
-from ...controller.control import regions
+from ...controller.gains import regions
 from ...controller.geometry import skeleton
 from ...controller.reference.cleaning import CLEANING
 from ...controller.search import robustness
@@ -277,7 +277,7 @@ def _tables():
         "controller/simulation/measures.py": [
             text for one in MEASURES.values() for text in (one.label, one.ended)
         ],
-        "controller/control/regions.py": [name.title() for name in regions.REGIONS],
+        "controller/gains/regions.py": [name.title() for name in regions.REGIONS],
         "controller/contacts/contact_plan.py": POINTS,
         "controller/geometry/skeleton.py": [
             *skeleton.SIDE_WORDS.values(),

@@ -16,12 +16,12 @@ import numpy as np
 from ..body.character import Character
 from ..body.sole import Ground
 from ..body.state import State
+from ..gains.gains import Gains, size_of
 from ..geometry.rotations import vector_of_matrix
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from ..reference.reference import COM, HEIGHT, MOMENTUM, VELOCITY, Reference
 from ..reference.way import Course, CourseMemory
 from .foot_hold import FootHold
-from .gains import Gains, size_of
 from .legs import AXES, LegPlan, Legs
 from .stepping import MOMENTUM_SHARE, Stepping
 from .walking import Walking

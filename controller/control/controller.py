@@ -9,12 +9,12 @@ from math import sqrt
 import numpy as np
 
 from ..body.character import Character
+from ..gains.gains import Gains, size_of
+from ..gains.physics_weights import Hold
 from ..reference.reference import Reference
 from . import tracking
 from .balance import Balance, Choices, Engine, Memory
 from .foot_forces import FootForces
-from .gains import Gains, size_of
-from .physics_weights import Hold
 from .virtual_forces import VirtualForces
 
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.

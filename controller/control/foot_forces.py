@@ -11,16 +11,16 @@ from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..body.sole import DUAL_EDGE_SHARE, EDGE_SHARE, Region, Sole, carrying, edge_share
 from ..body.state import State
+from ..gains.gains import Gains
+from ..gains.styles import Factors, of_joints
 from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
-from .gains import Gains
 from .pressure import (
     STEP_EDGE_SHARE,
     press,
     shift_weight,
 )
 from .stepping import Stepping
-from .styles import Factors, of_joints
 from .walking import Walking
 
 #: The mass matrix changes slowly: it is taken anew every so many seconds. By trial on the

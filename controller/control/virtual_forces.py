@@ -8,9 +8,9 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.state import State
+from ..gains.gains import Gains
 from ..reference.reference import Reference
 from .balance import Balance, Choices, Engine
-from .gains import Gains
 
 
 class VirtualForces(Balance):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..control.gains import unmirrored
+from ..gains.gains import unmirrored
 from ..geometry.rotations import angles_yxz, unit
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from .compliance import ARM_REACH, Arm, Compliance

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..body.character import PITCH, Character, Joint
 from ..body.state import State
-from ..control.gains import Gains, size_of
+from ..gains.gains import Gains, size_of
 from ..geometry.rotations import unit
 from ..geometry.skeleton import SIDES, joint_of_dof
 

@@ -22,7 +22,7 @@ class Segment:
     name. parent: what it hangs on, empty of the root. joint: of its degrees of freedom, one word;
     landmark: where it turns; words: that joint, for people. ranges: {axis: (low, high) [rad]} of
     each degree of freedom, in the order in which it turns: anatomical, widened to what a clip does
-    unless `rigid`. stiffness: its default [N m/rad] for the adult of `control/gains.py`, and in
+    unless `rigid`. stiffness: its default [N m/rad] for the adult of `gains/gains.py`, and in
     endless walks. passive: stiffness [N m/rad] and damping [N m s/rad] of the joint of that adult
     where no muscle acts; relaxed: {axis: (low, high) [rad]} how far it then gives, where that is
     less than `ranges`. region: of the body, to which styles, physics weights and sliders belong;
@@ -62,7 +62,7 @@ _ONCE = ("",)
 
 #: The segments, limb by limb, parents before children, and the sides that have such a limb. In this
 #: order their degrees of freedom are numbered: new limbs come last. Masses, centres, radii and
-#: lengths have their source in `body/anthropometry.py`, gains in `control/gains.py`, what is
+#: lengths have their source in `body/anthropometry.py`, gains in `gains/gains.py`, what is
 #: passive in `falls/compliance.py`. Ranges are what people reach, in round numbers, wide enough for
 #: the captured clips; shoulders have none, as their axes are chosen per clip. Thicknesses are by
 #: eye.

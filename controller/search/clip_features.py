@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..body.character import Character
-from ..control.gains import Gains
+from ..gains.gains import Gains
 from ..geometry.motion import Motion
 from ..geometry.skeleton import SEGMENT_INDEX, joint_of_dof
 from ..geometry.stance import DUAL, FLIGHT, find_contacts, stance_of

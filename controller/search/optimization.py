@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from ..control.gains import LIMIT, WEIGHTS, Gains
 from ..exceptions import GainsError
+from ..gains.gains import LIMIT, WEIGHTS, Gains
 from ..options import check_options, option
 from ..ranges import RANGES, Range
 from .polling import Checkpoint, Plan, Polled, Task, engine

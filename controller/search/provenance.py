@@ -4,7 +4,7 @@ may be missing, or of another kind."""
 
 from typing import Any
 
-from ..control.gains import Gains
+from ..gains.gains import Gains
 
 #: So many clips that gains did not carry are named, so that the sentence stays one.
 _NAMED = 3

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..control.gains import Gains
 from ..exceptions import demand
+from ..gains.gains import Gains
 from ..geometry.trajectory import Trajectory
 from ..ranges import check_all
 from ..simulation.recording import Observation, Recording

@@ -25,8 +25,8 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..control.gains import Gains
 from ..exceptions import PoiseError, SimulationError
+from ..gains.gains import Gains
 from ..geometry.stance import LEFT, RIGHT
 from ..options import check_options, option
 from ..ranges import RANGES, Range

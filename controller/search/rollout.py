@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..body.character import Character
-from ..control.gains import Gains
 from ..exceptions import PoiseError, SettingsError, SimulationError
+from ..gains.gains import Gains
 from ..geometry.rotations import (
     matrix_from_quaternion,
     multiply,

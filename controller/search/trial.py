@@ -19,8 +19,8 @@ import numpy as np
 from .. import exceptions
 from ..body.character import Character
 from ..body.morphology import Morphology, Reshaping
-from ..control.gains import Gains
 from ..exceptions import PoiseError, SettingsError, SimulationError
+from ..gains.gains import Gains
 from ..geometry.motion import Motion
 from ..geometry.solids import stands_at
 from ..geometry.trajectory import Trajectory

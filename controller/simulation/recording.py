@@ -11,7 +11,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.foot import parts_down
 from ..body.sole import Ground
-from ..control.physics_weights import PhysicsWeights
+from ..gains.physics_weights import PhysicsWeights
 from ..geometry.motion import Motion
 from ..geometry.rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES

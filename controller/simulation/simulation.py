@@ -14,13 +14,13 @@ from ..contacts.contact_plan import ContactPlan
 from ..control import tracking
 from ..control.balance import Balance, Memory
 from ..control.controller import Controller
-from ..control.gains import BALANCE_MODES, Gains
 from ..control.legs import Legs
-from ..control.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..exceptions import SettingsError, SimulationError, demand
 from ..falls.compliance import relaxed_limits
 from ..falls.fall import Fall
 from ..falls.loss import BalanceLoss
+from ..gains.gains import BALANCE_MODES, Gains
+from ..gains.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..geometry.motion import Motion
 from ..geometry.skeleton import SEGMENTS
 from ..options import check_options

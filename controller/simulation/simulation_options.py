@@ -3,8 +3,8 @@
 
 from dataclasses import dataclass
 
-from ..control.styles import STYLE_WORDS
 from ..falls.behaviours import STOP, WHEN_IT_FALLS
+from ..gains.styles import STYLE_WORDS
 from ..options import option
 from ..ranges import RANGES, Range
 

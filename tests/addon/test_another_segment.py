@@ -20,7 +20,7 @@ from poise.addon.scene import pushes
 from poise.controller import Gains
 from poise.controller.body.adult import adult
 from poise.controller.body.morphology import GROUPS
-from poise.controller.control.regions import REGIONS, inertias
+from poise.controller.gains.regions import REGIONS, inertias
 
 body, gains = adult(), Gains.load(sys.argv[1])
 print(json.dumps({

@@ -21,7 +21,7 @@ from helpers.commands import poise
 from poise.addon.blender.locks import claimed
 from poise.addon.command import batch_shot, command_batch, command_line
 from poise.controller.body.adult import adult
-from poise.controller.control.gains import Gains
+from poise.controller.gains.gains import Gains
 from poise.controller.processes.workers import processors
 
 MAP = Path(__file__).parents[2] / "presets" / "rigs" / "biped.json"

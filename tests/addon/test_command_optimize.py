@@ -20,8 +20,8 @@ from helpers.commands import listing, poise, save
 
 from poise.addon.blender.locks import claimed
 from poise.addon.settings import presets
-from poise.controller.control.gains import Gains
 from poise.controller.exceptions import ExecutorError, GainsError
+from poise.controller.gains.gains import Gains
 from poise.controller.search import optimization, polling
 from poise.controller.simulation.measures import MAXIMA
 

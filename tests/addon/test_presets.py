@@ -20,8 +20,8 @@ from poise.addon.settings import presets, properties
 from poise.addon.sidebar import gains_panel
 from poise.controller import Gains, GainsError
 from poise.controller.body.adult import adult
-from poise.controller.control.gains import WEIGHTS
-from poise.controller.control.regions import REGIONS
+from poise.controller.gains.gains import WEIGHTS
+from poise.controller.gains.regions import REGIONS
 from poise.controller.search.clip_features import clip_features
 from poise.controller.search.provenance import tuning_words
 

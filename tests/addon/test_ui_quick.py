@@ -15,7 +15,7 @@ from poise.addon.shots import outdated
 from poise.addon.sidebar import panels, quick_panel
 from poise.controller import Gains
 from poise.controller.body.adult import adult
-from poise.controller.control.styles import STYLES
+from poise.controller.gains.styles import STYLES
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -17,8 +17,8 @@ from poise.addon.scene.weights import WeightOptions, collect
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import weights_panel
 from poise.controller import Push, Scenario, Simulation
-from poise.controller.control.physics_weights import NAMES
 from poise.controller.exceptions import SettingsError
+from poise.controller.gains.physics_weights import NAMES
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -16,8 +16,8 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from poise.controller.control.gains import Gains
 from poise.controller.exceptions import ExecutorError
+from poise.controller.gains.gains import Gains
 from poise.controller.geometry import rotations
 from poise.controller.processes import cluster
 from poise.controller.processes.workers import Remote, SerialExecutor

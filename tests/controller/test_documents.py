@@ -12,8 +12,8 @@ import pytest
 from poise.controller import documents
 from poise.controller.body.morphology import Morphology
 from poise.controller.contacts.contact_plan import ContactPlan
-from poise.controller.control.gains import Gains
 from poise.controller.exceptions import CheckpointError, PoiseError
+from poise.controller.gains.gains import Gains
 from poise.controller.search.polling import Checkpoint
 
 PLAN = {

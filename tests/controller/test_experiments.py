@@ -9,7 +9,7 @@ import pytest
 from poise.controller import Character, Gains, Motion, Reference, Settings
 from poise.controller.body.sole import Ground, sole_of
 from poise.controller.control.foot_forces import FootForces
-from poise.controller.control.gains import WEIGHTS
+from poise.controller.gains.gains import WEIGHTS
 from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.controller.geometry.stance import DIRECTIONS, support_reach
 from poise.controller.search.optimization import Generation

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Push, Scenario, Simulation
-from poise.controller.control.physics_weights import NAMES
+from poise.controller.gains.physics_weights import NAMES
 from poise.controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from poise.controller.geometry.rotations import rotation_vector as vector
 from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SIDES

@@ -6,7 +6,7 @@ import pytest
 
 from poise.controller import Character, Push, Scenario, Settings, SettingsError, Simulation
 from poise.controller.body.momentum import GRAVITY
-from poise.controller.control.physics_weights import NAMES, PhysicsWeights
+from poise.controller.gains.physics_weights import NAMES, PhysicsWeights
 from poise.controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from poise.controller.geometry.rotations import rotation_vector as vector
 from poise.controller.geometry.skeleton import PARENTS, SEGMENT_INDEX

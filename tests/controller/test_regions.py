@@ -6,8 +6,8 @@ import pytest
 
 from poise.controller import Character, Gains
 from poise.controller.body.adult import adult as stand_in
-from poise.controller.control.gains import LIMIT
-from poise.controller.control.regions import (
+from poise.controller.gains.gains import LIMIT
+from poise.controller.gains.regions import (
     REGIONS,
     damping_ratio,
     frequency,

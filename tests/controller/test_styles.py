@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Problem, Settings, SettingsError, Simulation
-from poise.controller.control.styles import STYLES, of_joints
+from poise.controller.gains.styles import STYLES, of_joints
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
 
 

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import poise
-from poise.controller.control.gains import Gains
 from poise.controller.exceptions import ExecutorError, SettingsError
+from poise.controller.gains.gains import Gains
 from poise.controller.geometry import rotations
 from poise.controller.processes.workers import Remote, SerialExecutor, WorkerPool
 from poise.controller.search.trial import Problem, evaluate
