@@ -69,7 +69,7 @@ def unregister():
 
 
 def _classes():
-    from . import operators
+    from . import operators, staging
     from .scene import morphology, objects, pushes, walks, weights
     from .settings import gains, overlay_settings, properties, takes
     from .shots import clean_up, clip_check, rectify, robustness, tuning
@@ -77,16 +77,18 @@ def _classes():
         clean_up_panel,
         clip_check_panel,
         gains_panel,
-        morphology_panel,
-        objects_panel,
         overlay_panel,
         panels,
-        pushes_panel,
         quick_panel,
         rectify_panel,
         robustness_panel,
         takes_panel,
         tuning_panel,
+    )
+    from .staging import (
+        morphology_panel,
+        objects_panel,
+        pushes_panel,
         walks_panel,
         weights_panel,
     )
@@ -108,6 +110,7 @@ def _classes():
         *takes.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
+        *staging.OPERATORS,
         *quick_panel.CLASSES,
         *takes_panel.CLASSES,
         *panels.CLASSES,

@@ -7,19 +7,18 @@ from ...controller.exceptions import PlanError
 from ..blender import session
 from ..kit.panel import Panel
 from ..kit.rows import draw_findings, draw_options, fact, sentence
-from ..operators import (
+from ..operators import POISE_OT_clean_up, POISE_OT_show_clean_flaw
+from ..scene import live_contacts
+from ..shots.clean_up import CLEAN
+from ..staging import (
     POISE_OT_add_contact,
     POISE_OT_automatic_contacts,
     POISE_OT_begin_contact,
-    POISE_OT_clean_up,
     POISE_OT_delete_contact,
     POISE_OT_drag_contacts,
     POISE_OT_end_contact,
     POISE_OT_find_contacts,
-    POISE_OT_show_clean_flaw,
 )
-from ..scene import live_contacts
-from ..shots.clean_up import CLEAN
 
 
 class POISE_PT_clean_up(Panel, bpy.types.Panel):

@@ -8,13 +8,13 @@ import bpy
 import numpy as np
 import pytest
 
-from poise.addon import operators
+from poise.addon import staging
 from poise.addon.blender import compat, session
 from poise.addon.blender.chosen import chosen_armature
-from poise.addon.operators.contacts import FollowJob
 from poise.addon.overlays import contact_bar
 from poise.addon.scene import contacts, live_contacts
 from poise.addon.sidebar import clean_up_panel, panels
+from poise.addon.staging.contacts import FollowJob
 from poise.controller.contacts.contact_plan import FEET, POINTS, ContactPlan
 
 pytestmark = pytest.mark.usefixtures("registered")
@@ -155,7 +155,7 @@ def test_a_clean_up_follows_in_slices_and_esc_puts_all_back(walk, window):
     clean = session.result_of(bpy.context.scene, walk).clean
     choose("left", "ball", spans(walk)[1][1] - 8)
     for stops in (True, False):
-        operator = window.begin(operators.POISE_OT_end_contact)
+        operator = window.begin(staging.POISE_OT_end_contact)
         assert isinstance(session.job(), FollowJob)
         window.turn_until(operator, lambda: kept(walk) != before)  # solved, and written next
         assert session.result_of(bpy.context.scene, walk).clean is clean
@@ -288,7 +288,7 @@ class Editor:
         region = SimpleNamespace(type="WINDOW", x=50, y=20, width=3000, height=400, view2d=view)
         window.screen.areas.append(SimpleNamespace(type="DOPESHEET_EDITOR", regions=[region]))
         self.window = window
-        self.drag = window.begin(operators.POISE_OT_drag_contacts)
+        self.drag = window.begin(staging.POISE_OT_drag_contacts)
 
     def send(self, kind, frame=0.0, foot="left", point="ball", value="PRESS", below=0):
         """An event over a row, at a frame."""

@@ -14,7 +14,7 @@ from poise.addon.rigs import bake_target, sampling
 from poise.addon.scene import objects
 from poise.addon.settings.properties import bake_options
 from poise.addon.shots.shot import Shot, ShotOptions
-from poise.addon.sidebar import objects_panel
+from poise.addon.staging import objects_panel
 from poise.controller.exceptions import PoiseError, SettingsError
 from poise.controller.geometry.rotations import matrix_from_quaternion
 from poise.controller.geometry.skeleton import LANDMARKS

@@ -9,7 +9,7 @@ from poise.addon.blender import compat
 from poise.addon.scene.walks import WalkOptions
 from poise.addon.settings.properties import shot_options
 from poise.addon.shots.shot import Shot, ShotOptions
-from poise.addon.sidebar import walks_panel
+from poise.addon.staging import walks_panel
 from poise.controller import MotionError, SettingsError
 
 

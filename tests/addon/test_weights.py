@@ -15,7 +15,7 @@ from poise.addon.command.command_line import main
 from poise.addon.rigs import sampling
 from poise.addon.scene.weights import WeightOptions, collect
 from poise.addon.shots.shot import Shot, ShotOptions
-from poise.addon.sidebar import weights_panel
+from poise.addon.staging import weights_panel
 from poise.controller import Push, Scenario, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.gains.physics_weights import NAMES

@@ -9,7 +9,7 @@ SOURCE, BAKED = "bpy.ops.poise.show(which='source')", "bpy.ops.poise.show(which=
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    panel = driver.module("sidebar.morphology_panel").POISE_PT_morphology
+    panel = driver.module("staging.morphology_panel").POISE_PT_morphology
     panel.bl_options = set()
     driver.rearrange(closed=("bones", "measures", "tuning"))
     yield from driver.open("squat")

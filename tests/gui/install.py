@@ -22,7 +22,7 @@ MOVED = 0.02
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("sidebar.pushes_panel").POISE_PT_pushes.bl_options = set()
+    driver.module("staging.pushes_panel").POISE_PT_pushes.bl_options = set()
     driver.module("operators.optimize").DURATION = DURATION
     driver.rearrange(closed=("character", "gains"), opened=("tune",))
     yield from _open(driver)

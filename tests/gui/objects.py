@@ -12,7 +12,7 @@ CLOSED = ("character", "gains")
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("sidebar.objects_panel").POISE_PT_objects.bl_options = set()
+    driver.module("staging.objects_panel").POISE_PT_objects.bl_options = set()
     driver.rearrange(closed=CLOSED, opened=("objects", "contact"))
     yield from driver.open("stand")
     crate, step = _furnish(driver)

@@ -13,7 +13,7 @@ SIMULATE = "bpy.ops.poise.simulate()"
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("sidebar.pushes_panel").POISE_PT_pushes.bl_options = set()
+    driver.module("staging.pushes_panel").POISE_PT_pushes.bl_options = set()
     driver.rearrange(closed=("character", "gains", "bake", "measures"))
     yield from driver.open("hips_twist")
     yield from _search(driver)

@@ -14,7 +14,7 @@ ADD = "bpy.ops.poise.add_push()"
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("sidebar.pushes_panel").POISE_PT_pushes.bl_options = set()
+    driver.module("staging.pushes_panel").POISE_PT_pushes.bl_options = set()
     driver.rearrange(closed=("character", "gains", "simulate", "bake"))
     yield from driver.open("stand")
     yield from driver.shot("pushes_0_empty")

@@ -8,7 +8,7 @@ START, BACK, OVER = 40, 100, 20
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("sidebar.weights_panel").POISE_PT_weights.bl_options = set()
+    driver.module("staging.weights_panel").POISE_PT_weights.bl_options = set()
     driver.rearrange(closed=("character", "tune", "bake"))
     yield from driver.open("hips_twist")
     yield from _set(driver)

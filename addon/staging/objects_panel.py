@@ -5,7 +5,7 @@ import bpy
 
 from ..blender import session
 from ..kit.panel import Panel
-from ..operators import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
+from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 
 _ICONS = {"THING": "PHYSICS", "COLLIDER": "MOD_PHYSICS"}
 

@@ -6,7 +6,8 @@ import bpy
 from ..blender import session
 from ..kit.panel import Panel
 from ..kit.rows import fact
-from ..operators import (
+from ..scene import pushes
+from .pushes import (
     POISE_OT_add_push,
     POISE_OT_clear_pushes,
     POISE_OT_duplicate_push,
@@ -14,7 +15,6 @@ from ..operators import (
     POISE_OT_move_push,
     POISE_OT_remove_push,
 )
-from ..scene import pushes
 
 
 class POISE_UL_pushes(bpy.types.UIList):

@@ -7,7 +7,7 @@ from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
 from ..kit.rows import sentence
-from ..operators import POISE_OT_find_cycle
+from .walks import POISE_OT_find_cycle
 
 
 class POISE_PT_walk(Panel, bpy.types.Panel):

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Panels and operators of what surrounds and directs a character."""
+
+from .contacts import (
+    POISE_OT_add_contact,
+    POISE_OT_automatic_contacts,
+    POISE_OT_begin_contact,
+    POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
+    POISE_OT_end_contact,
+    POISE_OT_find_contacts,
+    POISE_OT_follow_contacts,
+)
+from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
+from .pushes import (
+    POISE_OT_add_push,
+    POISE_OT_clear_pushes,
+    POISE_OT_duplicate_push,
+    POISE_OT_generate_pushes,
+    POISE_OT_move_push,
+    POISE_OT_remove_push,
+)
+from .walks import POISE_OT_find_cycle
+
+OPERATORS = (
+    POISE_OT_find_contacts,
+    POISE_OT_automatic_contacts,
+    POISE_OT_begin_contact,
+    POISE_OT_end_contact,
+    POISE_OT_add_contact,
+    POISE_OT_delete_contact,
+    POISE_OT_drag_contacts,
+    POISE_OT_follow_contacts,
+    POISE_OT_find_cycle,
+    POISE_OT_make_thing,
+    POISE_OT_make_collider,
+    POISE_OT_unmark,
+    POISE_OT_add_push,
+    POISE_OT_duplicate_push,
+    POISE_OT_remove_push,
+    POISE_OT_move_push,
+    POISE_OT_clear_pushes,
+    POISE_OT_generate_pushes,
+)
