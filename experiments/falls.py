@@ -17,6 +17,7 @@ import numpy as np
 
 from ..controller import Character, PoiseError, Push, Scenario, Settings, Simulation
 from ..controller.body.momentum import GRAVITY
+from ..controller.falls.behaviours import BEHAVIOURS
 from ..controller.geometry.skeleton import SEGMENT_INDEX
 from ..controller.geometry.solids import Collider, Solid
 from .clips import read
@@ -25,7 +26,7 @@ CLIPS = (
     *("stand", "arm", "wave", "squat", "bow", "hips_twist", "single", "knee_raises"),
     *("walk", "walk_slow"),
 )
-KINDS = ("limp", "brace", "stiff")
+KINDS = tuple(BEHAVIOURS)
 PUSHES, DIRECTIONS = 20, 16
 #: What is under the pushes of a clip, in turn.
 GROUNDS = ("flat", "flat", "flat", "stairs", "ramp")

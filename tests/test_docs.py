@@ -229,6 +229,17 @@ def described():
     return *map(options_of, owners), DISTURBANCES, LIMIT_OPTIONS
 
 
+def test_measures_are_in_tables():
+    from poise.controller.checks import verdict
+    from poise.controller.simulation import measures
+
+    judged = text_of(DOCS / "td.md").split("\n### Of the verdict")[1].split("\n### ")[0]
+    trials = text_of(DOCS / "measures.md")
+    rows = [(judged, name, one.unit) for name, one in verdict.MEASURES.items()]
+    rows += [(trials, name, unit) for name, unit in measures.UNITS.items()]
+    assert [name for page, name, unit in rows if f"| `{name}` | {unit} |" not in page] == []
+
+
 def test_panels_are_documented_and_exist():
     pytest.importorskip("bpy")
     from poise.addon import _classes

@@ -57,6 +57,8 @@ def copy_of_source(target):
 def test_version_is_the_same_everywhere():
     assert PROJECT["project"]["version"] == MANIFEST["version"]
     assert f"## {MANIFEST['version']}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    zips = re.findall(r"poise-([\d.]+)-", (ROOT / "docs" / "td.md").read_text(encoding="utf-8"))
+    assert set(zips) == {MANIFEST["version"]}
 
 
 def test_manifest_keeps_the_rules_of_the_site():
