@@ -113,7 +113,7 @@ def _options(arguments):
     add("--quick", action="store_true", help=f"{' and '.join(QUICK)} alone, as a draft")
     add("--clips", nargs="+", choices=known, default=["styles"], metavar="CLIP")
     add("--preset", choices=PRESETS, default="normal")
-    add("--method", choices=METHODS, default=METHODS[0])
+    add("--method", choices=METHODS, default="cma")
     add("--seed", type=int, default=0, help="of the searches (0)")
     add("--budget", type=float, help="minutes for each clip; no limit if not given")
     add("--workers", type=int, help="processes; as many as processors if not given")

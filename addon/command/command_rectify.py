@@ -14,7 +14,13 @@ from pathlib import Path
 
 from ...controller.exceptions import PoiseError, SettingsError
 from ...controller.reference.gait import Endless
-from ...controller.search.rectification import METHODS, PRESETS, Rectification, RectifySettings
+from ...controller.search.rectification import (
+    COSTS,
+    METHODS,
+    PRESETS,
+    Rectification,
+    RectifySettings,
+)
 from ..blender.locks import claimed
 from ..settings import method
 from ..shots import rectify
@@ -43,10 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=tuple(PRESETS),
         metavar=" | ".join(PRESETS),
         help="rectify, at this quality (normal); about "
-        + ", ".join(f"{cost}" for cost in rectify.COSTS.values())
+        + ", ".join(f"{cost}" for cost in COSTS.values())
         + " s of a processor for a second of motion",
     )
-    add("--search", choices=METHODS, help=f"how changes are searched ({METHODS[0]})")
+    add("--search", choices=tuple(METHODS), help="how changes are searched (cma)")
     add(
         "--budget",
         type=seconds,
@@ -137,9 +143,9 @@ def _simulate(shot: Shot) -> None:
 def _rectify(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) -> None:
     """Rectify with progress. Raises PoiseError if it is interrupted, or reaches nothing."""
     try:
-        settings = RectifySettings(
-            options.rectify or "normal", options.search or METHODS[0], options.seed, options.budget
-        )
+        given = {"preset": options.rectify, "method": options.search, "budget": options.budget}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        settings = RectifySettings(seed=options.seed, **chosen)
     except SettingsError as error:
         options.usage_error(str(error))
     problem = rectify.problem_of(shot)

@@ -7,12 +7,12 @@ import time
 
 import bpy
 import numpy as np
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty
 
 from ...controller.exceptions import CheckpointError, MotionError, SettingsError
 from ...controller.falls.behaviours import STOP
 from ...controller.geometry.rotations import quaternion_from_matrix
-from ...controller.ranges import RANGES
+from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ...controller.search.rectification import RectifySettings
 from ...controller.simulation.measures import Measures
@@ -20,10 +20,11 @@ from ...controller.simulation.recording import Observation, Recording
 from ...controller.simulation.scenario import Scenario
 from ...controller.simulation.world import Contacts
 from ..blender import checkpoints
+from ..blender.options import property_of
 from ..rigs import bake_target
 
-#: What a second of motion costs, about [CPU s].
-COSTS = {"draft": 10, "normal": 20, "fine": 60}
+#: What is to be chosen of a rectification.
+RECTIFY = options_of(RectifySettings)
 #: The folder of checkpoints is looked at again after this long [s]: the panel asks all the time.
 _LOOK_AGAIN = 1.0
 #: How the name of a checkpoint begins, for a search from the start and for one in the middle.
@@ -33,23 +34,9 @@ _KINDS = {False: "rectify", True: "push"}
 class POISE_PG_rectification(bpy.types.PropertyGroup):
     """How clips are rectified in this scene."""
 
-    preset: EnumProperty(
-        name="Quality",
-        description="How long to search for each tenth of a second of the motion",
-        items=tuple(
-            (
-                name.upper(),
-                name.capitalize(),
-                f"{words}: about {COSTS[name]} s of a processor for a second of motion",
-            )
-            for name, words in (
-                ("draft", "Rough, to see whether it works"),
-                ("normal", "For most clips"),
-                ("fine", "Closest to the animation"),
-            )
-        ),
-        default="NORMAL",
-    )
+    preset: property_of(RECTIFY["preset"])
+    search: property_of(RECTIFY["method"])
+    seed: property_of(RECTIFY["seed"])
     budget: FloatProperty(
         name="Budget (min)",
         description="It ends after this time, with what it has reached [minutes]; 0 for no limit",
@@ -58,21 +45,6 @@ class POISE_PG_rectification(bpy.types.PropertyGroup):
         soft_max=60.0,
         step=100,
         precision=1,
-    )
-    seed: IntProperty(
-        name="Seed",
-        description="Number that all that is random is drawn from: the same seed finds the same. "
-        "Where a clip gets stuck, another seed may get through",
-        **RANGES["seed"].limits,
-    )
-    search: EnumProperty(
-        name="Search",
-        description="How corrections are searched",
-        items=(
-            ("CMA", "Learning", "Learns which changes help (CMA-ES): the best for most clips"),
-            ("SIMPLEX", "Simplex", "Downhill simplex, as Sok, Kim and Lee had it: slower"),
-            ("SAMPLING", "Random", "Random changes, the best of which go on: quick and rough"),
-        ),
     )
     play: BoolProperty(
         name="Play Meanwhile",

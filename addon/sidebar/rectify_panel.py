@@ -3,6 +3,7 @@
 
 import bpy
 
+from ...controller.search.rectification import COSTS
 from ..blender import session
 from ..kit.panel import Panel
 from ..kit.rows import draw_workers, fact, sentence
@@ -13,7 +14,6 @@ from ..operators import (
     POISE_OT_rectify,
 )
 from ..shots import rectify
-from ..shots.rectify import COSTS
 from ..shots.tuning import clock
 
 

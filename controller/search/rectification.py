@@ -26,7 +26,8 @@ import numpy as np
 from ..exceptions import demand
 from ..gains.gains import Gains
 from ..geometry.trajectory import Trajectory
-from ..ranges import check_all
+from ..options import check_options, option
+from ..ranges import RANGES, check_all
 from ..simulation.recording import Observation, Recording
 from .correction import SIZE, UNIT, UNITS, Correction
 from .optimization import strategy
@@ -34,7 +35,12 @@ from .polling import Checkpoint, Plan, Polled, Task, engine
 from .rollout import DECAY, FALL, costs, perform, simplex
 from .trial import Problem, Result, digest
 
-METHODS = ("cma", "simplex", "sampling")
+#: How to search: {value: (name, words)}. Simplex needs SciPy; sampling is as SAMCON has it.
+METHODS = {
+    "cma": ("Learning", "Learns which changes help (CMA-ES): the best for most clips"),
+    "simplex": ("Simplex", "Downhill simplex, as Sok, Kim and Lee had it: slower"),
+    "sampling": ("Random", "Random changes, the best of which go on: quick and rough"),
+}
 # Chosen by trial on captured clips: on a first prototype, which rectified walks, a run, a jog and
 # jumping jacks, and then on all of them.
 NODE = 0.1  # [s] from one node to the next, about; Sok's go with stance and swing
@@ -70,31 +76,44 @@ class Preset:
 
 #: By trial: what they take and bring is told in docs/researcher.md.
 PRESETS = {"draft": Preset(16, 3), "normal": Preset(16, 6), "fine": Preset(24, 14)}
+#: What a second of motion costs by each, about [CPU s]; and in words.
+COSTS = {"draft": 10, "normal": 20, "fine": 60}
+_QUALITIES = {
+    "draft": (
+        "Draft",
+        "Rough, to see whether it works: about 10 s of a processor for a second of motion",
+    ),
+    "normal": ("Normal", "For most clips: about 20 s of a processor for a second of motion"),
+    "fine": ("Fine", "Closest to the animation: about 60 s of a processor for a second of motion"),
+}
 
 # Each method may spend as many simulations on a window as CMA does.
 
 
 @dataclass(frozen=True)
 class RectifySettings:
-    """How to rectify. preset: of PRESETS. method: "cma", "simplex" (Sok's downhill simplex, needs
-    SciPy) or "sampling" (as SAMCON: the best of many). seed: of the random numbers. budget: wall
-    time [s] after which it ends with what it has, None without end."""
+    """How to rectify. budget: wall time [s] after which it ends with what it has, None without
+    end."""
 
-    preset: str = "normal"
-    method: str = "cma"
-    seed: int = 0
+    preset: str = option(
+        "normal",
+        "Quality",
+        "How long to search for each tenth of a second of the motion",
+        choices=_QUALITIES,
+    )
+    method: str = option("cma", "Search", "How corrections are searched", choices=METHODS)
+    seed: int = option(
+        0,
+        "Seed",
+        "Number that all that is random is drawn from: the same seed finds the same. Where a clip "
+        "gets stuck, another seed may get through",
+        RANGES["seed"],
+    )
     budget: float | None = None
 
     def __post_init__(self) -> None:
-        for what, value, known in (
-            ("preset", self.preset, PRESETS),
-            ("method", self.method, METHODS),
-        ):
-            demand(
-                value in known,
-                f"There is no rectification {what} '{value}': use {', '.join(known)}.",
-            )
-        check_all(self, "seed", optional=("budget",))
+        check_options(self)
+        check_all(self, optional=("budget",))
 
 
 @dataclass(frozen=True)
