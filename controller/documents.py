@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+#: More than Poise writes of most; by judgement.
 _MAX_BYTES = 1_000_000
 
 

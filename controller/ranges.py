@@ -40,7 +40,8 @@ class Range:
         demand(value in self, f"A {self.what} of {told} is out of range: give {self}.")
 
 
-#: By the name of the option. Those of frames are Blender's own.
+#: By the name of the option; by judgement, wider than anybody needs. Those of frames are Blender's
+#: own.
 RANGES = {
     "blend": Range("blend", 0, 10_000, "frames"),
     "budget": Range("budget", 0.001, 1e7, "s"),

@@ -9,7 +9,8 @@ from ..geometry.motion import Motion
 from ..geometry.skeleton import LANDMARKS, SEGMENTS
 from .character import Character
 
-#: Joint centres of an upright adult's middle and left side [m], x forward, y left.
+#: Joint centres of an upright adult's middle and left side [m], x forward, y left: Winter's shares
+#: of 1.75 m, about.
 _JOINTS = {
     "pelvis": (0.0, 0.0, 0.98),
     "lumbar": (0.0, 0.0, 1.05),

@@ -574,6 +574,7 @@ def _foot(motion: Motion, height: float, terrain: Terrain | None) -> Foot:
         ahead = _foot_direction(motion, side)[planted]
         reach = body.FOOT_LENGTH_SHARE - body.HEEL_SHARE
         # The tip is about 4 % of stature beyond the ball; what is far from Winter's foot is none.
+        # Both by estimate.
         for tip, beyond in ((toe, 0.0), (ball, 0.04)):
             length = np.median(((tip - ankle)[planted] * ahead).sum(1)) / height + beyond
             if 0.8 * reach < length < 1.3 * reach:
@@ -583,7 +584,7 @@ def _foot(motion: Motion, height: float, terrain: Terrain | None) -> Foot:
         for tip in (ball, toe):
             if np.isfinite(tip).all():
                 fall = np.median(((ankle - tip) * ups).sum(1)[planted])
-                fall += 0.01 * height / _ADULT  # the bones of the toes lie above the sole
+                fall += 0.01 * height / _ADULT  # the toes' bones are above the sole; by estimate
                 drop = max(drop, min(float(fall), 2 * drop))
         feet.append((body.HEEL_SHARE * height, reach * height, drop))
     heel, reach, drop = np.mean(feet, axis=0).tolist()  # left and right are alike

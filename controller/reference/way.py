@@ -18,7 +18,7 @@ from ..body.state import State
 from ..exceptions import SettingsError
 from ..geometry.rotations import arctan2, rotation_about, unit
 
-_SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded
+_SMOOTHING = 0.3  # of a cycle's length: over so much of a curve it is rounded; by trial
 
 # By trial on captured walks in bends of 1.5 to 3 m, and on straight ways.
 _AHEAD = 0.25  # [s] by which turning begins before a bend
