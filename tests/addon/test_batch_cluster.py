@@ -6,23 +6,22 @@ import json
 import os
 import select
 import signal
-import socket
-import subprocess
 import sys
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
 from helpers.commands import poise
+from helpers.processes import PATIENCE, dask_programs, free_port
 
 from poise.addon.command import command_batch
 from poise.controller.exceptions import ExecutorError
 from poise.controller.processes import cluster
 
 pytestmark = pytest.mark.once
-
-PATIENCE = 180  # [s] at most, for what takes a moment, or a while on a busy machine
 
 #: A package that the workers take for Poise's command: it says which shot it bakes for whom, and
 #: waits until it may go on.
@@ -51,33 +50,20 @@ def dask():
 @pytest.fixture
 def start(dask, tmp_path):
     """start(program, *arguments) a program of Dask's that ends with the test."""
-    processes = []
     environment = os.environ | {
         "POISE_TEST_PIPE": str(tmp_path / "pipe"),
         "POISE_TEST_GO": str(tmp_path / "go"),
     }
-
-    def start(program, *arguments):
-        command = [sys.executable, "-m", f"distributed.cli.dask_{program}", *arguments]
-        with open(tmp_path / f"{program}{len(processes)}.log", "w") as log:
-            processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
-
-    yield start
-    for process in reversed(processes):  # workers first
-        process.terminate()
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    numbers = count()
+    with dask_programs(lambda: tmp_path / f"{next(numbers)}.log") as start:
+        yield partial(start, env=environment)
 
 
 @pytest.fixture
 def address(start, tmp_path, monkeypatch):
     """The address of a cluster of two workers."""
     monkeypatch.setattr(cluster, "_PATIENCE", PATIENCE)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     start("scheduler", f"--host=127.0.0.1:{port}", "--no-dashboard")
     scratch = f"--local-directory={tmp_path / 'scratch'}"

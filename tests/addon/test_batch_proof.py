@@ -4,7 +4,6 @@ seventeen stand, the three are named with their reasons, and nothing was done tw
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -12,8 +11,8 @@ from pathlib import Path
 
 import bpy
 import pytest
+from helpers.processes import assert_ends
 
-PATIENCE = 120  # [s] at most, for what takes moments
 KILLED_AFTER = 6  # shots
 
 pytestmark = [
@@ -51,15 +50,6 @@ def children(pid):
     """Processes that a process has started."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-
-
-def assert_ends(pid):
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    assert select.select([handle], [], [], PATIENCE)[0], "it goes on"
-    os.close(handle)
 
 
 def facts(output):

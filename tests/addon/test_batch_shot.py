@@ -5,7 +5,6 @@ left on the disk. A small script stands in for `poise bake`."""
 import json
 import os
 import re
-import select
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers.processes import PATIENCE, assert_ends
 
 from poise.addon.blender.locks import claimed
 from poise.addon.command import batch_shot
@@ -28,8 +28,6 @@ from poise.addon.command.batch_shot import (
     finished,
     perform,
 )
-
-PATIENCE = 60  # [s] at most, for what takes a moment
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "pidfd_open"), reason="waits for processes by Linux's pidfd_open"
@@ -216,16 +214,6 @@ def family(tmp_path, monkeypatch):
     return wait
 
 
-def assert_ended(pid):
-    """A process has ended, or does so within moments."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    assert select.select([handle], [], [], PATIENCE)[0], "it goes on"
-    os.close(handle)
-
-
 HANG = "while True: time.sleep(1)"
 
 
@@ -239,7 +227,7 @@ def test_hanging_shot_is_ended_with_its_children(make_task, family):
     assert record["state"] == HUNG
     assert record["why"].startswith("Not done after 4 s, and ended; the last that it told was 'bak")
     for pid in pids:
-        assert_ended(pid)
+        assert_ends(pid)
 
 
 def test_stopped_shot_leaves_nothing(make_task, family):
@@ -251,7 +239,7 @@ def test_stopped_shot_leaves_nothing(make_task, family):
     thread.join(PATIENCE)
     assert records == [None]
     for pid in pids:
-        assert_ended(pid)
+        assert_ends(pid)
     assert not task.record.exists() and not left_over(task)
 
 

@@ -8,13 +8,13 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
+from helpers.processes import PATIENCE, dask_programs, free_port
 
 from poise.controller.exceptions import ExecutorError
 from poise.controller.gains.gains import Gains
@@ -23,8 +23,6 @@ from poise.controller.processes import cluster
 from poise.controller.processes.workers import Remote, SerialExecutor
 from poise.controller.search.trial import Problem, evaluate
 from poise.controller.simulation.simulation import Settings
-
-PATIENCE = 180  # [s] at most, for what takes a moment, or a while on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +42,8 @@ def no_poise(tmp_path_factory):
 @pytest.fixture(scope="module")
 def start(dask, tmp_path_factory):
     """start(program, *arguments, env) a program of Dask's that ends with the tests."""
-    processes = []
-
-    def start(program, *arguments, env):
-        command = [sys.executable, "-m", f"distributed.cli.dask_{program}", *arguments]
-        with open(tmp_path_factory.mktemp("dask") / "log", "w") as log:
-            processes.append(subprocess.Popen(command, env=env, stdout=log, stderr=log))
-
-    yield start
-    for process in reversed(processes):  # workers first
-        process.terminate()
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    with dask_programs(lambda: tmp_path_factory.mktemp("dask") / "log") as start:
+        yield start
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +51,7 @@ def start_scheduler(start, no_poise):
     """start_scheduler() -> the address of a new one. It knows nothing of Poise."""
 
     def start_scheduler():
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         start("scheduler", f"--host=127.0.0.1:{port}", "--no-dashboard", env=no_poise)
         return f"tcp://127.0.0.1:{port}"
 
