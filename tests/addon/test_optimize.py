@@ -18,6 +18,7 @@ import bpy
 import numpy as np
 import pytest
 from helpers.jobs import BUDGET, Pool, finish, step_until
+from helpers.processes import PATIENCE
 
 import poise
 from poise.addon.blender import checkpoints, preferences, session
@@ -347,7 +348,7 @@ def test_killed_blender_leaves_no_process_and_is_resumed(armature, tmp_path):
         (worker,) = map(int, line.split()[1:])
         os.kill(worker, 0)
         blender.kill()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while _runs(worker) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not _runs(worker)
