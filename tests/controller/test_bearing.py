@@ -91,7 +91,7 @@ def test_a_foot_is_set_below_a_weight_beside_it(make_motion):
     target = bearable(character, trajectory, contacts, CUTOFF)
     stepped = (character.pose(target)[0] - character.pose(as_captured)[0])[:, FEET[1]]
     before, after = (outside(character, one, contacts) for one in (as_captured, target))
-    assert after.mean() < 0.2 * before.mean()
+    assert after.mean() < 0.3 * before.mean()
     assert np.ptp(stepped[:, :2], axis=0).max() < 0.002
     assert np.linalg.norm(stepped[0, :2]) > 0.01
 
