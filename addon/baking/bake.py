@@ -9,7 +9,7 @@ through Blender, and corrected where hidden mechanisms stand between the keys an
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -203,12 +203,11 @@ def baking(
             loose = {bone: line for bone, line in loose.items() if bone not in leg.controls}
         yield 0.0
         wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, stretched)
-        yield 0.0
-        wanted.spread({})
-        yield 0.0
+        yield from wanted.spread({})
         keyed = bake_solver.solver(armature, rig_map, clip, wanted, legs)
         yield 0.0
         state.keep(keyed.bones, [*keyed.switches, *keyed.spare])
+        yield 0.0
         tracks = yield from keyed.tracks()
         bake_target.check_undriven(armature, [track.path for track in tracks])
         loop = None
@@ -232,9 +231,12 @@ def baking(
             strips.remove(armature, baked)
     except BaseException:
         state.put_back()
-        raise
-    finally:
         stack.close()
+        scene.frame_set(frame, subframe=subframe)
+        raise
+    try:
+        yield 1.0
+    finally:  # it is baked, whoever stops now
         scene.frame_set(frame, subframe=subframe)
     simulated = clip.frames[clip.simulated]
     return BakeResult(
@@ -476,8 +478,9 @@ class _Wanted:
         self._clip, self._deltas, self._moved = clip, turns, moved
         self._rig_map, self._root_motion = rig_map, options.root_motion
 
-    def spread(self, shares: Mapping[str, float]) -> None:
-        """Put everything in place; shares: bone -> share of its segment's turn, in a chain."""
+    def spread(self, shares: Mapping[str, float]) -> Iterator[float]:
+        """Put everything in place, part by part, of which each yields; shares: bone -> share of its
+        segment's turn, in a chain."""
         self.matrices: dict[str, np.ndarray] = {}
         self.parents: dict[str, str | None] = {}
         self.slots: dict[str, str] = {}
@@ -487,6 +490,7 @@ class _Wanted:
             # A rig need not have toes, and a map of a control rig no controls for them.
             minor = ENTRIES[segment].minor
             if not minor or (segment in chains and (segment in controls or not controls)):
+                yield 0.0
                 self._add(segment, shares)
         for side in SIDES:
             # Hands go with their forearms, but must be keyed where controls replace their bones.
@@ -495,6 +499,7 @@ class _Wanted:
                 delta = self._deltas[:, SEGMENT_INDEX[forearm]]
                 self._put(hand, chains[hand][0], chains[forearm][0], delta)
         for bone, line in self._loose.items():
+            yield 0.0
             carrier = next(one for one in line if one in self.matrices)
             self._carry(LOOSE, bone, carrier, self._turns[carrier])
         self.bones = tuple(self.matrices)
@@ -605,15 +610,21 @@ def _write(
     def error_after(
         tracks: list[keys.Track], keep: Callable[[keys.Track], np.ndarray], interpolation: str
     ) -> Generator[float, None, tuple[float, Any]]:
-        kept = [keep(track) for track in tracks]
-        yield 0.0
-        target.write(tracks, kept, interpolation)
-        yield 0.0
+        kept = []
+        for track in tracks:
+            yield 0.0
+            kept.append(keep(track))
+        yield from target.write(tracks, kept, interpolation)
         sampled = yield from sampling.sampled(evaluation, clip.frames, keyed.watched)
         names, poses, _, objects, _ = sampled
         seen = dict(zip(names, poses.swapaxes(0, 1), strict=True))
-        worlds = {bone: objects @ seen[bone] for bone in wanted.bones}
+        worlds = {}
+        for bone in wanted.bones:
+            yield 1.0
+            worlds[bone] = objects @ seen[bone]
+        yield 1.0
         offsets = wanted.joints(armature, worlds) - wanted.joints(armature, wanted.matrices)
+        yield 1.0
         return 1000 * wanted.unit * float(keyed.distances(offsets, worlds).max()), seen
 
     thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1

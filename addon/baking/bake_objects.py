@@ -56,6 +56,8 @@ def plan(scene, reading, recording):
     """What a bake will write -> Plan. Raises BakeError if an object cannot take it; nothing is
     written, and the scene is as before."""
     flights, spheres = [], []
+    if not recording.scenario.things:
+        return Plan((), ())
     frames, unit = reading.frames[: len(recording)], reading.metres_per_unit
     armature = scene.objects[reading.armature]
     names = [thing.name for thing in recording.scenario.things if not isinstance(thing, Throw)]
@@ -140,7 +142,8 @@ def bake_things(scene, reading, planned, take=""):
         _bake_flights(scene, planned.flights, scale, take)
         spheres = _bake_spheres(scene, reading, planned.spheres, scale)
     finally:
-        scene.frame_set(frame, subframe=subframe)
+        if planned != Plan((), ()):
+            scene.frame_set(frame, subframe=subframe)
     return [flight.name for flight in planned.flights] + spheres
 
 
@@ -250,7 +253,8 @@ class _Writer:
 
 def _write(target, tracks):
     """Write the keys without which something would be lost."""
-    target.write(tracks, [keys.distinct(track, "LINEAR") for track in tracks], "LINEAR")
+    kept = [keys.distinct(track, "LINEAR") for track in tracks]
+    sampling.run(target.write(tracks, kept, "LINEAR"))
 
 
 # Spheres ----------------------------------------------------------------------------------------

@@ -193,17 +193,17 @@ class PlainSolver(_Solver):
         self.bones = (*wanted.bones, *freed, *wanted.sizes, *self.leg_controls)
         self.watched = _with_ancestors(armature, self.bones)
         self._keyed = {}
-        poses = {bone: self._pose(bone) for bone in self.watched}
-        self._local = {bone: self._effective(bone, poses) for bone in self.watched}
-        self._first = dict(self._local)
+        # Of each watched bone, from the first tracks on.
+        self._first, self._local = {}, {}
 
-    def _space(self, bone, poses):
+    def _space(self, bone, pose):
+        """The ParentSpace of a bone; pose: bone -> its (T, 4, 4) poses."""
         owner = self.armature.data.bones[bone]
-        return parent_space(owner, poses[owner.parent.name if owner.parent else bone])
+        return parent_space(owner, pose(owner.parent.name if owner.parent else bone))
 
-    def _effective(self, bone, poses):
+    def _effective(self, bone, pose):
         """The basis that would give a bone its poses if nothing but its parent had a say."""
-        return self._space(bone, poses).basis(poses[bone])
+        return self._space(bone, pose).basis(pose(bone))
 
     def tracks(self):
         """The tracks that put all bones where they are wanted; yields progress from 0 to 1."""
@@ -211,9 +211,12 @@ class PlainSolver(_Solver):
         controls = self._controls()
         for i, bone in enumerate(self.watched):
             yield i / len(self.watched)
+            if bone not in self._first:
+                self._first[bone] = self._local[bone] = self._effective(bone, self._pose)
+                yield i / len(self.watched)
             # A root bone has no parent: any poses do.
             poses[bone] = self._pose(bone)
-            space, basis = self._space(bone, poses), self._local[bone]
+            space, basis = self._space(bone, poses.__getitem__), self._local[bone]
             if bone in controls:
                 leg, pose = controls[bone]
                 basis = space.basis(pose)
@@ -311,7 +314,8 @@ class PlainSolver(_Solver):
         """
         for bone in self.watched:
             if bone not in self.bones:
-                self._local[bone] = self._effective(bone, seen)
+                yield 0.0
+                self._local[bone] = self._effective(bone, seen.__getitem__)
         return (yield from self.tracks())
 
 
@@ -412,8 +416,8 @@ class ControlSolver(_Solver):
             responses = _Responses(self.armature, self._pairs, self._wanted.bones, self._knees)
             yield from responses.probe(evaluation, self._clip.frames[-1])
             self._responses = responses
-            self._wanted.spread(self._shares())
-        self._stretch(seen)
+            yield from self._wanted.spread(self._shares())
+        yield from self._stretch(seen)
         turned = {}
         for i, (control, carrier) in enumerate(self._pairs.items()):
             yield i / len(self._pairs)
@@ -444,9 +448,11 @@ class ControlSolver(_Solver):
         return shares
 
     def _stretch(self, seen):
-        """Scale the controls of limbs that were longer or shorter, by IK that stretches."""
+        """Scale the controls of limbs that were longer or shorter, by IK that stretches; yields
+        before each."""
         stretched = {}
         for control, carrier in self._pairs.items():
+            yield 0.0
             wanted = np.linalg.norm(self._wanted.poses(carrier)[:, :3, 1], axis=-1)
             own = np.linalg.norm(seen[carrier][:, :3, 1], axis=-1)
             lacks = np.log(wanted / own)
@@ -522,6 +528,7 @@ class _Responses:
         yield 0.0
         for i, control in enumerate(self._pairs):
             yield from self._turn(control, i / len(self._pairs))
+            yield i / len(self._pairs)
             self._lengthen(control)
             yield i / len(self._pairs)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Keys for dense channels: which samples to keep, and writing them fast."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -50,8 +50,8 @@ def write(
     tracks: Sequence[Track],
     kept: Sequence[np.ndarray],
     interpolation: str,
-) -> tuple[int, int]:
-    """Write the kept samples of the tracks as keys, into `compat.channels(…)`.
+) -> Generator[float, None, tuple[int, int]]:
+    """Write the kept samples of the tracks as keys, into `compat.channels(…)`; yields the progress.
 
     kept: for each track the indices of the samples to key.
     Curves that exist are emptied and used again, so that they stay in their groups.
@@ -59,7 +59,8 @@ def write(
     """
     existing = {(curve.data_path, curve.array_index): curve for curve in holder.fcurves}
     curves = keys = 0
-    for track, chosen in zip(tracks, kept, strict=True):
+    for number, (track, chosen) in enumerate(zip(tracks, kept, strict=True)):
+        yield number / len(tracks)
         kind = "CONSTANT" if track.kind == "CONSTANT" else interpolation
         settings = _settings(len(chosen), kind)
         for index, points in enumerate(_points(track, chosen, kind)):

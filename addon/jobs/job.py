@@ -272,5 +272,8 @@ def in_background(function):
 def simulating(shot):
     """The stage that simulates a shot. PyBullet's first world takes as long as some turns."""
     yield from in_background(shot.simulation.begin)
-    for sample in shot.simulate():
-        yield (sample + 1) / len(shot.simulation)
+    progress = 0.0
+    for sample in shot.simulating():
+        if sample is not None:
+            progress = (sample + 1) / len(shot.simulation)
+        yield progress

@@ -29,6 +29,7 @@ _TAKEN = (
 )
 #: Length of a trial [s].
 DURATION = T_MAX
+_DONE = object()
 
 
 class OptimizeJob(Job):
@@ -208,7 +209,7 @@ class Preview:
         self.close()
         self._next = self._source.with_gains(candidate.gains)
         self._next_candidate = candidate
-        self._steps = iter(self._next.simulation)
+        self._steps = self._next.simulation.pieces()
 
     def advance(self, followed=None):
         """Simulate for a moment. followed: the candidate to show next, None for none."""
@@ -219,7 +220,7 @@ class Preview:
         until = time.perf_counter() + _SLICE
         try:
             while time.perf_counter() < until:
-                if next(self._steps, None) is None:
+                if next(self._steps, _DONE) is _DONE:
                     self._steps = None
                     self._shot, self._candidate = self._next, self._next_candidate
                     return

@@ -349,8 +349,9 @@ class Target:
             yield from self._fill_from_source()
         if self._prepare is not None:
             self._prepare(self._holder)
-        self._copied = {_key(c): _digest(c) for c in self._holder.fcurves}
-        yield 1.0
+        for curve in list(self._holder.fcurves):
+            self._copied[_key(curve)] = _digest(curve)
+            yield 1.0
         compat.assign(self._armature, self.action, self.slot)
 
     def __exit__(self, kind, *_):
@@ -434,13 +435,13 @@ class Target:
                 compat.copy_curve(curve, self._holder)
 
     def write(self, tracks, kept, interpolation):
-        """Write the tracks' keys in place of what was in their curves."""
+        """Write the tracks' keys in place of what was in their curves; yields the progress."""
         self._written = [
             f"{track.path}[{i}]" for track in tracks for i in range(track.values.shape[1])
         ]
         owner = self._source if self._old_mark is None and self._source else self.action
         _check_unlocked(owner.name, self._holder, set(self._written))
-        self.counts = keys.write(self._holder, tracks, kept, interpolation)
+        self.counts = yield from keys.write(self._holder, tracks, kept, interpolation)
 
     def source_times(self, bone):
         """Times of the keys that the source has for a bone, or for the object, or for any bone."""

@@ -524,10 +524,14 @@ class Shot(ArmatureShot):
 
         Raises BakeError before any work if the armature could not take the result.
         """
+        return (sample for sample in self.simulating() if sample is not None)
+
+    def simulating(self):
+        """The same in pieces short enough for a window: yields None where a sample has several."""
         bake_target.check_editable(self.armature)
         if self.simulation is None:
             self.prepare()
-        yield from self.simulation
+        yield from self.simulation.pieces()
 
     def decide(self, choice):
         """Perform as a Choice says; by balance alone, nothing stays of a rectification."""
@@ -600,12 +604,15 @@ class Shot(ArmatureShot):
         return self.baked
 
     def _writing(self, recording, kind, keys):
+        yield 0.0
         started = time.perf_counter()
         self.keys = keys or self.options.keys
+        deltas = recording.differences(self.stretched)
+        yield 0.0
         self.baked = yield from bake.baking(
             self.scene,
             self.reading,
-            *recording.differences(self.stretched),
+            *deltas,
             self.keys,
             self.reshaping,
             kind,

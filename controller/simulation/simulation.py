@@ -40,6 +40,8 @@ _FASTEST = 30.0
 _WILD = 15.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
 _BURST = 0.05
+#: Steps in a piece: about 5 ms. By trial.
+_PIECE = 5
 #: [s] after a push in which a body that flies apart does so because of it. By trial.
 _AFTER = 0.5
 
@@ -220,6 +222,13 @@ class Simulation:
         return len(self.reference)
 
     def __iter__(self) -> Generator[int, None, None]:
+        for sample in self.pieces():
+            if sample is not None:
+                yield sample
+
+    def pieces(self) -> Generator[int | None, None, None]:
+        """The same in shorter pieces, for who cannot wait for a sample: yields None between two of
+        them where a sample takes more than a few steps."""
         started = time.perf_counter()
         try:
             for sample in self._run():
@@ -284,9 +293,16 @@ class Simulation:
 
     def advance(self, sample: int) -> None:
         """Go on from one sample of the motion to the next one, which is `sample`."""
+        for _ in self._advancing(sample):
+            pass
+
+    def _advancing(self, sample: int) -> Iterator[None]:
+        """The same in pieces."""
         world, controller = self.world, self.controller
         steps = len(self.efforts)
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
+            if i and i % _PIECE == 0:
+                yield
             world.advance(step / self.rate)
             torques = self.efforts[i] = controller.torques(step)
             if controller.hold:
@@ -312,7 +328,7 @@ class Simulation:
         """Free the memory of a state."""
         self.world.forget(saved.world)
 
-    def _run(self) -> Iterator[int]:
+    def _run(self) -> Iterator[int | None]:
         if not self._begun:
             self.begin()
         self._begun = False
@@ -323,7 +339,7 @@ class Simulation:
                     self.world.reset(*controller.hold.pose((sample - 1) * steps))
                 if self.correction is not None and (sample - 1) % self.correction.spacing == 0:
                     self.forget(self.settle(sample - 1))
-                self.advance(sample)
+                yield from self._advancing(sample)
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, self._helps.mean(0))
             observation = self.observe(sample)
@@ -383,7 +399,7 @@ class Simulation:
         self.recording.keep(sample + 1)
         return sample
 
-    def _fall(self, first: int) -> Iterator[int]:
+    def _fall(self, first: int) -> Iterator[int | None]:
         """Go on to the end with a body that has lost its balance at the sample `first`."""
         before, recording = self.world, self.recording
         recording.fall()
@@ -406,17 +422,19 @@ class Simulation:
         for sample in range(first + 1, len(self.reference)):
             sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
             if observation is None or not sleeps:
-                self._fall_to(sample, fall)
+                yield from self._fall_to(sample, fall)
                 observation = self.observe(sample)
                 self._demand_whole(sample, observation.centres)
             recording.deepest = fall.deepest
             recording.add(sample, observation)
             yield sample
 
-    def _fall_to(self, sample: int, fall: Fall) -> None:
-        """`advance` of a body that falls."""
+    def _fall_to(self, sample: int, fall: Fall) -> Iterator[None]:
+        """`_advancing` of a body that falls."""
         world, steps = self.world, len(self.efforts)
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
+            if i and i % _PIECE == 0:
+                yield
             world.advance(step / self.rate)
             torques = self.efforts[i] = fall.torques()
             world.apply(torques)

@@ -103,6 +103,20 @@ def test_samples_come_one_by_one(swinging):
     assert len(simulation.recording.com) == 11
 
 
+def test_pieces_of_a_sample_are_of_few_steps_and_change_nothing(standing):
+    character, whole = Character.from_motion(standing), simulate(standing, rate=1000)
+    simulation = Simulation(character, standing, settings=Settings(rate=1000))
+    simulation.begin()
+    step, counts, taken = simulation.world.step, [], []
+    simulation.world.step = lambda: (taken.append(1), step())
+    for _ in simulation.pieces():
+        counts.append(len(taken))
+        taken.clear()
+    assert sum(counts) == (len(standing) - 1) * simulation.reference.steps_per_sample
+    assert max(counts) == 5
+    assert np.array_equal(simulation.recording.com, whole.com)
+
+
 @pytest.mark.parametrize("rate, expected", [(300, 300), (240, 240), (100, 120), (1000, 1020)])
 def test_samples_fall_on_steps(standing, rate, expected):
     character = Character.from_motion(standing)
