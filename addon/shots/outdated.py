@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was set otherwise when a simulation was made than it is now."""
+"""What was set otherwise when a simulation was made than it is now.
 
+Of an object all counts that may move or shape it: its channels, keys, modifiers, constraints and
+mesh, and the same of its parent and of what these settings name. Poise's own bakes do not count.
+"""
+
+import json
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...controller.options import options_of
 from ..blender import compat
-from ..rigs import bake_target
+from ..blender.pose import rotation_property
+from ..rigs import bake_target, source_values
+from ..rigs.reference import bone_of
 from ..scene import objects
 from ..scene.weights import PROPERTY
 from .shot import ShotOptions
@@ -25,7 +34,18 @@ _OPTIONS = {
     "Locomotion": ("walk",),
 }
 _RATE = ("fps", "fps_base", "frame_map_old", "frame_map_new")
-_SKIPPED = ("index", "name")
+#: Of settings, what says only how they are shown.
+_SKIPPED = {
+    "active",
+    "index",
+    "is_active",
+    "name",
+    "select",
+    "show_expanded",
+    "show_in_editmode",
+    "show_on_cage",
+    "use_pin_to_last",
+}
 _KEYS = "Keys"
 
 
@@ -46,11 +66,16 @@ def settings_of(
             found[described[one.needs].label] += (getattr(options, name),)
     data, weights = armature.data, getattr(armature.data, PROPERTY)
     keyed = [c for c in compat.curves(*compat.assigned(data)) if _is_weight(c)]
+    pushing = [push for push in scene.poise.pushes.items if push.use]
+    empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
+    heading = options.walk and scene.objects.get(options.walk.heading or "")
+    found["Locomotion"] += (_moved_by(heading),)
     return found | {
+        "Armature": _moved_by(armature, keys=False),
         "Action": _source(armature),
         "Unit (m)": (*found["Unit (m)"], scene.unit_settings.scale_length),
         "Frame Rate": [getattr(scene.render, name) for name in _RATE],
-        "Pushes": [_values(push) for push in scene.poise.pushes.items if push.use],
+        "Pushes": [[_values(push) for push in pushing], [_moved_by(one) for one in empties]],
         "Objects": [
             _values(scene.poise.objects),
             [_marked(thing) for thing in objects.marked(scene)],
@@ -87,43 +112,143 @@ def _source(thing: "bpy.types.Object") -> tuple[str | None, str | None]:
 
 
 def _marked(thing: "bpy.types.Object") -> tuple:
-    """What counts of a thing or a collider. A thing's place is not looked at: its bake moves it."""
-    modifiers = [(one.type, one.show_viewport) for one in thing.modifiers]
-    shape = len(thing.data.vertices), modifiers, _values(thing.poise)
-    if thing.poise.role == "THING":
-        return _source(thing), *shape
-    curves = compat.curves(*compat.assigned(thing))
-    place = None if thing.animation_data else [tuple(row) for row in thing.matrix_basis]
-    return [_keys(curve) for curve in curves], place, len(thing.constraints), *shape
+    """What counts of a thing or a collider."""
+    return _moved_by(thing), _shape(thing), _values(thing.poise)
+
+
+def _moved_by(
+    thing: "bpy.types.Object | None",
+    bone: str = "",
+    keys: bool = True,
+    seen: "set[bpy.types.Object] | None" = None,
+) -> Any:
+    """All by which an object, or a bone of it, is where it is at each frame. keys: whether those of
+    itself count. seen: objects that are told already."""
+    seen = set() if seen is None else seen
+    if thing is None or thing in seen:
+        return thing and thing.name
+    seen.add(thing)
+    source = bake_target.unbaked(thing)
+    mark = bake_target.mark_of(*compat.assigned(thing))
+    before = json.loads(mark["before"]) if mark else {}
+    animated, channels = _animated(thing), {}
+    for name in ("location", rotation_property(thing.rotation_mode), "scale"):
+        if name not in animated:
+            channels[name] = before.get(name, list(getattr(thing, name)))
+    line = _line(thing, bone)
+    curves = [c for c in compat.curves(*source) if keys and bone_of(c.data_path) in (None, *line)]
+    owners = [thing, *(thing.pose.bones[name] for name in line)]
+    others = [_constraint(one, seen) for owner in owners for one in owner.constraints]
+    if thing.parent is not None:
+        inverse = np.ravel(thing.matrix_parent_inverse).tolist()
+        parent = _moved_by(thing.parent, thing.parent_bone, seen=seen)
+        others.append((thing.parent_type, thing.parent_bone, inverse, parent))
+    if thing.type == "CURVE":
+        others.append(_path(thing.data))
+    return thing.name, _source(thing), channels, [_keys(curve) for curve in curves], others
+
+
+def _line(thing: "bpy.types.Object", bone: str) -> list[str]:
+    """The names of a bone and of those above it."""
+    if thing.type != "ARMATURE" or bone not in thing.data.bones:
+        return []
+    return [bone, *(one.name for one in thing.data.bones[bone].parent_recursive)]
+
+
+def _constraint(one: "bpy.types.Constraint", seen: "set[bpy.types.Object]") -> Any:
+    """The settings of a constraint, and what moves its targets."""
+    targets = [(t.target, t.subtarget) for t in getattr(one, "targets", ())]
+    targets.append((getattr(one, "target", None), getattr(one, "subtarget", "")))
+    return one.type, _values(one), [_moved_by(*target, seen=seen) for target in targets]
+
+
+def _shape(thing: "bpy.types.Object") -> tuple:
+    """The mesh of an object, what deforms it, and what moves what does."""
+    mesh, objects = thing.data, set()
+    points = np.empty(3 * len(mesh.vertices), np.float32)
+    mesh.vertices.foreach_get("co", points)
+    for modifier in thing.modifiers:
+        values = (getattr(modifier, p.identifier) for p in modifier.bl_rna.properties)
+        objects |= {one for one in values if _is_object(one)}
+    blocks = mesh.shape_keys.key_blocks if mesh.shape_keys else ()
+    return (
+        points.tobytes(),
+        len(mesh.polygons),
+        [(block.name, block.value, block.mute) for block in blocks],
+        [(one.type, _values(one)) for one in thing.modifiers],
+        [_moved_by(one) for one in sorted(objects, key=lambda one: one.name)],
+    )
+
+
+def _is_object(value: Any) -> bool:
+    return getattr(getattr(value, "bl_rna", None), "identifier", "") == "Object"
+
+
+def _path(curve: "bpy.types.Curve") -> list:
+    """The points of a curve."""
+    found = []
+    for spline in curve.splines:
+        for name, size in (("points", 4), ("bezier_points", 3)):
+            points = getattr(spline, name)
+            values = np.empty(size * len(points), np.float32)
+            points.foreach_get("co", values)
+            found.append((spline.use_cyclic_u, values.tobytes()))
+    return found
 
 
 def _keys(curve: "bpy.types.FCurve") -> tuple:
-    points = [(*point.co, point.interpolation) for point in curve.keyframe_points]
-    return curve.data_path, curve.array_index, curve.mute, points
+    points = curve.keyframe_points
+    kinds = np.empty(len(points), np.int32)
+    points.foreach_get("interpolation", kinds)
+    keys = [kinds.tobytes()]
+    for name in ("co", "handle_left", "handle_right"):
+        values = np.empty(2 * len(points), np.float32)
+        points.foreach_get(name, values)
+        keys.append(values.tobytes())
+    modifiers = [(one.type, _values(one)) for one in curve.modifiers]
+    where = curve.data_path, curve.array_index
+    return *where, curve.mute, curve.extrapolation, keys, modifiers
 
 
-def _values(group: "bpy.types.PropertyGroup") -> dict[str, Any]:
-    """{identifier: value} of a property group, without what is animated: that has a value at each
-    frame."""
+def _values(group: Any) -> dict[str, Any]:
+    """{identifier: value} of the settings that something of Blender's has, without what is
+    animated: that has a value at each frame."""
     animated = _animated(group.id_data)
     values = {}
     for prop in group.bl_rna.properties:
         name = prop.identifier
-        if name in _SKIPPED or prop.is_readonly or group.path_from_id(name) in animated:
+        if name in _SKIPPED or prop.is_readonly or prop.type == "COLLECTION":
+            continue
+        if animated and _path_of(group, name) in animated:
             continue
         value = getattr(group, name)
         if prop.type == "POINTER":
-            value = value and value.name
-        values[name] = tuple(value) if getattr(prop, "is_array", False) else value
+            value = getattr(value, "name", None)
+        elif getattr(prop, "is_array", False):
+            value = np.ravel(value).tolist()
+        values[name] = value
     return values
 
 
+def _path_of(group: Any, name: str) -> str:
+    """Data path of a property; empty for what has none, as modifiers of curves."""
+    try:
+        return group.path_from_id(name)
+    except ValueError:
+        return ""
+
+
 def _animated(data: "bpy.types.ID") -> set[str]:
-    """Data paths of all that actions, strips and drivers animate of a data-block."""
-    animation = data.animation_data
+    """Data paths of all that actions, strips and drivers animate of a data-block, but bakes."""
+    animation = getattr(data, "animation_data", None)
     if animation is None:
         return set()
     pairs = [compat.assigned(data)]
-    pairs += [compat.of_strip(s) for track in animation.nla_tracks for s in track.strips]
-    curves = [curve for pair in pairs for curve in compat.curves(*pair)]
+    pairs += [
+        compat.of_strip(strip)
+        for track in source_values.others(animation)
+        for strip in track.strips
+    ]
+    own = [pair for pair in pairs if bake_target.mark_of(*pair) is None]
+    curves = [curve for pair in own for curve in compat.curves(*pair)]
     return {curve.data_path for curve in (*curves, *animation.drivers)}

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import bpy
 import numpy as np
 import pytest
+from mathutils import Matrix
 
 import poise
-from poise.addon.blender import session
+from poise.addon.blender import compat, session
 from poise.addon.settings import gains, properties, quick
 from poise.addon.shots import outdated
 from poise.addon.sidebar import panels, quick_panel
@@ -141,6 +142,71 @@ def test_what_has_changed_since_is_named(settings, armature, drawn):
     assert changed() == ["Objects", "Physics Weights"]
     text = drawn(armature)
     assert "simulate again" not in text, "nothing is simulated yet"
+
+
+def test_whatever_moves_or_shapes_what_is_in_the_scene_is_named(settings, armature):
+    scene, data = bpy.context.scene, bpy.data
+    bpy.ops.mesh.primitive_cube_add(location=(0, 9, 0))
+    lift = bpy.context.object
+    lift.poise.role = "COLLIDER"
+    wave, subdivided = lift.modifiers.new("w", "WAVE"), lift.modifiers.new("s", "SUBSURF")
+    cast = lift.modifiers.new("c", "CAST")
+    things = {name: data.objects.new(name, None) for name in ("shaft", "house", "aim", "wind", "x")}
+    things["path"] = data.objects.new("path", data.curves.new("path", "CURVE"))
+    things["path"].data.splines.new("POLY").points.add(2)
+    for thing in things.values():
+        scene.collection.objects.link(thing)
+    lift.parent, things["shaft"].parent = things["shaft"], things["house"]
+    follow = things["house"].constraints.new("COPY_LOCATION")
+    follow.target, cast.object = things["aim"], things["x"]
+    things["shaft"].keyframe_insert("location", frame=1)
+    (rise, *_) = compat.curves(*compat.assigned(things["shaft"]))
+    armature.data.poise_weights.keyframe_insert("arms", frame=1)
+    (weight,) = compat.curves(*compat.assigned(armature.data))
+    sway = weight.modifiers.new("NOISE")
+    push = settings.pushes.items.add()
+    push.kind, push.empty = "EMPTY", things["wind"]
+    settings.walk.enabled, settings.walk.heading = True, things["path"]
+
+    def now():
+        return outdated.settings_of(scene, armature, properties.shot_options(bpy.context, armature))
+
+    changes = (
+        (things["shaft"].parent, "location", (0, 0, 1), "Objects"),
+        (things["shaft"], "matrix_parent_inverse", Matrix.Scale(2, 4), "Objects"),
+        (things["aim"], "scale", (2, 1, 1), "Objects"),
+        (things["x"], "location", (2, 1, 1), "Objects"),
+        (follow, "use_offset", True, "Objects"),
+        (rise.keyframe_points[0], "handle_left", (-9.0, 2.0), "Objects"),
+        (rise, "extrapolation", "LINEAR", "Objects"),
+        (wave, "height", 2.0, "Objects"),
+        (subdivided, "levels", 3, "Objects"),
+        (lift.data.vertices[3], "co", (5, 5, 5), "Objects"),
+        (sway, "strength", 9.0, "Physics Weights"),
+        (things["wind"], "rotation_euler", (1, 0, 0), "Pushes"),
+        (things["path"].data.splines[0].points[1], "co", (1, 2, 3, 1), "Locomotion"),
+        (armature, "location", (1, 0, 0), "Armature"),
+    )
+    for owner, name, value, told in changes:
+        before, was = now(), getattr(owner, name)
+        was = was.copy() if hasattr(was, "copy") else was
+        setattr(owner, name, value)
+        assert outdated.changed(before, now()) == [told], name
+        setattr(owner, name, was)
+        assert outdated.changed(before, now()) == [], name
+
+
+def test_a_bake_is_no_change_of_what_it_was_made_from(settings, armature):
+    bpy.ops.mesh.primitive_cube_add(location=(0, 9, 5))
+    bpy.context.object.poise.role = "THING"
+    armature.location.x = 1.0
+    settings.root_motion = "OBJECT"
+    bpy.ops.poise.simulate()
+    bpy.ops.poise.bake()
+    assert bpy.context.scene.objects["Cube"].animation_data.action
+    options = properties.shot_options(bpy.context, armature)
+    now = outdated.settings_of(bpy.context.scene, armature, options)
+    assert outdated.changed(result(armature).settings, now) == []
 
 
 # --- What is set in Full -------------------------------------------------------------------------

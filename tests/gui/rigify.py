@@ -16,8 +16,8 @@ from mathutils import Euler
 SIZE = 640, 420
 #: Last frame of the clip, at 30 a second, and the distance of its keys.
 LAST, EVERY = 151, 15
-#: Most that Blender's own thread may work in a turn, beside what the rig's dependency graph takes to
-#: be built and evaluated once [s of processor]: nothing divides that.
+#: Most that Blender's own thread may work in a turn, beside what the rig's dependency graph takes
+#: to be built and evaluated once [s of processor]: nothing divides that.
 OWN = 0.02
 
 
