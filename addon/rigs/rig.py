@@ -166,14 +166,16 @@ def find(
 def _detect_with_hints(
     armature: "bpy.types.Object", frames: "np.ndarray | None", names: "_Names", fit: "_Fit | None"
 ) -> RigMap:
-    """Detection, whose limbs must agree with the names of a family that is known in part: bones of
-    a spine are called alike in many, and end elsewhere in each."""
+    """Detection, whose limbs must agree with the names of a family of which a limb is missing: bones
+    are called alike in many, and a spine ends elsewhere in each."""
     if fit is None or len(fit.required) < _FAMILY_SHARE * len(REQUIRED_SLOTS):
         return detect(armature, frames)
     try:
         found = detect(armature, frames)
     except RigError:
         return _rig_map(names, fit)
+    if set(fit.missing_required) <= set(_SPINE):
+        return found
     limbs = [slot for slot in fit.required if slot not in _SPINE]
     if any(found.bones[slot][0] not in fit.bones[slot] for slot in limbs):
         return _rig_map(names, fit)

@@ -112,6 +112,23 @@ def test_clip_is_found_by_name_and_by_detection(import_clip, clip):
     assert detected(armature) == named.bones
 
 
+#: As SMPL has them: named after joints like DAZ bodies, with other feet.
+JOINTS = (
+    *("Pelvis", "Spine1", "Spine3", "Neck", "Head"),
+    *("L_Collar", "L_Shoulder", "L_Elbow", "L_Wrist", "L_Hip", "L_Knee", "L_Ankle", "L_Foot"),
+)
+
+
+def test_limbs_that_a_family_calls_otherwise_are_found_by_their_shape(build):
+    names = {f"{bone[:-2]}_r": f"R{name[1:]}" for bone, name in zip(PERSON, JOINTS, strict=True)}
+    names |= dict(zip(PERSON, JOINTS, strict=True))
+    bones = {names[b]: (p and names[p], *point) for b, (p, *point) in person().items()}
+    found = rig.find(build(bones))
+    assert found.detected
+    expected = {slot: tuple(names[bone] for bone in chain) for slot, chain in EXPECTED.items()}
+    assert found.bones == expected
+
+
 @pytest.mark.parametrize("turn", [0, 90, 180, 307])
 @pytest.mark.parametrize("pose", [dict, arms_down])
 def test_person_facing_anywhere(build, pose, turn):
