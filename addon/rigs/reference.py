@@ -41,6 +41,8 @@ LEG_RANGE, USUAL_LEG = (0.14, 2.2), 0.85
 LARGEST_KEY = 1e9
 #: How much the axes of an armature object may differ in length, or lean, to count as similar.
 SHEAR_TOLERANCE = 1e-3
+#: By which factor an armature may grow or shrink: its body is simulated as large as in the mean.
+MOST_GROWTH = 1.25
 #: So many frames are worked on at once where a window waits.
 PIECE = 25
 #: Lowest and highest frame rate of an animation [Hz].
@@ -307,6 +309,13 @@ def check_object(armature: "bpy.types.Object", frames: np.ndarray, objects: np.n
         raise RigError(
             f"The object '{name}' is sheared or scaled unevenly at frame "
             f"{frames[np.argmax(wrong)]:g}: apply the scale of the object and its parents."
+        )
+    least, most = np.argmin(size), np.argmax(size)
+    if size[most] > MOST_GROWTH * size[least]:
+        raise MotionError(
+            f"The object '{name}' is {size[most].item() / size[least].item():.2g} times as large "
+            f"at frame {frames[most]:g} as at frame {frames[least]:g}, and a simulated body has "
+            "one size: choose frames between which it does not grow."
         )
 
 

@@ -20,7 +20,7 @@ Returned = TypeVar("Returned")
 #: Names of bones, and matrices as `sampled` has them.
 Sampled = tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
-#: Frames that are so little beyond the last one are that: keys have single precision.
+#: Frames that are so little apart are one: keys have single precision.
 _SAME_FRAME = 1e-3
 #: As many as that are a slip of the keyboard, and do not fit into any memory.
 _MOST_FRAMES = 500_000
@@ -176,7 +176,12 @@ def animated_range(
             f"'{armature.name}' has no keys and no NLA strips that are not muted: give the range "
             "of frames."
         )
-    return min(start for start, _ in ends), max(end for _, end in ends)
+    return _whole(min(start for start, _ in ends)), _whole(max(end for _, end in ends))
+
+
+def _whole(frame: float) -> float:
+    """A frame, or the whole one that is nearly there: importers compute them from seconds."""
+    return float(round(frame)) if abs(frame - round(frame)) < _SAME_FRAME else frame
 
 
 def is_constrained(armature: "bpy.types.Object") -> bool:

@@ -160,6 +160,13 @@ def between_frames(case):
     case.shift_keys(0.375)
 
 
+def nearly_whole_frames(case):
+    """As importers leave them that compute frames from seconds."""
+    for curve in case.curves():
+        curve.keyframe_points[0].co[0] = 1 - 3e-7
+        curve.update()
+
+
 def far_frames(case):
     case.shift_keys(100_000)
 
@@ -454,6 +461,12 @@ def sheared(case):
     case.armature.scale = (1, 1, 2)
 
 
+def growing(case):
+    for frame, size in ((1, 1.0), (30, 1.5)):
+        case.armature.scale = (size,) * 3
+        case.armature.keyframe_insert("scale", frame=frame)
+
+
 def mirrored(case):
     case.armature.scale = (-1, 1, 1)
 
@@ -617,7 +630,7 @@ def in_rest_position(case):
 FINE = (
     hundredth, turned_and_moved, quarter_turned, under_a_scaled_empty, under_a_turntable, in_inches,
     delta_transform, object_keys, at_23_976, at_120, remapped_time, negative_frames, between_frames,
-    far_frames, flipped_signs, stepped, on_threes, cyclic, own_range, locked, props, twist_bones,
+    far_frames, nearly_whole_frames, flipped_signs, stepped, on_threes, cyclic, own_range, locked, props, twist_bones,
     no_toes, no_hands, no_clavicles, root_bone, connected, scale_not_inherited,
     rotation_not_inherited, world_location, bendy, data_in_centimetres, lying_data,
     quaternions_of_any_length, keys_of_another_mode, slot_of_another, shared_data, hidden_bones,
@@ -643,6 +656,7 @@ _TWINS = {retargeted, retargeted_through_bones, retargeted_through_empties}
 REFUSED = {
     sheared: "scaled unevenly",
     mirrored: "negative scale",
+    growing: r"1.5 times as large at frame 30 as at frame 1, .*: choose frames",
     muted_curve: "is muted",
     driven_bone: "has a driver",
     nan_key: "not a finite number",
