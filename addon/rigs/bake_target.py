@@ -328,7 +328,7 @@ class Target:
         self.counts = (0, 0)
         self._copied = {}
         self._written = []
-        self._chosen = None if chosen is None else _chosen(chosen, source)
+        self._chosen = None if chosen is None else chosen_action(chosen, source)
 
     def __enter__(self):
         try:
@@ -520,8 +520,8 @@ class Target:
             compat.remove_slot(self.action, self.slot)
 
 
-def _chosen(name, source):
-    """The existing action to add a slot to."""
+def chosen_action(name, source):
+    """The existing action to add a slot to. Raises BakeError if there is none, or it is the source."""
     if not compat.HAS_SLOTS:
         raise BakeError(
             f"Adding a slot to '{name}' needs Blender 4.4 or later: bake to a new action instead."

@@ -51,8 +51,10 @@ def hold(armature, source, baked, values, ceiling=None):
         return
     played = map(compat.of_strip, nested(heard(animation)))
     animated = _keys(source).union(*map(_keys, played))
-    held = {}
+    paths, held = {path for path, _ in animated}, {}
     for path, index in _keys(baked) - animated:
+        if path in paths and path.endswith("rotation_quaternion"):
+            continue  # strips that have some of its four numbers say all of them
         value = values.get(path, "")
         value = value[index] if isinstance(value, list) else value
         if not isinstance(value, str):

@@ -279,10 +279,13 @@ class ArmatureShot:
         )
         _check_curves(reading)
         bake_target.check_editable(self.armature)
-        if self.options.keys.nla:
-            source = compat.find_action(reading.action, reading.library) if reading.action else None
+        keys = options.keys
+        source = compat.find_action(reading.action, reading.library) if reading.action else None
+        if keys.action is not None:
+            bake_target.chosen_action(keys.action, source)
+        if keys.nla:
             strips.check(self.armature, source, compat.find_slot(source, reading.slot))
-        bake_target.check_bones(self.armature, self.options.keys.keyed(reading.rig_map))
+        bake_target.check_bones(self.armature, keys.keyed(reading.rig_map))
         return reading
 
 

@@ -54,10 +54,17 @@ class Case:
     def done(self):
         bpy.ops.object.mode_set(mode="OBJECT")
 
+    def choose(self):
+        """Let it be what is active, and chosen alone."""
+        if self.armature.mode != "OBJECT":
+            bpy.ops.object.mode_set(mode="OBJECT")
+        bpy.ops.object.select_all(action="DESELECT")
+        bpy.context.view_layer.objects.active = self.armature
+        self.armature.select_set(True)
+
     def apply(self):
         """Make the object's transform one of its data."""
-        armature = bpy.context.view_layer.objects.active = self.armature
-        armature.select_set(True)
+        self.choose()
         bpy.ops.object.transform_apply(location=False)
 
     def add_bone(self, name, parent, head, tail):
@@ -454,6 +461,68 @@ def odd_scene(case):
     case.scene.use_preview_range = True
 
 
+def looped_strips(case):
+    """A stack: one action twice, blended over, above a pose, below one that is muted."""
+    strip_below(case)
+    armature = case.armature
+    action, slot = compat.assigned(armature)
+    armature.animation_data.action = None
+    for name, start in (("walk", 1), ("again", 25)):
+        strip = armature.animation_data.nla_tracks.new().strips.new(name, start, action)
+        if compat.HAS_SLOTS:
+            strip.action_slot = slot
+    strip.blend_in = 5
+    above = armature.animation_data.nla_tracks.new()
+    above.strips.new("above", 1, bpy.data.actions.new("above"))
+    above.mute = True
+
+
+def library_override(case):
+    """All of it linked from another file, and overridden."""
+    armature, path = case.armature, f"{bpy.app.tempdir}poise_library.blend"
+    bpy.data.libraries.write(path, {armature}, fake_user=True)
+    with bpy.data.libraries.load(path, link=True) as (_, to):
+        to.objects = [armature.name]
+    override = to.objects[0].override_create()
+    armature.user_remap(override)
+    name = armature.name
+    bpy.data.objects.remove(armature)
+    override.name = name
+    assert override.override_library
+    case.name = override.name
+
+
+def _exchanged(case, export, read):
+    """Written to a file of another format, and read back alone."""
+    scene = case.scene
+    case.choose()
+    scene.frame_start, scene.frame_end = 1, 30
+    path = f"{bpy.app.tempdir}poise_exchanged"
+    export(path)
+    for thing in list(bpy.data.objects):
+        bpy.data.objects.remove(thing)
+    for action in list(bpy.data.actions):
+        bpy.data.actions.remove(action)
+    read(path)
+    case.name = next(thing.name for thing in scene.objects if thing.type == "ARMATURE")
+
+
+def through_gltf(case):
+    _exchanged(
+        case,
+        lambda path: bpy.ops.export_scene.gltf(filepath=path, use_selection=True),
+        lambda path: bpy.ops.import_scene.gltf(filepath=f"{path}.glb"),
+    )
+
+
+def through_fbx(case):
+    _exchanged(
+        case,
+        lambda path: bpy.ops.export_scene.fbx(filepath=path, use_selection=True),
+        lambda path: bpy.ops.import_scene.fbx(filepath=path),
+    )
+
+
 # What is refused, and what is said.
 
 
@@ -639,7 +708,8 @@ FINE = (
     pose_mode, muted_constraint, posed_by_hand, unkeyed_arm, keyed_scale, odd_scene,
     part_of_a_quaternion, half_influence, nla_off, muted_strip, track_of_that_name,
     strip_of_other_speed, strip_below, retargeted, retargeted_through_bones,
-    retargeted_through_empties, namespace, wild_names,
+    retargeted_through_empties, namespace, wild_names, strips_alone, looped_strips,
+    library_override, through_gltf, through_fbx,
 )  # fmt: skip
 #: What contradicts itself, leaves nothing to be read, or has times that keys of single precision
 #: cannot tell.
@@ -649,10 +719,26 @@ _NEVER = {
     (under_a_scaled_empty, in_inches),
     (remapped_time, far_frames),
     *((half_influence, kind) for kind in (muted_strip, track_of_that_name, strip_below)),
+    *((nla_off, kind) for kind in (strip_of_other_speed, strips_alone, looped_strips)),
+    *((half_influence, kind) for kind in (strips_alone, looped_strips)),
+    *itertools.combinations((strip_of_other_speed, strips_alone, looped_strips), 2),
+    # Their exporter knows no unit, writes each strip as a clip of its own, and nothing that is hidden.
+    (in_inches, through_gltf),
+    *itertools.product(
+        (muted_strip, track_of_that_name, strip_below, looped_strips, hidden),
+        (through_gltf, through_fbx),
+    ),
+    # What follows by constraints alone has no action for a strip, and none to be alone in a file.
+    *itertools.product(
+        (retargeted, retargeted_through_bones, retargeted_through_empties),
+        (strips_alone, looped_strips, library_override, through_gltf, through_fbx),
+    ),
 }
 #: Where an NLA track would change the source, so that Poise's own button has to show it.
 _BY_BUTTON = {part_of_a_quaternion, half_influence, nla_off}
 _TWINS = {retargeted, retargeted_through_bones, retargeted_through_empties}
+#: Of which strips alone are heard, to which that does not apply.
+_STRIPS = {strips_alone, looped_strips, strip_of_other_speed}
 REFUSED = {
     sheared: "scaled unevenly",
     mirrored: "negative scale",
@@ -709,7 +795,7 @@ def test_it_comes_right(biped, differences, kinds):
     moved = (after.motion.positions - reading.motion.positions)[:, LANDMARK_INDEX["pelvis"]]
     assert 1000 * np.abs(moved - deltas[1]).max() < 0.1
     assert snapshot(*source) == kept
-    if _BY_BUTTON & {*kinds} and not _TWINS & {*kinds}:
+    if _BY_BUTTON & {*kinds} and not (_TWINS | _STRIPS) & {*kinds}:
         bake.restore(case.scene, case.armature)
         assert not [t for t in case.armature.animation_data.nla_tracks if source_values.is_own(t)]
     else:
