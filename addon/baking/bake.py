@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 #: A bake is read back exactly enough at this error of a joint [mm]; more is corrected.
 EXACT = 0.02
+#: One with all its keys that is off by more than this [mm] is told. By judgement: it is seen, and
+#: chains of controls that share out turns which they cannot make are off by up to 6.
+SEEN = 15.0
 #: How often a bake is corrected, and how often its keys are thinned anew.
 SWEEPS, THINNINGS = 6, 6
 
@@ -115,7 +118,7 @@ class BakeResult:
     that are on FK since IK puts them elsewhere.
     number: among all bakes. left: name of an earlier bake that has been renamed or changed by hand
     since, and is left as it is; None if there is none. over: names of NLA tracks over its strip
-    that change it.
+    that change it. missed: a sentence, if the rig does not go where it is to; else empty.
     """
 
     action: str
@@ -129,6 +132,7 @@ class BakeResult:
     leg_controls: tuple = ()
     released_legs: tuple = ()
     over: tuple = ()
+    missed: str = ""
 
 
 def bake(*arguments: Any, **options: Any) -> BakeResult:
@@ -218,7 +222,7 @@ def baking(
         yield 0.0
         with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
             yield from target.filling()
-            error = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
+            error, fit = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             stack.close()
             yield 1.0
@@ -251,6 +255,17 @@ def baking(
         leg_controls=keyed.leg_controls,
         released_legs=tuple(leg.side for leg in keyed.released),
         over=strips.over(armature, baked),
+        missed=_missed(armature, fit),
+    )
+
+
+def _missed(armature: "bpy.types.Object", fit: "_Off") -> str:
+    if fit.mm < SEEN:
+        return ""
+    return (
+        f"'{armature.name}' does not go where it was simulated: '{fit.bone}' is off by up to "
+        f"{fit.mm:.0f} mm, at frame {fit.frame:g}. Something else than what is keyed moves it: "
+        "look for constraints and drivers there, or choose the bones to key in a rig map."
     )
 
 
@@ -594,6 +609,15 @@ def _blend_weights(clip: Clip, options: BakeOptions) -> np.ndarray:
     return weight
 
 
+class _Off(NamedTuple):
+    """The largest distance of a joint from where it should be [mm], the bone whose it is, and the
+    frame."""
+
+    mm: float
+    bone: str
+    frame: float
+
+
 def _write(
     evaluation: Evaluation,
     clip: Clip,
@@ -602,14 +626,14 @@ def _write(
     tracks: list[keys.Track],
     target: bake_target.Target,
     options: BakeOptions,
-) -> Generator[float, None, float]:
+) -> Generator[float, None, tuple[float, _Off]]:
     """Write the keys, read them back and correct them; yields the progress of each of these
-    stages, and returns the remaining error [mm]."""
+    stages, and returns the remaining error [mm] and that of all keys."""
     armature = evaluation.armature
 
     def error_after(
         tracks: list[keys.Track], keep: Callable[[keys.Track], np.ndarray], interpolation: str
-    ) -> Generator[float, None, tuple[float, Any]]:
+    ) -> Generator[float, None, tuple[_Off, Any]]:
         kept = []
         for track in tracks:
             yield 0.0
@@ -625,7 +649,10 @@ def _write(
         yield 1.0
         offsets = wanted.joints(armature, worlds) - wanted.joints(armature, wanted.matrices)
         yield 1.0
-        return 1000 * wanted.unit * float(keyed.distances(offsets, worlds).max()), seen
+        distances = keyed.distances(offsets, worlds)
+        sample, joint = np.unravel_index(np.argmax(distances), distances.shape)
+        most = 1000 * wanted.unit * float(distances[sample, joint])
+        return _Off(most, wanted.bones[joint // 2], float(clip.frames[sample])), seen
 
     thinning = options.tolerance > 0 or options.source_keys or options.key_every > 1
     interpolation = "LINEAR" if thinning else options.interpolation
@@ -633,37 +660,38 @@ def _write(
 
     def fitted(
         tracks: list[keys.Track],
-    ) -> Generator[float, None, tuple[list[keys.Track], float, Any]]:
+    ) -> Generator[float, None, tuple[list[keys.Track], _Off, Any]]:
         error, seen = yield from error_after(tracks, full, interpolation)
         for _ in range(SWEEPS):
-            if error <= EXACT:
+            if error.mm <= EXACT:
                 break
             better = yield from keyed.corrected(evaluation, seen)
             better_error, better_seen = yield from error_after(better, full, interpolation)
-            if better_error > error:
+            if better_error.mm > error.mm:
                 error, seen = yield from error_after(tracks, full, interpolation)
                 break
-            gain = better_error / error
+            gain = better_error.mm / error.mm
             tracks, error, seen = better, better_error, better_seen
             if gain > 0.95:
                 break
         return tracks, error, seen
 
-    tracks, error, seen = yield from fitted(tracks)
+    tracks, fit, seen = yield from fitted(tracks)
     if keyed.release(seen):
-        tracks, error, _ = yield from fitted((yield from keyed.tracks()))
+        tracks, fit, _ = yield from fitted((yield from keyed.tracks()))
     if options.tolerance > 0:
-        return (yield from _simplify(tracks, error_after, wanted, options))
+        return (yield from _simplify(tracks, error_after, wanted, options)), fit
     if thinning:
         error, _ = yield from error_after(
             tracks, lambda track: _kept(track, clip, target, options), options.interpolation
         )
-    return error
+        return error.mm, fit
+    return fit.mm, fit
 
 
 def _simplify(
     tracks: list[keys.Track],
-    error_after: Callable[..., Generator[float, None, tuple[float, Any]]],
+    error_after: Callable[..., Generator[float, None, tuple[_Off, Any]]],
     wanted: _Wanted,
     options: BakeOptions,
 ) -> Generator[float, None, float]:
@@ -676,7 +704,7 @@ def _simplify(
 
     def error_with(allowed: Any) -> Generator[float, None, float]:
         keep = functools.partial(keys.simplified, tolerance=allowed, interpolation=kind)
-        return (yield from error_after(tracks, keep, kind))[0]
+        return (yield from error_after(tracks, keep, kind))[0].mm
 
     start = 0.7 * tolerance / 1000 / wanted.unit
     good, bad, allowed, error = 0.0, np.inf, start, np.inf

@@ -568,17 +568,14 @@ class _Responses:
             # Between two slices the window went to the user's frame.
             evaluation.at(self._frame)
         bones = self._armature.pose.bones
-        row, turned = bones.find(control), bones[control].matrix_basis @ change
-        matrices = np.empty(len(bones) * 16, np.float32)
-        bones.foreach_get("matrix_basis", matrices)
-        matrices[16 * row : 16 * row + 16] = np.ravel(turned.transposed())
+        bone, row = bones[control], bones.find(control)
+        basis = np.array(bone.matrix_basis @ change)[None]
+        scale, name = scale_of(basis), rotation_property(bone.rotation_mode)
+        rotation = nearest_rotation(basis[:, :3, :3] / scale[:, None, :])
+        after = {channel: values.copy() for channel, values in before.items()}
+        after["scale"][row] = scale
+        after[name][row] = rotation_values(bone.rotation_mode, rotation, before[name][row])
         try:
-            bones.foreach_set("matrix_basis", matrices)
-            after = self._read()
-            for name in before:  # those of other bones have changed by what is lost in matrices
-                after[name] = np.where(
-                    np.arange(len(bones))[:, None] == row, after[name], before[name]
-                )
             self._write(after)
             return self._seen(evaluation.updated())
         finally:

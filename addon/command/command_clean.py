@@ -57,7 +57,8 @@ def _clean_to(
     shot = _read(options, CleanUpOptions(options.smoothness, options.balance))
     shot.solve()
     follow("writing", shot.baking())
-    report = {"file": str(output), **shot.report(), "warnings": warnings}
+    missed = [sentence for sentence in [shot.baked.missed] if sentence]
+    report = {"file": str(output), **shot.report(), "warnings": warnings + missed}
     report["import"] = import_note(shot.scene)
     with written(output) as temporary:
         save(temporary, compresses(options, source))
@@ -70,7 +71,8 @@ def _clean_to(
         f"'{report['source_action'] or report['armature']}' is cleaned: "
         f"'{report['baked_action']}' in '{report['file']}'."
     )
-    for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
+    legs = ik_legs.sentences(report["leg_controls"], report["released_legs"])
+    for sentence in (*legs, *missed):
         say(f"  {sentence}")
     say(f"  points that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
     if shot.doubt:

@@ -122,6 +122,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
     command_rectify.perform(options, shot, checkpoint)
     follow("baking", shot.baking_target() if options.target_only else shot.baking())
     follow("measuring", shot.measure())
+    warnings += [sentence for sentence in [shot.baked.missed] if sentence]
 
     report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
     report["import"] = import_note(shot.scene)
@@ -136,7 +137,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
             write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
     tuning.unlink(missing_ok=True)
-    _tell_result(report)
+    _tell_result(report, shot.baked.missed)
     return DONE if report["filled"] else MISSED
 
 
@@ -413,7 +414,7 @@ def _shot_options(options, cleaned):
 # --- What is told -------------------------------------------------------------------------------
 
 
-def _tell_result(report):
+def _tell_result(report, missed):
     first, last = report["frames"]
     say(
         f"'{report['source_action'] or report['armature']}', frames {first:g} to {last:g}, "
@@ -421,6 +422,8 @@ def _tell_result(report):
     )
     for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
         say(sentence)
+    if missed:
+        say(missed)
     for track in report["tracks_over"]:
         say(f"The NLA track '{track}' over the bake changes it.")
     _tell_figures(report, "" if report["filled"] else " The bake ends there.")

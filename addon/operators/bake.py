@@ -91,8 +91,9 @@ class _BakeOperator(JobOperator):
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
         names = "', '".join(baked.leg_controls)
         legs = f"; legs on IK by '{names}'" if names else ""
-        for sentence in ik_legs.sentences((), baked.released_legs):
-            self.report({"WARNING"}, tr(sentence))
+        for sentence in (*ik_legs.sentences((), baked.released_legs), baked.missed):
+            if sentence:
+                self.report({"WARNING"}, tr(sentence))
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{legs}{left}"))
         shot = self._job.shot
         settings = session.result_of(shot.scene, shot.armature).settings

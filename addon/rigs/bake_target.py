@@ -521,7 +521,7 @@ class Target:
 
 
 def chosen_action(name, source):
-    """The existing action to add a slot to. Raises BakeError if there is none, or it is the source."""
+    """The existing action to add a slot to. Raises BakeError if there is none but the source."""
     if not compat.HAS_SLOTS:
         raise BakeError(
             f"Adding a slot to '{name}' needs Blender 4.4 or later: bake to a new action instead."

@@ -166,8 +166,8 @@ def find(
 def _detect_with_hints(
     armature: "bpy.types.Object", frames: "np.ndarray | None", names: "_Names", fit: "_Fit | None"
 ) -> RigMap:
-    """Detection, whose limbs must agree with the names of a family of which a limb is missing: bones
-    are called alike in many, and a spine ends elsewhere in each."""
+    """Detection, whose limbs must agree with the names of a family of which a limb is missing:
+    bones are called alike in many, and a spine ends elsewhere in each."""
     if fit is None or len(fit.required) < _FAMILY_SHARE * len(REQUIRED_SLOTS):
         return detect(armature, frames)
     try:
@@ -433,11 +433,12 @@ def _fits(names: "_Names", template: "Template") -> Iterator[_Fit]:
             bones = _chains(names, template.bones, pair, prefix)
             if bones:
                 controls = _chains(names, template.controls, pair, prefix)
-                properties = _properties(names, template.properties, pair)
+                properties = _properties(names, template.properties, pair, prefix)
                 ik = _chains(names, template.ik_controls, pair, prefix)
                 if len(ik) < len(template.ik_controls):
                     ik = {}  # an older or another version of the rig
-                switched = _properties(names, template.ik_properties, pair) if ik else {}
+                switched = template.ik_properties if ik else {}
+                switched = _properties(names, switched, pair, prefix)
                 yield _Fit(template, bones, controls, properties, ik, switched, prefix)
 
 
@@ -472,13 +473,17 @@ def _chains(
 
 
 def _properties(
-    names: "_Names", properties: Mapping[str, Mapping[str, Any]], pair: tuple[str, str]
+    names: "_Names",
+    properties: Mapping[str, Mapping[str, Any]],
+    pair: tuple[str, str],
+    prefix: str,
 ) -> dict[str, dict[str, Any]]:
     """Bone -> property -> value, of the bones that exist."""
     values = {}
     for key, settings in properties.items():
-        for bone in {key.replace("{side}", side) for side in pair}:
-            if bone in names.parents:
+        for name in {key.replace("{side}", side) for side in pair}:
+            bone = names.get(name, prefix)
+            if bone is not None:
                 values[bone] = dict(settings)
     return dict(sorted(values.items()))
 

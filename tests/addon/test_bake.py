@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+import re
 from dataclasses import replace
 
 import bpy
@@ -890,6 +891,27 @@ def test_a_knee_on_ik_is_the_thighs_control(rig):
     bake_target.check_bones(rig.armature, replace(rig_map, controls=controls, ik_controls=knee))
     with pytest.raises(BakeError, match="no control for the left shin"):
         bake_target.check_bones(rig.armature, replace(rig_map, controls=controls))
+
+
+def test_a_rig_that_does_not_follow_its_controls_is_told(rig):
+    """As one of a map that names the wrong ones: what was baked was off, and said nothing."""
+    controls = {slot: bones[-1:] for slot, bones in rig.rig_map.bones.items()}
+    rig.rig_map = replace(rig.rig_map, controls=controls)
+    assert rig.bake().missed == ""
+    rig.rig_map = replace(rig.rig_map, controls=controls | {"upper_arm_l": ("hand.R",)})
+    result = rig.bake()
+    assert result.error_mm > 15
+    found = re.search(r"does not go where .*: '(.*)' is off by up to (\d+) mm", result.missed)
+    assert found[1] in ("upper_arm.L", "forearm.L", "hand.L")
+    assert int(found[2]) == round(result.error_mm)
+    assert rig.bake(tolerance=50.0).missed, "however few keys are asked for"
+
+
+def test_what_cannot_be_chosen_is_told_before_anything_is_simulated(rig):
+    keys = BakeOptions(action="nope")
+    shot = Shot(rig.scene, ShotOptions(armature=rig.armature.name, keys=keys))
+    with pytest.raises(BakeError, match=r"There is no action named 'nope'|needs Blender 4\.4"):
+        sampling.run(shot.read())
 
 
 def test_blended_and_solo_actions(rig):

@@ -4,8 +4,8 @@
 import bpy
 import numpy as np
 import pytest
+from helpers.rigify import animated_rigify, generated_rigify
 from helpers.standins import captured
-from mathutils import Euler
 
 from poise.addon.baking import bake, bake_solver
 from poise.addon.blender import compat, evaluation, keys
@@ -75,44 +75,8 @@ def rigify(blender):
     import addon_utils
 
     addon_utils.enable("rigify", default_set=True)
-    yield _animated_rigify
+    yield animated_rigify
     addon_utils.disable("rigify", default_set=True)
-
-
-def _generated_rigify():
-    bpy.ops.object.armature_human_metarig_add()
-    metarig = bpy.context.object
-    bpy.ops.pose.rigify_generate()
-    return next(one for one in bpy.data.objects if one.type == "ARMATURE" and one is not metarig)
-
-
-def _animated_rigify(ik):
-    armature = _generated_rigify()
-    bones, random = armature.pose.bones, np.random.default_rng(1)
-    limbs = (
-        ("hand_ik", "foot_ik")
-        if ik
-        else tuple(
-            f"{limb}_fk"
-            for limb in ("upper_arm", "forearm", "hand", "thigh", "shin", "foot", "toe")
-        )
-    )
-    for side in "LR":
-        for limb in ("upper_arm", "thigh"):
-            bones[f"{limb}_parent.{side}"]["IK_FK"] = 0.0 if ik else 1.0
-    moving = ["torso", "chest", "hips", "neck", "head", "spine_fk.002", "shoulder.L"]
-    moving += [f"{limb}.{side}" for limb in limbs for side in "LR"]
-    for frame in range(1, 32, 10):
-        for name in moving:
-            bone = bones[name]
-            turn = Euler(0.15 * random.normal(size=3))
-            bone.rotation_mode = "QUATERNION"
-            bone.rotation_quaternion = turn.to_quaternion()
-            bone.keyframe_insert("rotation_quaternion", frame=frame)
-            if name == "torso" or "_ik" in name:
-                bone.location = 0.05 * random.normal(size=3)
-                bone.keyframe_insert("location", frame=frame)
-    return armature
 
 
 @pytest.mark.slow
@@ -179,7 +143,7 @@ def test_differences_on_a_generated_rigify_rig(rigify, differences, ik):
 @pytest.mark.parametrize("ik", [False, True])
 def test_legs_of_a_generated_rigify_rig_on_ik(rigify, ik):
     """Whatever moved them before: its feet stand where the body's do, knees turn as its do."""
-    scene, armature = bpy.context.scene, _generated_rigify()
+    scene, armature = bpy.context.scene, generated_rigify()
     bones, moves = armature.pose.bones, "foot_ik.L" if ik else "thigh_fk.L"
     for side in SIDES:
         bones[f"thigh_parent.{side.upper()}"]["IK_FK"] = float(not ik)
@@ -246,7 +210,7 @@ def test_how_controls_act_is_found_the_same_in_slices(rigify):
 @pytest.mark.slow
 def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
     """A body that bends its knees; its toes are read from their IK and baked to their FK."""
-    armature = _generated_rigify()
+    armature = generated_rigify()
     bpy.context.scene.render.fps = 30
     for frame, height in ((1, 0.0), (20, 0.0), (40, -0.06), (60, 0.0)):
         for name, channel, value in (
@@ -313,7 +277,7 @@ def test_legs_that_stretch_step_home_on_a_generated_rigify_rig(rigify, registere
 
 def _bobbing_rigify(heights):
     """(scene, Rigify rig) whose torso is at heights at frames."""
-    scene, armature = bpy.context.scene, _generated_rigify()
+    scene, armature = bpy.context.scene, generated_rigify()
     scene.render.fps = 30
     torso = armature.pose.bones["torso"]
     for frame, height in heights:
@@ -326,7 +290,7 @@ def _bobbing_rigify(heights):
 def test_a_generated_rigify_rig_that_was_stripped_to_its_deforming_bones(rigify, differences):
     """As it is exported to games: face, shoulders, breasts and sides of the pelvis hang on nothing,
     and stayed behind by centimetres."""
-    scene, armature = bpy.context.scene, _generated_rigify()
+    scene, armature = bpy.context.scene, generated_rigify()
     bones = armature.pose.bones
     for name in ("torso", "chest", "head"):
         bones[name].rotation_mode = "XYZ"
