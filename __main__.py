@@ -7,6 +7,15 @@ import sys
 # Before NumPy loads: threads of the BLAS make small problems many times slower.
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+# What is opened next would take the place of a stream that is closed, and be printed to.
+for _stream in range(3):
+    try:
+        os.fstat(_stream)
+    except OSError:
+        os.open(os.devnull, os.O_RDWR)
+for _name in ("stdout", "stderr"):
+    if getattr(sys, _name) is None:
+        setattr(sys, _name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _run():

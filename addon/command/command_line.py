@@ -7,6 +7,7 @@ Messages and progress go to standard error, because PyBullet writes to standard 
 """
 
 import argparse
+import os
 import signal
 import sys
 from dataclasses import replace
@@ -70,8 +71,11 @@ def main(arguments, program="poise"):
         return end.code or 0
     except PoiseError as error:
         say(f"poise: {error}")
+    except BrokenPipeError:  # whoever was to read it has gone, such as `head`
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     except OSError as error:  # of the names and places of files
-        say(f"poise: '{error.filename or 'a file'}': {error.strerror or error}.")
+        where = f"'{error.filename}'" if error.filename else "What is told cannot be written"
+        say(f"poise: {where}: {error.strerror or error}.")
     except KeyboardInterrupt:
         say("poise: stopped; nothing was written.")
     return FAILED

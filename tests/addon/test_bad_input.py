@@ -437,6 +437,29 @@ def test_terminal_that_lacks_letters_of_a_name(tmp_path, import_clip):
     assert rb"\u0124\xe9ro \u2603" in done.stdout and b"Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no descriptors to close there")
+def test_streams_that_are_closed(tmp_path, import_clip):
+    """As some daemons start programs: what is printed must not go into the file that is written."""
+    import_clip(CLIP)
+    shot, result = save(tmp_path), tmp_path / "result.blend"
+    command = f'"{sys.executable}" -m poise bake "{shot}" --frames=1:20 --output "{result}"'
+    done = subprocess.run(f"{command} <&- >&- 2>&-", shell=True, timeout=120)
+    assert done.returncode == 0
+    bpy.ops.wm.open_mainfile(filepath=str(result))
+    assert [action.name for action in bpy.data.actions if "Poise" in action.name]
+
+
+def test_whoever_reads_it_may_go(tmp_path, import_clip):
+    """As `head` does, once it has its lines."""
+    import_clip(CLIP)
+    command = [sys.executable, "-m", "poise", "inspect", save(tmp_path), "--frames=1:20"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running.stdout.close()
+    told = running.stderr.read().decode()
+    assert running.wait(120) == 1
+    assert "Traceback" not in told and "poise:" not in told and "Exception" not in told
+
+
 def test_module_ends_with_2_after_wrong_usage(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "poise", "bake", "--frames", "all"],
