@@ -36,8 +36,9 @@ def _run():
     except RequirementError as error:
         print(f"poise: {error}", file=sys.stderr)
         return 1
-    from .addon.command.command_line import main
+    from .addon.command.command_line import main, stop_as_by_ctrl_c
 
+    stop_as_by_ctrl_c()
     return main(sys.argv[1:], program="python -m poise")
 
 

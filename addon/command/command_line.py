@@ -81,6 +81,14 @@ def main(arguments, program="poise"):
     return FAILED
 
 
+def stop_as_by_ctrl_c():
+    """Let whatever else asks the process to end, as farms do, leave as little behind as Ctrl-C."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) in (signal.SIG_DFL, None):
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+
+
 def register():
     """Make `blender --command poise …` known to Blender."""
     global _handle
@@ -98,6 +106,7 @@ _handle = None
 def _run_in_blender(arguments):
     if signal.getsignal(signal.SIGINT) is None:  # Blender keeps Ctrl-C to itself
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    stop_as_by_ctrl_c()
     return main(arguments, program="blender --background shot.blend --command poise")
 
 

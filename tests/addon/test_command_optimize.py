@@ -380,12 +380,13 @@ def test_a_second_process_for_the_same_output_is_refused(shot, capsys):
 
 
 @on_linux
-def test_no_process_is_left_after_ctrl_c(shot, start):
+@pytest.mark.parametrize("asked", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_no_process_is_left_after_ctrl_c_and_its_like(shot, start, asked):
     process = start(LONG)
     read_until(process, "generation 1:")
     workers = children(process.pid)
     assert len(workers) == 2
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.Signals[asked])
     status, told = ended(process)
     assert status == 1
     assert "poise: stopped." in told and "the same command goes on from there." in told
