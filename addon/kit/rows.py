@@ -103,8 +103,9 @@ def draw_options(
     column.use_property_split = False
     for name, one in options.items():
         if one.seldom == seldom:
+            if one.choices is not None:  # which have no room beside their name
+                column.label(text=tr(one.label), translate=False)
             row = column.row()
-            row.use_property_split = one.choices is not None
             # While a job is at work all is inactive; an inactive part would be bright again.
             idle = one.needs and not getattr(settings, one.needs)
             row.active = not idle or session.job() is not None

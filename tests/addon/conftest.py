@@ -263,6 +263,8 @@ def window(armature):
 
 #: So many letters of a name fit beside its field, in a sidebar as wide as it is at first.
 LETTERS_BESIDE = 14
+#: And so many of choices that stand beside each other there, with three for the room around each.
+LETTERS_OF_CHOICES = 28
 
 
 class _Layout:
@@ -277,6 +279,9 @@ class _Layout:
         if self.use_property_split and known.type != "BOOLEAN":
             label = options.get("text", known.name)
             assert len(label) <= LETTERS_BESIDE, f"'{label}' is cut beside its field"
+            if known.type == "ENUM" and options.get("expand"):
+                taken = sum(len(item.name) + 3 for item in known.enum_items)
+                assert taken <= LETTERS_OF_CHOICES, f"the choices of '{name}' are cut"
         self.texts.append(options.get("text", name))
 
     def operator(self, name, text="", **_options):

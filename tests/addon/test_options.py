@@ -97,6 +97,9 @@ class Layout:
     def column(self, align):
         return self
 
+    def label(self, **_options):
+        pass
+
     def row(self):
         return self
 
