@@ -94,6 +94,9 @@ def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) ->
         found = shot.check()
         if found.faults:
             say(f"{found.verdict}.")
+        else:
+            for doubt in found.doubts:
+                say(f"{doubt.sentence[0].upper()}{doubt.sentence[1:]}.")
     if options.method == "rectify":
         _rectify(options, shot, checkpoint)
         return

@@ -35,6 +35,7 @@ from ..reference.reference import (
     joint_speeds,
 )
 from ..reference.terrain import Terrain
+from .stepped import samples_held
 from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
 
 
@@ -94,6 +95,8 @@ _OUTSIDE_SHARES = _Bounds(0.015, 0.05)
 #: A foot that is slower stands [m/s, adult]; feet ride if they stand for longer than this [s] on
 #: what moves, and for less than half of that on the floor meanwhile. By trial.
 _STANDS, _RIDES = 0.06, 0.3
+#: Kinds of findings on how a clip is timed: the verdict has them, whatever else it says.
+_TIMING = ("tempo", "stepped")
 _FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # of the time, and [s], in the air
 
 
@@ -102,9 +105,9 @@ class Finding:
     """One thing to know about some frames.
 
     kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
-    "zmp", "friction", "flight", "support", "feet", "upright", "tempo". frames: (first, last) in the
-    motion's own numbers. subject: such as "left elbow". value, limit: in `unit`. severity: of
-    SEVERITIES. sentence: all of it in words.
+    "zmp", "friction", "flight", "support", "feet", "upright", "tempo", "stepped". frames: (first,
+    last) in the motion's own numbers. subject: such as "left elbow". value, limit: in `unit`.
+    severity: of SEVERITIES. sentence: all of it in words.
     """
 
     kind: str
@@ -161,6 +164,11 @@ class ClipCheck:
         """The findings that no body can do."""
         return tuple(finding for finding in self.findings if finding.severity == "mend")
 
+    @property
+    def doubts(self) -> tuple[Finding, ...]:
+        """The findings that the clip's frames are not those of its motion."""
+        return tuple(finding for finding in self.findings if finding.kind in _TIMING)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON; the measures as their extremes."""
         return {
@@ -216,7 +224,7 @@ def check(
     found += [*words.hangs(), *words.floats(), *words.sinks()]
     found += [*words.start(character.height), *words.skates()]
     found += [*words.forces(), *words.flights(), *words.feet(character)]
-    found += words.tempo(character)
+    found += [*words.tempo(character), *words.stepped()]
     findings = tuple(sorted(found, key=_weight))
     recommend, why = _choose(findings, sound, meets, change, outside)
     return ClipCheck(
@@ -516,6 +524,18 @@ class _Words:
         span = 0, len(self.motion) - 1
         yield self._finding("tempo", span, "body", product, limit, "", "note", does, False)
 
+    def stepped(self) -> Iterator[Finding]:
+        """Poses that are held, between which a body would have to jump."""
+        held = samples_held(self.motion)
+        if held is not None:
+            frames = held * self.motion.frame_step
+            does = (
+                f"it holds each pose for {frames:g} frames and then jumps, as animated on twos or "
+                "threes: let its keys interpolate"
+            )
+            span = 0, len(self.motion) - 1
+            yield self._finding("stepped", span, "body", frames, 1.0, "frame", "note", does, False)
+
     def _beyond(
         self,
         kind: str,
@@ -639,7 +659,7 @@ def _verdict(findings: Sequence[Finding], recommend: str, why: str) -> str:
         first = f"Mend first: {mend[0].sentence}"
         return f"{first}, and {len(mend) - 1} more" if len(mend) > 1 else first
     for finding in findings:
-        if finding.kind == "tempo":
+        if finding.kind in _TIMING:
             why = f"{why}; {finding.sentence}"
     if recommend == "balance":
         return f"Balance alone will do: {why}"

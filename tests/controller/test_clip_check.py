@@ -449,6 +449,21 @@ def test_walks_at_twice_their_speed_are_told(clip, name):
     assert "it steps as if played too fast, at " in finding.sentence
 
 
+@pytest.mark.parametrize("held", [2, 3])
+def test_a_clip_that_is_animated_on_twos_is_told(clip, held):
+    motion = clip("squat")
+    taken = np.arange(len(motion)) // held * held
+    stepped = replace(motion, rotations=motion.rotations[taken], positions=motion.positions[taken])
+    assert not check_of(motion).doubts
+    found = check_of(stepped)
+    (finding,) = found.doubts
+    assert f"it holds each pose for {held} frames and then jumps" in finding.sentence
+    assert found.faults or finding.sentence in found.verdict
+    still = np.minimum(np.arange(len(motion)), 100)  # who comes to rest
+    rests = replace(motion, rotations=motion.rotations[still], positions=motion.positions[still])
+    assert not check_of(rests).doubts
+
+
 @pytest.mark.parametrize(
     "name", ["dance", "side_kick", "wave", *captured("jumping_jacks", "dance", "jog_in_place")]
 )
