@@ -777,7 +777,7 @@ class Shot(ArmatureShot):
         motion = self.reading.motion
         return {
             "start": _plain(push.start),
-            "frame": _plain(motion.frame(push.start * motion.rate)),
+            "frame": _frame_at(motion, push.start),
             "duration": _plain(push.duration),
             "force": _plain(push.force),
             "segment": push.segment,
@@ -791,7 +791,7 @@ class Shot(ArmatureShot):
         recording, motion = self.recording, self.reading.motion
         if recording is None or recording.fell_at is None:
             return None
-        return _plain(motion.frame(recording.fell_at * motion.rate))
+        return _frame_at(motion, recording.fell_at)
 
     def _body(self):
         character = self.character
@@ -854,6 +854,11 @@ def _start_of(motion, samples):
     return replace(
         motion, rotations=motion.rotations[:samples], positions=motion.positions[:samples]
     )
+
+
+def _frame_at(motion, seconds):
+    """The frame at a time [s], without what is lost on the way there and back."""
+    return _plain(round(motion.frame(seconds * motion.rate), 6))
 
 
 def _frames(reading):
