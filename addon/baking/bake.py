@@ -23,7 +23,7 @@ from ...controller.geometry.trajectory import low_passed_turns
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import CHAIN_CUTOFF
 from ..blender import compat, keys
-from ..blender.evaluation import Evaluation, evaluating
+from ..blender.evaluation import Evaluation, LastOfTurn, evaluating
 from ..blender.pose import inverse, nearest_rotation, slerp
 from ..rigs import bake_target, loose_bones, reference, rig, sampling, source_values, strips
 from ..rigs.bake_target import KINDS
@@ -190,8 +190,7 @@ def baking(
         state.show_source(source, slot)
         yield 0.0
         evaluation = stack.enter_context(evaluating(scene, armature))
-        for _ in evaluation.going_aside():
-            yield 0.0
+        yield from evaluation.going_aside()
         yield 0.0
         clip = yield from _extended(evaluation, reading, source, slot, len(rotation_deltas))
         yield 0.0
@@ -222,10 +221,11 @@ def baking(
         yield 0.0
         with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
             yield from target.filling()
+            yield LastOfTurn(0.0)
             error, fit = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
             counts = target.counts
             stack.close()
-            yield 1.0
+            yield LastOfTurn(1.0)
             target.finish(state.values, proportions.flags if proportions else {})
         baked = target.action, target.slot
         source_values.hold(armature, (source, slot), baked, state.values, ceiling)
@@ -239,7 +239,7 @@ def baking(
         scene.frame_set(frame, subframe=subframe)
         raise
     try:
-        yield 1.0
+        yield LastOfTurn(1.0)
     finally:  # it is baked, whoever stops now
         scene.frame_set(frame, subframe=subframe)
     simulated = clip.frames[clip.simulated]

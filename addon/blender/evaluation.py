@@ -35,6 +35,11 @@ _SOLVERS = {"CAMERA_SOLVER", "FOLLOW_TRACK", "OBJECT_SOLVER"}
 _SIMULATED = {"CLOTH", "DYNAMIC_PAINT", "FLUID", "NODES", "PARTICLE_SYSTEM", "SOFT_BODY"}
 
 
+class LastOfTurn(float):
+    """Progress after which a window begins another turn: Blender is going to draw it anew, or what
+    comes next takes it a turn of its own."""
+
+
 class Evaluation:
     """Evaluates an armature of a scene. scene, armature: the user's."""
 
@@ -45,13 +50,18 @@ class Evaluation:
         self._aside, self._compared = None, False
 
     def going_aside(self):
-        """Evaluate in a scene of its own, if the user's has no say in the pose; yields while it
-        finds out."""
+        """Evaluate in a scene of its own, if the user's has no say in the pose; yields 0.0 while
+        it finds out."""
         enabled = is_enabled(self.armature, self._layer)
         if enabled and not (yield from _scene_counts(self.armature)):
-            yield
+            yield 0.0
             self._aside = bpy.data.scenes.new(NAME)
             _furnish(self._aside, self.scene, self.armature)
+            yield LastOfTurn(0.0)
+            # Unlike an update of its view layer, this leaves the armature's own channels alone.
+            scene = self.scene
+            self._aside.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+            yield LastOfTurn(0.0)
 
     def close(self):
         """Leave nothing aside."""
@@ -100,13 +110,13 @@ class Evaluation:
 
     def comparing(self):
         """Stay aside only if the pose there is the one that the user's scene shows at its frame,
-        if that is not known yet; yields between the two."""
+        if that is not known yet; yields 0.0 between the two."""
         if self._aside is None or self._compared:
             return
         self._compared = True
         frame = self.scene.frame_current + self.scene.frame_subframe
         aside = _pose(self.at(frame))
-        yield
+        yield LastOfTurn(0.0)
         if not np.array_equal(aside, _pose(Evaluation(self.scene, self.armature).at(frame))):
             self.close()
 
@@ -135,13 +145,11 @@ def _set_all(name, scene, value):
 
 
 def _furnish(aside, scene, armature):
-    """Put an armature into a new scene alone, and evaluate it once."""
+    """Put an armature into a new scene alone."""
     aside[MARK] = aside.is_runtime_data = True
     for name in _RENDER:
         setattr(aside.render, name, getattr(scene.render, name))
     aside.collection.objects.link(armature)
-    # Unlike an update of its view layer, this leaves the armature's own channels alone.
-    aside.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
 
 def _scene_counts(armature):
@@ -167,7 +175,7 @@ def _needed(block):
         for kind in sorted({one.id_type for one in new}):
             users = bpy.data.user_map(value_types={kind})
             used |= {one for one, by in users.items() if not by.isdisjoint(new)}
-            yield
+            yield 0.0
         new = used - found
         found = found | new
     return found

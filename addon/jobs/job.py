@@ -14,6 +14,7 @@ import bpy
 
 from ...controller.exceptions import RigError
 from ..blender import compat, session
+from ..blender.evaluation import LastOfTurn
 from ..rigs import bake_target, strips
 from ..shots.shot import Shot
 from ..shots.tuning import LONG, clock
@@ -59,9 +60,9 @@ class Job:
         for self.doing, generator in stages:
             self.progress, self._since = 0.0, time.perf_counter()
             with contextlib.closing(generator):
-                yield  # so that it is shown before it begins
+                yield True  # so that it is shown before it begins
                 for self.progress in generator:
-                    yield
+                    yield isinstance(self.progress, LastOfTurn)
 
     @property
     def text(self):
@@ -87,7 +88,8 @@ class Job:
         session.start(self)
 
     def step(self, budget):
-        """Work for about `budget` seconds. Returns whether everything is done.
+        """Work for about `budget` seconds, or until another turn is to begin. Returns whether
+        everything is done.
 
         Raises PoiseError if it cannot go on; the job is over then.
         """
@@ -104,11 +106,11 @@ class Job:
         frame, subframe = scene.frame_current, scene.frame_subframe
         try:
             while time.perf_counter() < until:
-                doing = self.doing
-                if next(self._work, _DONE) is _DONE:
+                last = next(self._work, _DONE)
+                if last is _DONE:
                     self._finish()
                     return True
-                if self.waits or self.doing != doing:  # what it does now is to be shown first
+                if last or self.waits:
                     break
         finally:
             # Reading samples other frames; the window shows the user's own all the while.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...controller.exceptions import MotionError, RigError
 from ..blender import compat
-from ..blender.evaluation import Evaluation, evaluating, is_enabled, view_layer
+from ..blender.evaluation import Evaluation, LastOfTurn, evaluating, is_enabled, view_layer
 from . import source_values, strips
 
 if TYPE_CHECKING:
@@ -46,10 +46,11 @@ def sampling(
 ) -> Generator[float, None, Sampled]:
     """`sampled` of all bones of an armature."""
     with evaluating(scene, armature) as evaluation:
-        for _ in evaluation.going_aside():
-            yield 0.0
+        yield from evaluation.going_aside()
         yield 0.0
-        return (yield from sampled(evaluation, frames))
+        found = yield from sampled(evaluation, frames)
+    yield LastOfTurn(1.0)
+    return found
 
 
 def sampled(
@@ -74,8 +75,7 @@ def sampled(
     basis = np.empty((len(frames), chosen, 4, 4))
     objects = np.empty((len(frames), 4, 4))
     object_bases = np.empty((len(frames), 4, 4))
-    for _ in evaluation.comparing():
-        yield 0.0
+    yield from evaluation.comparing()
     yield 0.0
     for i, frame in enumerate(frames):
         evaluated = evaluation.at(frame)

@@ -107,7 +107,7 @@ def test_all_that_a_pose_depends_on_is_found_in_slices(biped):
         needed = needed | {one for one, by in users.items() if by & needed}
     assert {one.name for one in needed} >= {"biped", "walk", "turntable", "target"}
     looks = evaluation._needed(biped)
-    assert next(looks) is None
+    assert next(looks) == 0.0
     found = sampling.run(looks)
     assert found == needed and bpy.context.scene not in found
 

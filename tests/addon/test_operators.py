@@ -16,12 +16,14 @@ import poise
 from poise.addon import operators
 from poise.addon.blender import compat, session
 from poise.addon.blender.chosen import chosen_armature
+from poise.addon.blender.evaluation import LastOfTurn
 from poise.addon.jobs import job as job_module
 from poise.addon.jobs import modal
 from poise.addon.jobs.job import SimulateJob
 from poise.addon.overlays import overlay
 from poise.addon.rigs import bake_target
 from poise.addon.settings import gains, properties
+from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import panels
 from poise.controller.exceptions import PoiseError
 
@@ -932,6 +934,23 @@ def test_a_stage_without_progress_does_not_hold_up_drawing(monkeypatch):
         now += modal.PERIOD
         operator._begin_turn()
     assert operator.may_draw()
+
+
+def test_what_takes_blender_long_begins_a_turn_of_its_own(armature):
+    """Else its work, ours and the drawing of the window would come on top of each other."""
+    seen = []
+
+    def stage():
+        for share in (0.1, LastOfTurn(0.2), 0.3, 0.4):
+            seen.append(share)
+            yield share
+
+    shot = Shot(bpy.context.scene, ShotOptions())
+    work = job_module.Job(shot, [("dreaming", stage()), ("waking", stage())])
+    turns = []
+    while not work.step(60.0):
+        turns.append(len(seen))
+    assert turns == [0, 2, 4, 6]
 
 
 def test_mere_progress_is_drawn_less_often(monkeypatch):
