@@ -76,7 +76,7 @@ def sampled(
     objects = np.empty((len(frames), 4, 4))
     object_bases = np.empty((len(frames), 4, 4))
     yield from evaluation.comparing()
-    yield 0.0
+    yield LastOfTurn(0.0)  # the first evaluation may build what all depends on
     for i, frame in enumerate(frames):
         evaluated = evaluation.at(frame)
         if not evaluated.is_evaluated:

@@ -22,7 +22,7 @@ DURATION = 3.0
 #: Most that one turn of the window's main loop may take, as a share of the job it is part of.
 LONGEST_SHARE = 0.2
 #: Most that Blender's own thread may work in a turn, beside drawing [s of processor].
-LONGEST_TURN = 0.03
+LONGEST_TURN = 0.025
 #: Rounds of simulating, and how many of them each mean of the memory is over.
 ROUNDS, MEAN_OF = 12, 3
 #: What six rounds may add to the memory of the process [MB]; one shot has about 13. What a thread
