@@ -58,6 +58,10 @@ def settings_of(
         name: tuple(getattr(options, field) for field in fields)
         for name, fields in _OPTIONS.items()
     }
+    heading = options.walk and scene.objects.get(options.walk.heading or "")
+    found["Locomotion"] += (_moved_by(heading),)
+    pushing = [push for push in scene.poise.pushes.items if push.use]
+    empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
     described = options_of(options)
     for name, one in described.items():
         if not one.needs:
@@ -66,10 +70,6 @@ def settings_of(
             found[described[one.needs].label] += (getattr(options, name),)
     data, weights = armature.data, getattr(armature.data, PROPERTY)
     keyed = [c for c in compat.curves(*compat.assigned(data)) if _is_weight(c)]
-    pushing = [push for push in scene.poise.pushes.items if push.use]
-    empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
-    heading = options.walk and scene.objects.get(options.walk.heading or "")
-    found["Locomotion"] += (_moved_by(heading),)
     return found | {
         "Armature": _moved_by(armature, keys=False),
         "Action": _source(armature),

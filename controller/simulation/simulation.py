@@ -36,12 +36,12 @@ from .world import Saved, World, load_engine
 
 #: [m/s] of any segment: not a motion any more. By trial, on falls that the engine threw about.
 _FASTEST = 30.0
+#: Steps in a piece: about 5 ms. By trial.
+_PIECE = 5
 #: Nor is this that of a body that stands: from a little before it, such a one falls. By trial.
 _WILD = 15.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
 _BURST = 0.05
-#: Steps in a piece: about 5 ms. By trial.
-_PIECE = 5
 #: [s] after a push in which a body that flies apart does so because of it. By trial.
 _AFTER = 0.5
 
@@ -399,7 +399,7 @@ class Simulation:
         self.recording.keep(sample + 1)
         return sample
 
-    def _fall(self, first: int) -> Iterator[int | None]:
+    def _fall(self, first: int) -> Iterator[int]:
         """Go on to the end with a body that has lost its balance at the sample `first`."""
         before, recording = self.world, self.recording
         recording.fall()
@@ -422,19 +422,17 @@ class Simulation:
         for sample in range(first + 1, len(self.reference)):
             sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
             if observation is None or not sleeps:
-                yield from self._fall_to(sample, fall)
+                self._fall_to(sample, fall)
                 observation = self.observe(sample)
                 self._demand_whole(sample, observation.centres)
             recording.deepest = fall.deepest
             recording.add(sample, observation)
             yield sample
 
-    def _fall_to(self, sample: int, fall: Fall) -> Iterator[None]:
-        """`_advancing` of a body that falls."""
+    def _fall_to(self, sample: int, fall: Fall) -> None:
+        """`advance` of a body that falls."""
         world, steps = self.world, len(self.efforts)
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
-            if i and i % _PIECE == 0:
-                yield
             world.advance(step / self.rate)
             torques = self.efforts[i] = fall.torques()
             world.apply(torques)
