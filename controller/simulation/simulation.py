@@ -34,10 +34,10 @@ from .scenario import Scenario
 from .simulation_options import STOP, SimulationOptions
 from .world import Saved, World, load_engine
 
-#: [m/s] of any segment: not a motion any more. By trial, on falls that the engine threw about.
-_FASTEST = 30.0
 #: Steps in a piece: about 5 ms. By trial.
 _PIECE = 5
+#: [m/s] of any segment: not a motion any more. By trial, on falls that the engine threw about.
+_FASTEST = 30.0
 #: Nor is this that of a body that stands: from a little before it, such a one falls. By trial.
 _WILD = 15.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
