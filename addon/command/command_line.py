@@ -8,6 +8,7 @@ Messages and progress go to standard error, because PyBullet writes to standard 
 
 import argparse
 import os
+import re
 import signal
 import sys
 from dataclasses import replace
@@ -65,7 +66,7 @@ def main(arguments, program="poise"):
         if getattr(stream, "errors", "") == "strict":  # terminals lack letters of some names
             stream.reconfigure(errors="backslashreplace")
     try:
-        options = _parser(program).parse_args(arguments)
+        options = _parser(program).parse_args(_with_negatives(arguments))
         return options.run(options)
     except SystemExit as end:  # argparse has said why, or given its help
         return end.code or 0
@@ -79,6 +80,19 @@ def main(arguments, program="poise"):
     except KeyboardInterrupt:
         say("poise: stopped; nothing was written.")
     return FAILED
+
+
+def _with_negatives(arguments):
+    """Arguments in which what begins with a minus and a digit, as in `--frames -5:20`, belongs to
+    the option before it, and is none itself."""
+    joined = []
+    for argument in arguments:
+        value = re.match(r"-[.\d]", argument) and joined and re.fullmatch(r"--[a-z-]+", joined[-1])
+        if value:
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined
 
 
 def stop_as_by_ctrl_c():

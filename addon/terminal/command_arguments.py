@@ -50,7 +50,7 @@ def reading_arguments() -> argparse.ArgumentParser:
         "--frames",
         type=frames,
         metavar="A:B[:STEP]",
-        help="the frames to simulate (all that are animated); --frames=-5:20 if A is negative",
+        help="the frames to simulate (all that are animated)",
     )
     add("--fps", type=number("fps"), help="frame rate of the animation [Hz] (the scene's)")
     add("--up", choices=("Y", "Z"), type=str.upper, help="axis that is up in a .bvh file (guessed)")

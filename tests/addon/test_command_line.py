@@ -283,6 +283,9 @@ def test_frames_and_rate_of_the_clip_are_obeyed(shot):
     assert told["range"] == [10, 70]
     assert told["samples"] == 31
     assert told["fps"] == 60, "every second frame at 120"
+    # What begins with a minus is no option where it is a number.
+    assert poise("inspect", shot, "--frames", "-5:20", "--report", report, "--overwrite") == 0
+    assert json.loads(report.read_text())["range"] == [-5, 20]
 
 
 def test_simulate_tells_and_writes_a_report_alone(shot, capsys):
