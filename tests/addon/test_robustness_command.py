@@ -231,7 +231,7 @@ def test_gains_for_nobody(shot, capsys):
 
 
 def test_a_clip_that_falls_has_a_limit_of_zero(tmp_path, import_clip, capsys):
-    import_clip("dance")  # falls after half a second, without a push
+    import_clip("side_kick")  # falls after half a second, without a push
     shot = save(tmp_path)
     assert measure(shot, "--frames=1:60", "--report", tmp_path / "r.json") == 0
     out, err = capsys.readouterr()

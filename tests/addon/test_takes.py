@@ -479,7 +479,7 @@ def test_the_list_is_over_the_verdict_once_it_is_needed(armature):
 
 
 def test_a_row_tells_how_it_ended(import_clip):
-    fallen = import_clip("run")
+    fallen = import_clip("side_kick")
     bpy.context.scene.poise.method = "BALANCE"
     bpy.ops.poise.simulate()
     bpy.ops.poise.keep_take()
