@@ -43,7 +43,7 @@ def heights(armature, frames):
 
 def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
     """What ends with status 3 where it falls is what was asked for if it is to fall."""
-    import_clip("side_kick")
+    import_clip("dance")
     shot, path = save(tmp_path), tmp_path / "report.json"
     strip = tmp_path / "strip.svg"
     given = ("--when-it-falls", "limp", "--report", path, "--strip", strip)
