@@ -12,8 +12,9 @@ ADD, GENERATE = "bpy.ops.poise.add_push()", "bpy.ops.poise.generate_pushes("
 
 #: So many steps per second [Hz] that there is time to stop it.
 SLOW = 3000
-#: Length of a trial [s], so that generations go by quickly; and a reward that no gains reach.
-DURATION, TOO_HIGH = 3.0, 1.99
+#: Length of a trial [s], all of the example: what is tuned to less may fall after it. And a reward
+#: that no gains reach.
+DURATION, TOO_HIGH = 4.0, 1.99
 GENERATIONS = 3
 PUSH_FRAME, PUSH_FORCE = 60, 120.0  # [N]
 #: What the push moves the centre of mass by, at least [m].
