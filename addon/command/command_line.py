@@ -140,7 +140,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
     warnings = warn(chosen_scene(options))
     cleaned = command_clean.clean_first(options) if options.clean_feet else None
     shot = _read_shot(options, cleaned)
-    shot.prepare()
+    shot.prepare(mend=options.method == "auto")
     tuning, tuned = output.with_name(f"{output.name}.tuning"), None
     if options.optimize:
         tuned = command_tune.tune(options, shot, tuning)
@@ -199,7 +199,7 @@ def _simulate(options):
     report_path = report_target(options, source, plan_path)
     warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
-    shot.prepare()
+    shot.prepare(mend=options.method == "auto")
     command_rectify.perform(options, shot, checkpoint)
     nothing = {"optimization": None, "clean": None}  # of bake alone
     report = {"file": str(source), **shot.report(), **nothing, "warnings": warnings}

@@ -99,6 +99,8 @@ def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) ->
                 say(f"{doubt.sentence[0].upper()}{doubt.sentence[1:]}.")
     if options.method == "rectify":
         _rectify(options, shot, checkpoint)
+        if len(shot.recording) < 2:
+            raise PoiseError(f"{shot.why} Nothing was written.")
         return
     if options.method == "auto":
         shot.decide(method.choose(shot))
@@ -144,7 +146,7 @@ def _simulate(shot: Shot) -> None:
 
 
 def _rectify(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) -> None:
-    """Rectify with progress. Raises PoiseError if it is interrupted, or reaches nothing."""
+    """Rectify with progress. Raises PoiseError if it is interrupted."""
     try:
         given = {"preset": options.rectify, "method": options.search, "budget": options.budget}
         chosen = {name: value for name, value in given.items() if value is not None}
@@ -166,8 +168,6 @@ def _rectify(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) -
             why = "Stopped." if isinstance(error, KeyboardInterrupt) else str(error)
             raise PoiseError(f"{why} {_kept(checkpoint)}") from error
     shot.settle(search)
-    if len(shot.recording) < 2:
-        raise PoiseError(f"{shot.why} Nothing was written.")
 
 
 def _kept(checkpoint: Path | None) -> str:

@@ -227,9 +227,11 @@ class BakeJob(Job):
         return self.doing == "comparing"
 
 
-def reading_stages(shot):
-    """The stages of a Job after which a shot is ready to be simulated."""
-    return (("reading", reading_source(shot)), ("measuring the body", in_background(shot.prepare)))
+def reading_stages(shot, mend=False):
+    """The stages of a Job after which a shot is ready to be simulated. mend: as Shot.prepare has
+    it."""
+    prepared = in_background(lambda: shot.prepare(mend))
+    return (("reading", reading_source(shot)), ("measuring the body", prepared))
 
 
 def reading_source(shot):

@@ -3,6 +3,7 @@
 
 import contextlib
 import time
+from dataclasses import replace
 
 import bpy
 
@@ -48,7 +49,8 @@ class RectifyJob(SimulateJob):
         rectified, to search anew from `frame` on, None for the first thing that happens."""
         shot = Shot(scene, options)
         chosen = (("checking the clip", self._choose()),) if choosing else ()
-        Job.__init__(self, shot, (*reading_stages(shot), *chosen, ("rectifying", self._perform())))
+        stages = (*reading_stages(shot, choosing), *chosen, ("rectifying", self._perform()))
+        Job.__init__(self, shot, stages)
         # Read now and not again.
         self._settings = rectify.rectify_settings(scene.poise.rectification)
         self._workers, self._earlier, self._frame = workers, earlier, frame
@@ -333,6 +335,8 @@ class POISE_OT_push_here(PerformOperator, bpy.types.Operator):
         earlier = session.result_of(scene, armature).shot
         frame = scene.frame_current if scene.poise.rectification.since == "FRAME" else None
         options = shot_options(context, armature)
+        if earlier.mended:
+            options = replace(options, cleaning=earlier.options.cleaning)
         workers = preferences.workers(scene.poise.tuning)
         return RectifyJob(scene, options, workers, earlier=earlier, frame=frame)
 

@@ -39,7 +39,8 @@ class Choice:
 
 
 def choose(shot: Shot) -> Choice:
-    """Choose for a prepared shot -> Choice; the shot is prepared anew where other gains are better.
+    """Choose for a shot that was prepared, and mended -> Choice; it is prepared anew where other
+    gains are better.
 
     Nothing of Blender's data is touched. Raises PoiseError.
     """
@@ -47,7 +48,7 @@ def choose(shot: Shot) -> Choice:
     if isinstance(simulation.motion, Endless):
         return Choice("balance", "An endless walk is kept up by balance, step by step.")
     found = shot.check()
-    verdict = f"{found.verdict}."
+    verdict = f"{shot.mended} {found.verdict}.".lstrip()
     if found.recommend == "balance":
         return Choice("balance", verdict)
     but = refused(simulation)

@@ -39,6 +39,7 @@ from ...controller.exceptions import (
 )
 from ...controller.falls.behaviours import STOP
 from ...controller.options import options_of, units_of
+from ...controller.reference.cleaning import CLEANING
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
 from ...controller.reference.terrain import Terrain
@@ -328,6 +329,8 @@ class Shot(ArmatureShot):
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
         #: Segments of legs that stretch in the animation, and no more where they are simulated.
         self.stretched = ()
+        #: What was cleaned without being asked for, in a sentence.
+        self.mended = ""
         self._seconds = {}
 
     @property
@@ -431,13 +434,18 @@ class Shot(ArmatureShot):
         scenario = controller.Scenario(**self.objects)
         return Terrain.of(scenario, self.character.ground, motion)
 
-    def prepare(self):
-        """Build the body and its simulation from what was read. Raises PoiseError."""
-        options = self.options
+    def prepare(self, mend=False):
+        """Build the body and its simulation from what was read. Raises PoiseError.
+
+        mend: clean what pops or floats, too, and let `mended` tell.
+        """
         self.rectified = None
-        if "despike" not in options.cleaning:
+        if not mend and "despike" not in self.options.cleaning:
             reference.check_pops(self.reading)
         self.embody()
+        if mend:
+            self._mend()
+        options = self.options
         body = self.character.actor or self.character
         scenario = controller.Scenario(
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
@@ -448,6 +456,14 @@ class Shot(ArmatureShot):
         settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
         self._performed = self._performed.under(settings, scenario)
         self.simulation = self._performed.simulation(self.gains, settings.seed)
+
+    def _mend(self):
+        """Switch on the cleaning that the clip asks for, beside what was chosen."""
+        found, chosen = self.check(), self.options.cleaning
+        if not set(found.mends) <= set(chosen):
+            names = tuple(name for name in CLEANING if name in (*chosen, *found.mends))
+            self.options = replace(self.options, cleaning=names)
+            self.mended, self.checked = found.mending, None
 
     def prepare_with(self, gains):
         """`prepare` anew, with other Gains and their balance mode."""

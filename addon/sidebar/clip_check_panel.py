@@ -50,20 +50,24 @@ class POISE_PT_clip_check(Panel, bpy.types.Panel):
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_check_clip.bl_idname, text="Check Clip", icon="VIEWZOOM")
-        found = session.result_of(context.scene, armature).check if armature else None
+        result = session.result_of(context.scene, armature) if armature else None
+        found = result and result.check
         if found is not None:
-            _draw_verdict(layout, context, found, cleaning_of(settings))
+            mended = result.shot.mended if result.shot and result.shot.checked is found else ""
+            _draw_verdict(layout, context, found, cleaning_of(settings), mended)
             _draw_findings(layout, context, found)
             _draw_plot(layout, context, found)
 
 
-def _draw_verdict(layout, context, found, cleaning):
-    """In a box that tells at a glance whether a body can do it."""
+def _draw_verdict(layout, context, found, cleaning, mended):
+    """In a box that tells at a glance whether a body can do it, and what was mended for that."""
     box = layout.box()
     box.alert = bool(found.faults)
     icon = "ERROR" if found.faults else "CHECKMARK" if found.recommend == "balance" else "INFO"
     sentence(box, context, f"{found.verdict}.", icon)
-    if cleaning != found.cleaning:
+    if mended:
+        sentence(layout, context, mended, "INFO")
+    elif cleaning != found.cleaning:
         text = f"Checked with {words(found.cleaning)} cleaned: check again."
         sentence(layout, context, text, "FILE_REFRESH")
     elif found.faults:

@@ -24,7 +24,7 @@ from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDES, joint_nam
 from ..geometry.stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
 from ..geometry.trajectory import Trajectory
 from ..reference import faults
-from ..reference.cleaning import clean, despike
+from ..reference.cleaning import CLEANING, clean, despike
 from ..reference.faults import Ground, Pop
 from ..reference.planting import physical
 from ..reference.reference import (
@@ -95,6 +95,8 @@ _OUTSIDE_SHARES = _Bounds(0.015, 0.05)
 #: A foot that is slower stands [m/s, adult]; feet ride if they stand for longer than this [s] on
 #: what moves, and for less than half of that on the floor meanwhile. By trial.
 _STANDS, _RIDES = 0.06, 0.3
+#: What mends which kind of fault without asking anybody: nothing of it can be meant.
+_MENDED_BY = {"pop": "despike", "teleport": "despike", "float": "ground"}
 #: Kinds of findings on how a clip is timed: the verdict has them, whatever else it says.
 _TIMING = ("tempo", "stepped")
 _FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # of the time, and [s], in the air
@@ -163,6 +165,22 @@ class ClipCheck:
     def faults(self) -> tuple[Finding, ...]:
         """The findings that no body can do."""
         return tuple(finding for finding in self.findings if finding.severity == "mend")
+
+    @property
+    def mends(self) -> tuple[str, ...]:
+        """The names of `cleaning.CLEANING` that faults of this clip ask for."""
+        needed = {_MENDED_BY.get(finding.kind) for finding in self.faults}
+        return tuple(name for name in CLEANING if name in needed)
+
+    @property
+    def mending(self) -> str:
+        """What `mends` mends, in a sentence; empty if there is nothing."""
+        found = [finding.sentence for finding in self.faults if finding.kind in _MENDED_BY]
+        if not found:
+            return ""
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        names = ", ".join(name.capitalize() for name in self.mends)
+        return f"Cleaned by itself ({names}): {found[0]}{more}."
 
     @property
     def doubts(self) -> tuple[Finding, ...]:

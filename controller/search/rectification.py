@@ -29,7 +29,7 @@ from ..geometry.trajectory import Trajectory
 from ..options import check_options, option
 from ..ranges import RANGES, check_all
 from ..simulation.recording import Observation, Recording
-from .correction import SIZE, UNIT, UNITS, Correction
+from .correction import SCHEMA, SIZE, UNIT, UNITS, Correction
 from .optimization import strategy
 from .polling import Checkpoint, Plan, Polled, Task, engine
 from .rollout import DECAY, FALL, costs, perform, simplex
@@ -429,9 +429,9 @@ class Rectification(Polled):
         """A short name of the problem, the gains and the settings that decide what is found."""
         settings = asdict(self.settings)
         del settings["budget"]
-        preset, names = asdict(self._preset), list(UNITS)
+        preset, offsets = asdict(self._preset), [SCHEMA, *UNITS]
         begin = self._start.tolist(), self._spacing
-        facts = [settings, preset, names, self._gains, digest(self._payload), begin, engine()]
+        facts = [settings, preset, offsets, self._gains, digest(self._payload), begin, engine()]
         return digest(json.dumps(facts, sort_keys=True).encode())
 
     def _save(self) -> None:

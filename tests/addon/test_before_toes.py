@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import bpy
-import numpy as np
 import pytest
 from helpers.commands import poise
 
@@ -17,8 +16,6 @@ from poise.addon.settings import gains, presets
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller import Gains
 from poise.controller.body.adult import adult
-from poise.controller.reference.reference import Reference
-from poise.controller.search.correction import Correction
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "before_toes"
 COMPLETED = "has no gains for toes: these have the defaults."
@@ -123,27 +120,6 @@ def test_the_bake_of_a_scene_is_kept_and_replaced(old_scene):
     assert {path for path, _ in new} >= {path for path, _ in old}
     bake.restore(old_scene, armature)
     assert keys(*compat.assigned(armature)) == authored
-
-
-def test_a_correction_turns_all_but_the_toes(standing_reference):
-    character, reference = standing_reference
-    data = json.loads((DATA / "correction.json").read_text())
-    corrected = Correction.from_dict(data).corrected(character, reference)
-    change = np.abs(corrected.angles - reference.angles).max(0)
-    moved = {name for name, most in zip(character.dof_names, change, strict=True) if most > 1e-3}
-    assert moved >= {"hip_l_pitch", "knee_r_pitch", "ankle_l_roll", "spine_twist"}
-    assert not any(name.startswith("toe") for name in moved)
-
-
-@pytest.fixture
-def standing_reference(import_clip):
-    """(character, reference) of the clip that stands."""
-    import_clip("stand")
-    shot = Shot(bpy.context.scene, ShotOptions())
-    for _ in shot.read():
-        pass
-    shot.embody()
-    return shot.character, Reference.build(shot.character, shot.motion)
 
 
 def test_a_checkpoint_of_a_rectification_is_refused(scene_file, capsys):

@@ -11,6 +11,8 @@ from mathutils import Vector
 
 from poise.addon.blender import compat, session
 from poise.addon.plots import clip_check_plot
+from poise.addon.settings import properties
+from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import clip_check_panel
 
@@ -115,6 +117,40 @@ def test_what_is_cleaned_is_checked_simulated_and_reported(registered, popping):
     turn = shot.recording.rotation_deltas()[:, 4, 0]
     angle = 2 * np.degrees(np.arccos(np.clip(np.abs(turn), 0, 1)))
     assert angle[11:15].min() > 60 > 30 > np.delete(angle, np.s_[10:16]).max()
+
+
+def test_automatic_cleans_what_pops_by_itself_and_says_so(registered, popping, draw_panels):
+    scene = bpy.context.scene
+    scene.poise.frames, scene.poise.first_frame, scene.poise.last_frame = "CUSTOM", 30, 60
+    assert scene.poise.method == "AUTO"
+    assert bpy.ops.poise.simulate() == {"FINISHED"}
+    result = session.result_of(scene, popping)
+    assert result.shot.recording.success
+    said = "Cleaned by itself (Despike): frames 41-44: the left elbow flips ("
+    why = result.shot.report()["method"]["why"]
+    assert why.startswith(said) and "Balance alone will do" in why
+    assert result.shot.report()["cleaning"] == ["despike"]
+    assert not scene.poise.clip_check.despike, "what is set stays as it is"
+    assert not outdated.changed(result.settings, session_settings(scene, popping))
+    text = draw_panels(clip_check_panel.CLASSES, popping).replace("\n", " ")
+    assert said in text and "check again" not in text and "Mend first" not in text
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+
+
+def session_settings(scene, armature):
+    """What a simulation of an armature would depend on now."""
+    options = properties.shot_options(bpy.context, armature)
+    return outdated.settings_of(scene, armature, options)
+
+
+def test_the_command_cleans_what_pops_where_it_chooses(registered, popping, tmp_path, capsys):
+    shot, report = save(tmp_path), tmp_path / "report.json"
+    command = ("simulate", shot, "--frames=30:60", "--report", report)
+    assert poise(*command) == 1
+    assert "pops: it turns by 150° from frame 40 to 41" in capsys.readouterr().err
+    assert poise(*command, "--method=auto") == 0
+    assert "Cleaned by itself (Despike): frames 41-44: the left" in capsys.readouterr().err
+    assert json.loads(report.read_text())["cleaning"] == ["despike"]
 
 
 def test_panel_before_and_after(registered, popping, draw_panels):

@@ -322,7 +322,8 @@ def test_the_committed_part_plays(armature, monkeypatch):
 
 def checked(monkeypatch, recommend):
     """Let the clip check say something else."""
-    found = SimpleNamespace(recommend=recommend, verdict=f"{recommend.capitalize()}: so it says")
+    verdict = f"{recommend.capitalize()}: so it says"
+    found = SimpleNamespace(recommend=recommend, verdict=verdict, mends=())
     monkeypatch.setattr(Shot, "check", lambda _: found)
 
 

@@ -229,6 +229,26 @@ def test_a_root_that_goes_on_elsewhere_is_brought_back(clip):
     assert np.abs(trajectory.root - whole).max() < 0.02
 
 
+def test_what_mends_a_clip_without_asking_is_named(clip):
+    motion = clip("hips_twist")
+    both = checked(bent(lifted(motion, 50, 90, 0.3, 10), 21, 24))
+    assert both.mends == ("despike", "ground")
+    assert both.mending.startswith("Cleaned by itself (Despike, Ground): frames ")
+    assert both.mending.endswith(f", and {len(both.faults) - 1} more.")
+    for broken, name in (
+        (bent(motion, 41, 44), "despike"),
+        (moved(motion, 41, 44, [0.4, 0, 0]), "despike"),
+        (lifted(motion, 50, 90, 0.3, 10), "ground"),
+    ):
+        found = checked(broken)
+        assert found.mends == (name,)
+        mended, _ = cleaned(broken, *found.mends)
+        assert not mended.faults and mended.mends == () and mended.mending == ""
+    skating = checked(slid(motion, 40, 60, np.array([0.4, 0, 0])))
+    assert "ground" not in skating.mends, "who slides may be on ice"
+    assert checked(motion).mends == () and checked(motion).mending == ""
+
+
 @pytest.mark.slow
 def test_a_joint_that_flips_is_found_and_mended(clip):
     motion = clip("hips_twist")
