@@ -627,10 +627,7 @@ def _choose(
 ) -> tuple[str, str]:
     """("balance", "tune" or "rectify", why)."""
     if not meets.in_place:
-        return (
-            "rectify",
-            f"it leaves its place by {_travel(sound):.1f} m, and balance alone may drift off",
-        )
+        return "rectify", f"it leaves its place by {_travel(sound):.1f} m"
     air, slides = float(_flies(meets).mean()), float(_slides(meets).mean())
     if air > _FLIGHT_SHARE or any(f.kind == "flight" for f in findings):
         return "rectify", f"it is in the air {air:.0%} of the time"
@@ -681,7 +678,9 @@ def _verdict(findings: Sequence[Finding], recommend: str, why: str) -> str:
             why = f"{why}; {finding.sentence}"
     if recommend == "balance":
         return f"Balance alone will do: {why}"
-    return f"{recommend.capitalize()}: {why}"
+    if recommend == "rectify":
+        return f"Balance alone may not do: {why}"
+    return f"Tune: {why}"
 
 
 __all__ = ["LIMITS", "MEASURES", "ClipCheck", "Finding", "check", "frames_words"]

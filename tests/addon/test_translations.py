@@ -142,11 +142,10 @@ def test_files_of_other_editors_are_read(tmp_path):
             "weitere.",
         ),
         (
-            "Rectify: it leaves its place by 2.0 m, and balance alone may drift off. But physics "
+            "Balance alone may not do: it leaves its place by 2.0 m. But physics "
             "weights below 1 cannot be rectified: balance alone.",
-            "Berichtigen: es entfernt sich 2.0 m von seinem Platz, und Balance allein treibt "
-            "vielleicht ab. Aber Physikgewichte unter 1 lassen sich nicht berichtigen: nur "
-            "Balance.",
+            "Balance allein genügt vielleicht nicht: es entfernt sich 2.0 m von seinem Platz. Aber "
+            "Physikgewichte unter 1 lassen sich nicht berichtigen: nur Balance.",
         ),
         (
             "Poise is measuring the body: wait, or press Esc to stop it",

@@ -294,16 +294,14 @@ def test_a_walk_is_the_same_in_another_process(walker):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["walk_slow", "walk"])
+@pytest.mark.parametrize("name", ["walk_slow", "walk", "walk_fast", "walk_backward", "knee_raises"])
 def test_walks_stand_for_20_s_on_unseen_noise(walker, name):
-    """0.9 and 1.25 m/s, motor noise of SCA12, eight seeds that no tuning has met: all but one at
-    most (the faster walk loses its balance on one of sixteen)."""
+    """0.9 to 1.7 m/s, backward and on the spot, motor noise of SCA12, eight seeds that no tuning
+    has met."""
     character, motion, cycle = walker(name)
     endless = Walk(cycle, 20.0).motion(character, motion)
     reference = Reference.build(character, endless)
-    fell = []
     for seed in range(9000, 9008):
         settings = Settings(noise=5.0, seed=seed)
         recording = Simulation(character, endless, None, settings, reference).run()
-        fell += [] if recording.success else [(seed, recording.why())]
-    assert len(fell) <= 1, fell
+        assert recording.success, (seed, recording.why())
