@@ -15,7 +15,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..gains.gains import unmirrored
-from ..geometry.rotations import angles_yxz, unit
+from ..geometry.rotations import unit
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from .compliance import ARM_REACH, Arm, Compliance
 
@@ -257,14 +257,7 @@ class _BracingArm:
         bend = float(first @ second)
         ahead = unit(second - bend * first)
         frame = np.stack([ahead, np.cross(-first, ahead), -first], 1)
-        relative = (trunk @ self._arm.joint.basis).T @ frame
-        pitch, roll, twist = angles_yxz(relative[None])[0].tolist()
-        now = angles[self._arm.dofs]
-        found = [
-            now + (np.array(one) - now + math.pi) % (2 * math.pi) - math.pi
-            for one in ((pitch, roll, twist), (pitch + math.pi, math.pi - roll, twist + math.pi))
-        ]
-        nearest = min(found, key=lambda one: float(np.abs(one - now).sum()))
+        nearest = self._arm.angles(trunk.T @ frame, angles[self._arm.dofs])
         return nearest, -math.acos(max(-1.0, min(1.0, bend)))
 
     def _within_reach(self, along: np.ndarray) -> np.ndarray:

@@ -8,13 +8,15 @@ character's own stiffness and damping towards a pose. Both look one step ahead, 
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from ..body.anthropometry import HAND_SHARE
 from ..body.character import PITCH, Character, Joint
 from ..body.state import State
 from ..gains.gains import Gains, size_of
-from ..geometry.rotations import unit
+from ..geometry.rotations import angles_yxz, unit
 from ..geometry.skeleton import SIDES, joint_of_dof
 
 #: [N m] of a joint of an adult, scaled to the body: what a standing one has. At the end of a
@@ -42,6 +44,22 @@ def relaxed_limits(character: Character, angles: np.ndarray) -> np.ndarray:
         low, high = entry.relaxed.get(axis, entry.ranges[axis])
         limits.append((min(low, angle - _MARGIN), max(high, angle + _MARGIN)))
     return np.array(limits)
+
+
+def falling_body(character: Character, angles: np.ndarray) -> Character:
+    """The body of a character that falls from a pose (dofs,) [rad]: its joints do not go beyond
+    what people's do, and its forearms end where fingers do, for a hand turns with its forearm, and
+    must not sink into what that presses on."""
+    longer = HAND_SHARE * character.height
+    shapes = []
+    for shape in character.shapes:
+        if shape.segment.startswith("forearm"):
+            radius, length = shape.size
+            x, y, z = shape.position
+            shape = replace(shape, size=(radius, length + longer), position=(x, y, z - longer / 2))
+        shapes.append(shape)
+    limits = relaxed_limits(character, angles)
+    return replace(character, limits=limits, shapes=tuple(shapes))
 
 
 class Arm:
@@ -72,6 +90,16 @@ class Arm:
         axes = np.stack([joint.basis[:, PITCH], roll, twist])
         return axes @ unit(np.cross(self.axis, -twist))
 
+    def angles(self, frame: np.ndarray, now: np.ndarray) -> np.ndarray:
+        """(3,) pitch, roll and twist [rad] with which the upper arm has a frame (3, 3) in the
+        trunk: those nearest to `now` (3,)."""
+        pitch, roll, twist = angles_yxz((self.joint.basis.T @ frame)[None])[0].tolist()
+        found = [
+            now + (np.array(one) - now + math.pi) % (2 * math.pi) - math.pi
+            for one in ((pitch, roll, twist), (pitch + math.pi, math.pi - roll, twist + math.pi))
+        ]
+        return min(found, key=lambda one: float(np.abs(one - now).sum()))
+
     def _upward(self, angles: np.ndarray) -> tuple[float, float, float]:
         """From the elbow to the shoulder, in the joint's basis: Ry(pitch) Rx(roll) z."""
         pitch, roll = angles[self.dofs.start : self.dofs.start + 2].tolist()
@@ -83,8 +111,9 @@ class Compliance:
     """Torques of one body that gives.
 
     target (dofs,) [rad]: the pose towards which it has tone (dofs,), shares of the character's own
-    gains. braking (dofs,) [N m s/rad]: damping besides, of an adult. rest (dofs,) [rad]: where the
-    passive springs are relaxed. All may be changed from step to step.
+    gains; target_speeds (dofs,) [rad/s]: how fast that changes. braking (dofs,) [N m s/rad]:
+    damping besides, of an adult. rest (dofs,) [rad]: where the passive springs are relaxed. All may
+    be changed from step to step.
     """
 
     def __init__(self, character: Character, step: float, angles: np.ndarray) -> None:
@@ -99,19 +128,28 @@ class Compliance:
         self.step = step
         self.rest = np.zeros(character.dofs)
         self.target = angles.copy()
+        self.target_speeds = np.zeros(character.dofs)
         self.tone = np.zeros(character.dofs)
         self.braking = np.zeros(character.dofs)
         joints = {joint.name: joint for joint in character.joints}
         self.arms = [Arm(joints[f"shoulder_{side}"], side, angles) for side in SIDES]
 
-    def torques(self, state: State, inertia: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    def torques(
+        self,
+        state: State,
+        inertia: np.ndarray,
+        bias: np.ndarray,
+        pressed: np.ndarray | None = None,
+    ) -> np.ndarray:
         """(dofs,) [N m] of the step that begins now, from the mass matrix (6 + n, 6 + n) and the
-        bias forces (6 + n,)."""
+        bias forces (6 + n,). pressed (6 + n,): of a body that carries itself, what presses it from
+        outside; without it, it hangs in its joints."""
         step, angles, speeds = self.step, state.angles, state.speeds[6:]
         own = self.tone * self._own_stiffness
-        stiffness = self._stiffness + own
-        damping = self.damping + self.tone * self._own_damping + self.size * self.braking
+        stiffness, firm = self._stiffness + own, self.tone * self._own_damping
+        damping = self.damping + firm + self.size * self.braking
         force = self._stiffness * (self.rest - angles) + own * (self.target - angles)
+        force += firm * self.target_speeds
         force -= (damping + step * stiffness) * speeds
         ahead = np.diag(step * (damping + step * stiffness))
         most = np.full(len(force), _MOST_TORQUE * self.size)
@@ -125,6 +163,9 @@ class Compliance:
                 ahead[arm.dofs, arm.dofs] += step * own
                 most[arm.dofs] *= _LIGAMENTS
         matrix, known = inertia.copy(), -bias
+        if pressed is not None:
+            force = force + bias[6:] - pressed[6:]
+            known += pressed
         matrix[6:, 6:] += ahead
         known[6:] += force
         torques = force - ahead @ np.linalg.solve(matrix, known)[6:]

@@ -53,12 +53,34 @@ class FallingWorld(Surroundings, Protocol):
         """{segment: how deep [m] it is in what it touches}."""
 
 
+class Touched:
+    """What touches the floor or a collider.
+
+    since: {segment: when it began to touch [s]} of all that do now; ever: all that have. deepest:
+    how deep [m] one has been, but for the first moments of its touch.
+    """
+
+    def __init__(self) -> None:
+        self.since: dict[int, float] = {}
+        self.ever: set[int] = set()
+        self.deepest = 0.0
+
+    def see(self, time: float, depths: dict[int, float]) -> None:
+        """Take what World.touched tells at a time [s]."""
+        self.since = {segment: self.since.get(segment, time) for segment in depths}
+        self.ever |= depths.keys()
+        for segment, since in self.since.items():
+            if time - since > _HIT:
+                self.deepest = max(self.deepest, depths[segment])
+
+
 class Fall:
     """One fall.
 
-    deepest: how deep [m] a part of the body has been in the floor or a collider, but for the first
-    moments of its touch.
+    touched: what touches something. help (6,): from outside; there is none.
     """
+
+    help = np.zeros(6)
 
     def __init__(
         self,
@@ -66,26 +88,21 @@ class Fall:
         world: FallingWorld,
         behaviour: str,
         rate: float,
-        limits: np.ndarray,
     ) -> None:
-        """world: with the body as it is when it loses its balance; behaviour: one of
-        `behaviours.BEHAVIOURS`; rate: of the world's steps [Hz]; limits (dofs, 2) [rad] of the
-        joints."""
+        """character: a `compliance.falling_body`; world: with it as it is when it loses its
+        balance; behaviour: one of `behaviours.BEHAVIOURS`; rate: of the world's steps [Hz]."""
         self._character, self._world = character, world
         self._period = max(1, round(rate / _DECIDING))
         self._step, self._interval = 0, self._period / rate
         self._compliance = Compliance(character, 1 / rate, world.state(False).angles)
         self._behaviour = BEHAVIOURS[behaviour](
-            character, self._compliance, limits, world, self._interval
+            character, self._compliance, character.limits, world, self._interval
         )
         self._rest = _Rest(self._compliance, self._interval)
         self._dofs, self._speeds = list(range(character.dofs)), [0.0] * character.dofs
         #: Joint positions and centres of mass (2, S, 3) [m] of the last decision.
         self._before: np.ndarray | None = None
-        #: {segment: when it began to touch [s]} of all that touch now; and all that ever have.
-        self._since: dict[int, float] = {}
-        self._touched: set[int] = set()
-        self.deepest = 0.0
+        self.touched = Touched()
 
     @property
     def asleep(self) -> bool:
@@ -113,21 +130,14 @@ class Fall:
         now = np.stack([positions, centres])
         moved = np.zeros_like(now) if self._before is None else now - self._before
         self._before, speeds = now, moved / self._interval
-        self._touch(time)
+        self.touched.see(time, self._world.touched())
         if time > _SOONEST:
             fastest = float(np.sqrt((speeds[1] ** 2).sum(1)).max())
-            self._rest.settle(time, fastest, not _LYING.isdisjoint(self._since), state.angles)
+            self._rest.settle(
+                time, fastest, not _LYING.isdisjoint(self.touched.since), state.angles
+            )
         pose = Pose(positions, frames, state.angles, speeds[0])
-        self._behaviour.update(time, pose, self._touched, self._rest.awake)
-
-    def _touch(self, time: float) -> None:
-        """See what touches the floor, and how deep."""
-        depths = self._world.touched()
-        self._since = {segment: self._since.get(segment, time) for segment in depths}
-        self._touched |= depths.keys()
-        for segment, since in self._since.items():
-            if time - since > _HIT:
-                self.deepest = max(self.deepest, depths[segment])
+        self._behaviour.update(time, pose, self.touched.ever, self._rest.awake)
 
 
 class _Rest:

@@ -32,14 +32,24 @@ class Weights(Protocol):
     def ways_back(self, rate: float) -> Iterable[tuple[int, int, int]]: ...
 
 
-class Performance(Protocol):
+class Changes(Protocol):
+    """How an animation is changed, as a `recording.Recording` has it."""
+
+    @property
+    def motion(self) -> Motion: ...
+
+    def __len__(self) -> int: ...
+
+    def differences(self, stretched: Sequence[str] = ()) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def simulated_legs(self) -> np.ndarray: ...
+
+
+class Performance(Changes, Protocol):
     """What a bake asks of a `recording.Recording`."""
 
     @property
     def character(self) -> Character: ...
-
-    @property
-    def motion(self) -> Motion: ...
 
     @property
     def reference(self) -> Reference: ...
@@ -56,15 +66,9 @@ class Performance(Protocol):
     @property
     def reference_stance(self) -> np.ndarray: ...
 
-    def __len__(self) -> int: ...
-
-    def differences(self, stretched: Sequence[str] = ()) -> tuple[np.ndarray, np.ndarray]: ...
-
-    def simulated_legs(self) -> np.ndarray: ...
-
 
 def performed_motion(
-    recording: Performance, chains: dict[str, np.ndarray] | None = None, legs: Sequence[str] = ()
+    recording: Changes, chains: dict[str, np.ndarray] | None = None, legs: Sequence[str] = ()
 ) -> Motion:
     """The animation as far as it was simulated, moved by what the simulation changes as a bake
     moves it -> Motion of at least two samples.

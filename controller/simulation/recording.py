@@ -90,6 +90,9 @@ class Recording:
         #: has been in what it lies on.
         self.stood: int | None = None
         self.deepest = 0.0
+        #: Samples until it began to get up for the last time, and until it stood again, if it does.
+        self.rested: int | None = None
+        self.up: int | None = None
         self._count = 0
         self._centres = np.zeros((count, len(SEGMENTS), 3))
         self._turns = np.zeros((count, len(SEGMENTS), 4))
@@ -154,8 +157,18 @@ class Recording:
 
     def fall(self) -> None:
         """From now on, samples are those of a fall, which no measure counts."""
-        self.stood = self._count
-        self.measures.end()
+        if self.stood is None:
+            self.stood = self._count
+            self.measures.end()
+        self.rested = self.up = None
+
+    def rise(self) -> None:
+        """From now on, it gets up."""
+        self.rested = self._count
+
+    def stands(self) -> None:
+        """From now on, it stands again."""
+        self.up = self._count
 
     def add_help(self, sample: int, wrench: np.ndarray) -> None:
         """Take down the mean force and torque (6,) from outside since the last sample."""
@@ -362,25 +375,46 @@ class Recording:
         return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
 
     def _what_fell(self, fell_at: float, stood: int) -> str:
-        lost, rests = self.motion.frame(stood - 1), self.rest_at
+        lost, rests, up = self.motion.frame(stood - 1), self.rest_at, self.up_at
+        told = f"Fell at {fell_at:.2f} s (frame {lost:g})"
+        if up is not None:
+            frame = self.motion.frame(up * self.motion.rate)
+            return f"{told}, and stands again from {up:.2f} s (frame {frame:g}) on."
         if rests is None:
-            return f"Fell at {fell_at:.2f} s (frame {lost:g}), and still moves at the end."
+            return f"{told}, and still moves at the end."
         rest = self.motion.frame(rests * self.motion.rate)
-        return (
-            f"Fell at {fell_at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
-            f"(frame {rest:g}) on."
-        )
+        if self.rested is not None:
+            return f"{told}, lies still at {rests:.2f} s (frame {rest:g}), and does not get up."
+        return f"{told}, and lies still from {rests:.2f} s (frame {rest:g}) on."
 
     @property
     def rest_at(self) -> float | None:
-        """From when on [s] no segment of a body that has fallen moves, or None."""
+        """From when on [s] no segment of a body that has fallen moves, or until it gets up; or
+        None."""
         if self.stood is None or self._count - self.stood < 2:
             return None
+        if self.rested is not None:
+            return (self.rested - 1) / self.motion.rate
         steps = np.diff(self.body_positions[self.stood :], axis=0)
         speeds = np.linalg.norm(steps, axis=2).max(1) * self.motion.rate
         moving = np.flatnonzero(speeds > _REST)
         rest = self.stood + (int(moving[-1]) + 1 if len(moving) else 0)
         return rest / self.motion.rate if rest < self._count - 1 else None
+
+    @property
+    def up_at(self) -> float | None:
+        """From when on [s] a body that has fallen stands again, or None."""
+        return None if self.up is None else (self.up - 1) / self.motion.rate
+
+    @property
+    def helped(self) -> np.ndarray | None:
+        """(2, 2) mean and largest help from outside in getting up: force [N], torque [N m]; None of
+        what did not get up."""
+        if self.stood is None or not self.residual.any():
+            return None
+        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)
+        sizes = sizes[sizes.any(1)]
+        return np.stack([sizes.mean(0), sizes.max(0)], 1)
 
     def joints(self) -> np.ndarray:
         """(n, S, 3) joint centres of the simulation [m]."""
@@ -476,6 +510,11 @@ class Recording:
         result["fell_measure"] = self.fell_measure
         result["rest_at"] = self.rest_at
         result["deepest"] = None if self.stood is None else 1e3 * self.deepest
+        helped = self.helped
+        for row, name in enumerate(("help", "help_torque")):
+            values = None if helped is None else helped[row].tolist()
+            result[name] = values and dict(zip(("mean", "most"), values, strict=True))
+        result["up_at"] = self.up_at
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
         result["residual"], result["residual_torque"] = self._mean_residual()

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,9 +17,11 @@ from ..control.balance import Balance, Memory
 from ..control.controller import Controller
 from ..control.legs import Legs
 from ..exceptions import SettingsError, SimulationError, demand
-from ..falls.compliance import relaxed_limits
+from ..falls.compliance import falling_body
 from ..falls.fall import Fall
+from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
+from ..falls.standing import Standing, standing_still
 from ..gains.gains import BALANCE_MODES, Gains
 from ..gains.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..geometry.motion import Motion
@@ -42,6 +45,8 @@ _FASTEST = 30.0
 _WILD = 15.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
 _BURST = 0.05
+#: So often a body tries to get up that does not come to stand. By judgement.
+_TRIES = 3
 #: [s] after a push in which a body that flies apart does so because of it. By trial.
 _AFTER = 0.5
 
@@ -99,6 +104,8 @@ class Settings(SimulationOptions):
         del data["contacts"]
         if self.when_it_falls == STOP:
             del data["when_it_falls"]
+        if not self.get_up:
+            del data["get_up"]
         data = {name: data[name] for name in (*_WRITTEN, *data)}
         return data if self.contacts is None else data | {"contacts": self.contacts.as_dict()}
 
@@ -193,6 +200,8 @@ class Simulation:
         self._loss = self._foresee_fall()
         self._kept: deque[Saved] = deque()
         self._begun = False
+        #: The sample at which what the controller performs begins: of one that has got up, later.
+        self._since = 0
         #: What is performed, while the recording compares with the reference itself.
         self.target = self.reference
         self.correction, self.balance = correction, balance
@@ -304,12 +313,13 @@ class Simulation:
             if i and i % _PIECE == 0:
                 yield
             world.advance(step / self.rate)
-            torques = self.efforts[i] = controller.torques(step)
+            own = step - self._since * steps
+            torques = self.efforts[i] = controller.torques(own)
             if controller.hold:
                 self._helps[i] = controller.hold.residual
                 world.hold(self._helps[i])
             world.apply(torques)
-            world.drive(*controller.toe_motor(step))
+            world.drive(*controller.toe_motor(own))
             world.step()
 
     def settle(self, sample: int) -> Moment:
@@ -345,25 +355,31 @@ class Simulation:
             observation = self.observe(sample)
             if self._loss is not None:
                 if self._too_fast(sample, observation.centres, _WILD).any():
-                    yield from self._fall(self._return_from_burst())
+                    yield from self._go_on_past_falls(self._return_from_burst())
                     return
                 self._keep_state()
             elif self._bursts(sample, observation.centres):
                 return
-            if controller.balance.stepping is not None:
-                self.recording.swing = controller.balance.swing
-            if self.world.has_colliders:
-                self.recording.grounds = controller.balance.supports
-            if controller.balance.course is not None:
-                self.recording.turn = controller.balance.course.matrix
-            going_on = self.recording.add(sample, observation)
+            going_on = self._record(sample, observation)
             if self._loss is not None and sample:
                 going_on = going_on and not self._loses_balance(self._loss, sample)
             yield sample
             if not going_on:
                 if self._loss is not None:
-                    yield from self._fall(sample)
+                    yield from self._go_on_past_falls(sample)
                 return
+
+    def _record(self, sample: int, observation: Observation) -> bool:
+        """Take down a sample of a body that stands. Returns False when a measure exceeds its
+        maximum."""
+        controller = self.controller
+        if controller.balance.stepping is not None:
+            self.recording.swing = controller.balance.swing
+        if self.world.has_colliders:
+            self.recording.grounds = controller.balance.supports
+        if controller.balance.course is not None:
+            self.recording.turn = controller.balance.course.matrix
+        return self.recording.add(sample, observation)
 
     def _foresee_fall(self) -> BalanceLoss | None:
         """What tells when balance is lost, where the body is to fall then. Raises SettingsError."""
@@ -376,14 +392,23 @@ class Simulation:
             )
         # It may slide and step; only a body that is far from its pose falls.
         self.measures.ending = ("pose_error",)
-        character, wanted = self.character, self.reference.smooth
+        return self._loss_of(self.reference)
+
+    @cached_property
+    def _standing(self) -> Standing:
+        """How it stands once it has got up."""
+        count = len(self.reference)
+        return standing_still(self.character, self.motion, self.reference, count)
+
+    def _loss_of(self, reference: Reference) -> BalanceLoss:
+        character, wanted = self.character, reference.smooth
         corners = character.sole_corners(wanted.joints, wanted.frames)
         com = np.einsum("fsi,s->fi", wanted.centres, character.masses / character.mass)
         return BalanceLoss(com, corners, self.motion.rate, character.height)
 
     def _loses_balance(self, loss: BalanceLoss, sample: int) -> bool:
-        now = slice(sample - 1, sample + 1)
-        return loss.lost(sample, self.recording.com[now], self.recording.sole_corners(now))
+        recording, now = self.recording, slice(sample - 1, sample + 1)
+        return loss.lost(sample - self._since, recording.com[now], recording.sole_corners(now))
 
     def _keep_state(self) -> None:
         """Keep the state of the newest sample, and of as many before as a burst takes."""
@@ -399,13 +424,32 @@ class Simulation:
         self.recording.keep(sample + 1)
         return sample
 
-    def _fall(self, first: int) -> Iterator[int]:
-        """Go on to the end with a body that has lost its balance at the sample `first`."""
-        before, recording = self.world, self.recording
-        recording.fall()
-        limits = relaxed_limits(self.character, before.state(False).angles)
+    def _go_on_past_falls(self, first: int) -> Iterator[int]:
+        """Go on to the end with a body that has lost its balance at the sample `first`, and again
+        and again, if it gets up."""
+        last, recording = len(self.reference) - 1, self.recording
+        tries = 0
+        while first < last:
+            recording.fall()
+            fall = self._begin_fall()
+            first = yield from self._fall(fall, first)
+            while first < last and tries < _TRIES:
+                tries += 1
+                recording.rise()
+                rising = GetUp(self.world.character, self.world, self.rate, self._standing.pose)
+                first = yield from self._get_up(rising, first)
+                if not rising.done:
+                    break
+                recording.stands()
+                tries, loss = 0, self._begin_standing(rising, first)
+                first = yield from self._stand(loss, first)
+
+    def _begin_fall(self) -> Fall:
+        """Have the body in a world in which it can fall."""
+        before = self.world
+        body = falling_body(self.character, before.state(False).angles)
         self.world = World(
-            replace(self.character, limits=limits),
+            body,
             self.rate,
             Legs(self.character).segments,
             replace(self.scenario, whole_body=True, self_collision=True),
@@ -414,30 +458,98 @@ class Simulation:
         )
         self.world.follow(before)
         before.close()
-        fall = Fall(self.character, self.world, self.settings.when_it_falls, self.rate, limits)
-        recording.swing = None
+        self.recording.swing = None
+        return Fall(body, self.world, self.settings.when_it_falls, self.rate)
+
+    def _fall(self, fall: Fall, first: int) -> Generator[int, None, int]:
+        """Go on with a fall until the body gets up, or to the end. Returns the last sample."""
         alone = not self.scenario.things and not any(c.moves for c in self.scenario.colliders)
         quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
-        observation = None
+        observation, sample = None, first
         for sample in range(first + 1, len(self.reference)):
             sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
             if observation is None or not sleeps:
-                self._fall_to(sample, fall)
-                observation = self.observe(sample)
-                self._demand_whole(sample, observation.centres)
-            recording.deepest = fall.deepest
-            recording.add(sample, observation)
+                observation = self._move_to(sample, fall)
+            self.recording.add(sample, observation)
             yield sample
+            if fall.asleep and self._gets_up():
+                break
+        return sample
 
-    def _fall_to(self, sample: int, fall: Fall) -> None:
-        """`advance` of a body that falls."""
+    def _gets_up(self) -> bool:
+        """Whether a body that sleeps tries to get up."""
+        return self.settings.get_up and is_level(self.world, self.character)
+
+    def _get_up(self, rising: GetUp, first: int) -> Generator[int, None, int]:
+        """Go on until the body stands, or has failed to, or to the end. Returns the last sample."""
+        sample = first
+        for sample in range(first + 1, len(self.reference)):
+            observation = self._move_to(sample, rising)
+            self.recording.add_help(sample, self._helps.mean(0))
+            self.recording.add(sample, observation)
+            yield sample
+            if rising.done or rising.failed:
+                break
+        return sample
+
+    def _begin_standing(self, rising: GetUp, first: int) -> BalanceLoss:
+        """Have the body that has got up at the sample `first` in a world in which it stands."""
+        before = self.world
+        self.world = World(
+            self.character,
+            self.rate,
+            Legs(self.character).segments,
+            self.scenario,
+            self.motion.rate,
+        )
+        self.world.follow(before)
+        before.close()
+        motion = self._standing.placed(*rising.placing, self.motion.frame(first))
+        settings, scenario = self.settings, self.scenario
+        reference = Reference.build(
+            self.character,
+            motion,
+            settings.rate,
+            cutoff=settings.cutoff,
+            terrain=Terrain.of(scenario, self.character.ground, motion),
+        )
+        self.controller = Controller(
+            self.character, reference, self.gains, settings, self.world, self.balance
+        )
+        self._since = first
+        return self._loss_of(reference)
+
+    def _stand(self, loss: BalanceLoss, first: int) -> Generator[int, None, int]:
+        """Go on with a body that stands again until it loses its balance, or to the end. Returns
+        the last sample."""
+        sample = first
+        for sample in range(first + 1, len(self.reference)):
+            self.advance(sample)
+            observation = self.observe(sample)
+            self._demand_whole(sample, observation.centres)
+            self._record(sample, observation)
+            yield sample
+            if self._loses_balance(loss, sample):
+                break
+        return sample
+
+    def _move_to(self, sample: int, mover: Fall | GetUp) -> Observation:
+        """`advance` and `observe` of a body that falls or gets up."""
         world, steps = self.world, len(self.efforts)
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
             world.advance(step / self.rate)
-            torques = self.efforts[i] = fall.torques()
+            torques = self.efforts[i] = mover.torques()
+            self._helps[i] = mover.help
+            if mover.help.any():
+                world.hold(mover.help)
             world.apply(torques)
-            world.drive(*fall.friction())
+            world.drive(*mover.friction())
             world.step()
+        observation = self.observe(sample)
+        self._demand_whole(sample, observation.centres)
+        deepest = mover.touched.deepest
+        self.recording.deepest = max(self.recording.deepest, deepest)
+        return observation
 
     def _bursts(self, sample: int, centres: np.ndarray) -> bool:
         """Whether a body that falls is thrown about by the engine: the trial ends a sample before

@@ -9,7 +9,7 @@ from ..options import option
 from ..ranges import RANGES, Range
 
 #: Of these, what trials of a search choose themselves; they end where a body falls.
-OF_TRIALS = ("noise", "seed", "when_it_falls")
+OF_TRIALS = ("noise", "seed", "when_it_falls", "get_up")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,4 +64,10 @@ class SimulationOptions:
         "When It Falls",
         "What the body does once its balance is lost",
         choices=WHEN_IT_FALLS,
+    )
+    get_up: bool = option(
+        False,
+        "Get Up",
+        "Whoever lies still gets up, on a level floor, and stands to the end",
+        needs="when_it_falls",
     )

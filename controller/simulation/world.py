@@ -104,6 +104,16 @@ class Contacts(NamedTuple):
     carrying: int
 
 
+class Touch(NamedTuple):
+    """A point at which a segment touches the floor or a collider: place (3,) [m], the force across
+    [N] it is pressed with (3,), and how deep [m] it is in there."""
+
+    segment: int
+    place: tuple[float, float, float]
+    force: tuple[float, ...]
+    depth: float
+
+
 class Saved(NamedTuple):
     """A state of the world, in the engine's memory.
 
@@ -780,14 +790,25 @@ class World:
 
     def touched(self) -> dict[int, float]:
         """{segment: how deep [m] it is in the floor or a collider} of all that touch one."""
-        segments = {link: segment for segment, link in self.links.items()}
         depths: dict[int, float] = {}
-        for ground in (self._floor, *self._colliders):
-            for point in pybullet.getContactPoints(self._body, ground, **self._keywords):
-                segment = segments[point[_LINK]]
-                depth = -point[_DISTANCE] - _SLOP
-                depths[segment] = max(depths.get(segment, depth), depth)
+        for touch in self.touches():
+            depths[touch.segment] = max(depths.get(touch.segment, touch.depth), touch.depth)
         return depths
+
+    def touches(self) -> list[Touch]:
+        """All points at which the body touches the floor or a collider."""
+        segments = {link: segment for segment, link in self.links.items()}
+        found = [
+            Touch(
+                segments[point[_LINK]],
+                point[_ON_OTHER],
+                tuple(point[_ACROSS[0]] * part for part in point[_NORMAL]),
+                -point[_DISTANCE] - _SLOP,
+            )
+            for ground in (self._floor, *self._colliders)
+            for point in pybullet.getContactPoints(self._body, ground, **self._keywords)
+        ]
+        return sorted(found)
 
     def height_at(self, x: float, y: float) -> float:
         """Height [m] of the floor, or of the highest collider, at a place."""
