@@ -28,7 +28,13 @@ from ..rigs import rig
 from ..scene import morphology
 from ..shots.shot import versions
 from ..terminal import command_contacts
-from ..terminal.command_arguments import gains_named, seconds, shot_arguments, whole
+from ..terminal.command_arguments import (
+    check_falls,
+    gains_named,
+    seconds,
+    shot_arguments,
+    whole,
+)
 from ..terminal.command_import import FORMATS
 from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_progress import FAILED as FAILURE
@@ -170,6 +176,7 @@ def _bake_arguments(commands, passed, options):
             arguments.append(f"{name}={text}")
     understood = commands.parse_args(["bake", "shot.blend", *arguments])
     understood.usage_error = options.usage_error
+    check_falls(understood)
     command_rectify.check(understood)
     _check_files(understood)
     return arguments, files, understood

@@ -26,6 +26,7 @@ from ..terminal import command_contacts, command_pushes, command_walk, command_w
 from ..terminal.command_arguments import (
     SIMULATED,
     add_options,
+    check_falls,
     file_argument,
     gains_named,
     number,
@@ -126,6 +127,7 @@ def _run_in_blender(arguments):
 
 def _bake(options):
     """`poise bake`: simulate, write the .blend and the report; the exit status."""
+    check_falls(options)
     command_rectify.check(options)
     if options.leash:
         end_with_parent()
@@ -192,6 +194,7 @@ def _checkpoint(options, *others):
 
 def _simulate(options):
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
+    check_falls(options)
     command_rectify.check(options)
     source = open_shot(options.file, options.up, options.unit)
     checkpoint = _checkpoint(options, source)

@@ -107,12 +107,17 @@ def draw_options(
                 column.label(text=tr(one.label), translate=False)
             row = column.row()
             # While a job is at work all is inactive; an inactive part would be bright again.
-            idle = one.needs and not getattr(settings, one.needs)
+            idle = one.needs and getattr(settings, one.needs) == _default(settings, one.needs)
             row.active = not idle or session.job() is not None
             zero = one.zero and not getattr(settings, name)
             text = {"text": tr(f"{one.label}, 0: {one.zero}")} if zero else {}
             row.prop(settings, name, expand=one.choices is not None, **text)
     return column
+
+
+def _default(settings: "bpy.types.PropertyGroup", name: str) -> object:
+    """What a property is unless someone chooses otherwise."""
+    return settings.bl_rna.properties[name].default
 
 
 def draw_workers(layout: "bpy.types.UILayout", context: "bpy.types.Context") -> None:

@@ -77,6 +77,9 @@ UNITS = {
     "fell_at": "s",
     "rest_at": "s",
     "deepest": "mm",
+    "up_at": "s",
+    "help": "N",
+    "help_torque": "N m",
     "reached": "s",
     "cpu": "s",
     "wall": "s",
@@ -508,6 +511,7 @@ class Shot(ArmatureShot):
             noise=NOISE,
             seed=0,
             when_it_falls=STOP,
+            get_up=False,
             duration=duration,
             maxima=dict(maxima or MAXIMA),
         )

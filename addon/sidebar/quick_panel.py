@@ -113,7 +113,11 @@ def _draw_fall(layout, context):
     column = layout.column(align=True)
     column.use_property_split = False
     column.label(text="When It Falls")
-    column.row(align=True).prop(context.scene.poise, "when_it_falls", expand=True)
+    settings = context.scene.poise
+    column.row(align=True).prop(settings, "when_it_falls", expand=True)
+    row = column.row()
+    row.active = layout.active and settings.when_it_falls != "STOP"
+    row.prop(settings, "get_up")
 
 
 def _draw_also_set(layout, context, armature):

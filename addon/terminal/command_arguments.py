@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...controller import BALANCE_MODES
+from ...controller.falls.behaviours import STOP
 from ...controller.options import Option, options_of
 from ...controller.ranges import RANGES, Range
 from ...controller.reference.cleaning import CLEANING
@@ -87,6 +88,12 @@ def shot_arguments() -> argparse.ArgumentParser:
     )
     morphology.add_arguments(parser)
     return parser
+
+
+def check_falls(options: argparse.Namespace) -> None:
+    """Call `usage_error` for whoever is to get up, but not to fall."""
+    if options.get_up and options.when_it_falls == STOP:
+        options.usage_error("--get-up needs --when-it-falls limp, brace or stiff")
 
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -104,6 +104,7 @@ class Recording:
         self._thing_positions = np.full((count, things, 3), np.nan)
         self._thing_turns = np.full((count, things, 4), np.nan)
         self._residual = np.zeros((count, 6))
+        self._rising = np.zeros(count, bool)
         self._stance = np.zeros(count, int)
         self._torques = np.zeros((count, dofs))
         self._com = np.zeros((count, 3))
@@ -173,6 +174,7 @@ class Recording:
     def add_help(self, sample: int, wrench: np.ndarray) -> None:
         """Take down the mean force and torque (6,) from outside since the last sample."""
         self._residual[sample] = wrench
+        self._rising[sample] = self.stood is not None
 
     def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
@@ -376,16 +378,25 @@ class Recording:
 
     def _what_fell(self, fell_at: float, stood: int) -> str:
         lost, rests, up = self.motion.frame(stood - 1), self.rest_at, self.up_at
-        told = f"Fell at {fell_at:.2f} s (frame {lost:g})"
         if up is not None:
-            frame = self.motion.frame(up * self.motion.rate)
-            return f"{told}, and stands again from {up:.2f} s (frame {frame:g}) on."
+            stands = self.motion.frame(up * self.motion.rate)
+            mean = self.helped[0, 0]
+            return (
+                f"Fell at {fell_at:.2f} s (frame {lost:g}), and stands again from {up:.2f} s "
+                f"(frame {stands:g}) on; {mean:.0f} N from outside helped it up, in the mean."
+            )
         if rests is None:
-            return f"{told}, and still moves at the end."
+            return f"Fell at {fell_at:.2f} s (frame {lost:g}), and still moves at the end."
         rest = self.motion.frame(rests * self.motion.rate)
         if self.rested is not None:
-            return f"{told}, lies still at {rests:.2f} s (frame {rest:g}), and does not get up."
-        return f"{told}, and lies still from {rests:.2f} s (frame {rest:g}) on."
+            return (
+                f"Fell at {fell_at:.2f} s (frame {lost:g}), lies still at {rests:.2f} s (frame "
+                f"{rest:g}), and has not got up at the end."
+            )
+        return (
+            f"Fell at {fell_at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
+            f"(frame {rest:g}) on."
+        )
 
     @property
     def rest_at(self) -> float | None:
@@ -407,13 +418,11 @@ class Recording:
         return None if self.up is None else (self.up - 1) / self.motion.rate
 
     @property
-    def helped(self) -> np.ndarray | None:
-        """(2, 2) mean and largest help from outside in getting up: force [N], torque [N m]; None of
-        what did not get up."""
-        if self.stood is None or not self.residual.any():
-            return None
-        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)
-        sizes = sizes[sizes.any(1)]
+    def helped(self) -> np.ndarray:
+        """(2, 2) mean and largest help from outside in all getting up: force [N], torque [N m]."""
+        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[self._rising[: self._count]]
+        if not len(sizes):
+            return np.zeros((2, 2))
         return np.stack([sizes.mean(0), sizes.max(0)], 1)
 
     def joints(self) -> np.ndarray:
@@ -510,10 +519,9 @@ class Recording:
         result["fell_measure"] = self.fell_measure
         result["rest_at"] = self.rest_at
         result["deepest"] = None if self.stood is None else 1e3 * self.deepest
-        helped = self.helped
-        for row, name in enumerate(("help", "help_torque")):
-            values = None if helped is None else helped[row].tolist()
-            result[name] = values and dict(zip(("mean", "most"), values, strict=True))
+        for name, values in zip(("help", "help_torque"), self.helped.tolist(), strict=True):
+            tried = bool(self._rising.any())
+            result[name] = dict(zip(("mean", "most"), values, strict=True)) if tried else None
         result["up_at"] = self.up_at
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
