@@ -34,17 +34,19 @@ _ALONG, _UP, _TURNING, _CALMING = 6.3, 7.7, 8.9, 4.0
 _MOST_ALONG, _MOST_UP, _MOST_TORQUE = 0.4, 1.6, 300.0
 #: Largest help: share of the weight, and torque [N m] of an adult.
 MOST_HELP, _MOST_HELPING = 0.5, 120.0
+#: What lags behind by more than this [m], [rad] is helped besides: [1/s^2], [N m/rad] of an adult.
+_LAG, _LAG_TURN, _LAGGING, _LAGGING_TURN = 0.06, 0.3, 30.0, 200.0
 #: A foot in the air bears after this share of its stage.
 _LANDS = 0.8
 #: Of what rests of a body that lies, so much is taken anew each time: contacts tremble.
 _TAKEN = 0.3
 #: A stage goes on so long [s] while the body is not where it should be: turned [rad], high [m].
-_WAITING, _TILTED, _LOWER = 0.2, math.radians(25), 0.06
+_WAITING, _TILTED, _LOWER = 0.1, math.radians(25), 0.06
 #: A foot that was to come within this [m, adult] of its place is set down again, so many times.
 _MISSED, _AGAIN = 0.32, 1
-#: [s] in which the help ends once the body stands, and in which it then has to: turned [rad] and
-#: moved [m] less than this, slower [m/s].
-_LETTING_GO, _STEADYING = 0.5, 1.0
+#: [s] in which the help ends once the body stands, turned [rad] and moved [m] less than this, and
+#: after which it has failed to. It stands, slower than this [m/s].
+_LETTING_GO, _STEADYING = 0.5, 1.5
 _UPRIGHT, _IN_PLACE, _STEADY = math.radians(15), 0.06, 0.25
 #: A body below this share of the height that it should have has fallen; looked at from when it has
 #: no hands on the floor.
@@ -244,6 +246,18 @@ class GetUp:
         torque = whole @ (_TURNING**2 * turn + 2 * _TURNING * (turns - spin))
         return np.concatenate([force, _at_most(torque, _MOST_TORQUE * self._compliance.size)])
 
+    def _behind(self, state: State, placed: Placed) -> np.ndarray:
+        """(6,) force [N] and torque [N m] for what lags behind in spite of all that should press:
+        joints may be at their limits of strength."""
+        mass = self._character.mass
+        away = self._last.com - placed.com
+        if not self._stage.over and self._stage is not STAND:
+            away[:2] = 0.0
+        turn = np.array(vector_of_matrix(self._last.pose.frame @ state.frame.T))
+        force = mass * _LAGGING * _beyond(away, _LAG)
+        torque = self._compliance.size * _LAGGING_TURN * _beyond(turn, _LAG_TURN)
+        return np.concatenate([force, torque])
+
     def _press(
         self,
         time: float,
@@ -274,6 +288,7 @@ class GetUp:
         forces = presses(places, com, asked)
         given = np.concatenate([forces.sum(0), np.cross(places - com, forces).sum(0)])
         missing = wrench - given - self._leaning
+        missing += self._behind(state, placed)
         missing[2] = max(missing[2], 0.0)
         weight = self._character.mass * GRAVITY
         force = _at_most(missing[:3], self._assist * MOST_HELP * weight)
@@ -295,13 +310,13 @@ class GetUp:
             self.failed = bool(low < _FALLEN * (self._last.com[2] - self._rising.floor))
         if stage is not STAND:
             return
-        self._assist = max(0.0, self._assist - self._interval / _LETTING_GO)
-        if time < self._ends or self._assist > 0:
-            return
         turned = np.linalg.norm(vector_of_matrix(self._last.pose.frame @ state.frame.T))
         off = np.linalg.norm((self._last.com - placed.com)[:2])
-        still = np.linalg.norm(velocity) < _STEADY
-        self.done = bool(turned < _UPRIGHT and off < _IN_PLACE and still)
+        balanced = turned < _UPRIGHT and off < _IN_PLACE
+        if balanced:
+            self._assist = max(0.0, self._assist - self._interval / _LETTING_GO)
+        still = time >= self._ends and self._assist == 0 and np.linalg.norm(velocity) < _STEADY
+        self.done = bool(balanced and still)
         self.failed |= not self.done and time > self._ends + _STEADYING
 
 
@@ -316,6 +331,12 @@ def _chosen(character: Character, pose: BodyPose) -> tuple[tuple[Stage, ...], st
         return FROM_BACK, "r" if left[2] < 0 else "l", yaw
     bends = [pose.angles[character.dof_names.index(f"knee_{side}_pitch")].item() for side in SIDES]
     return FROM_FRONT, "l" if bends[0] > bends[1] else "r", yaw
+
+
+def _beyond(vector: np.ndarray, least: float) -> np.ndarray:
+    """What of a vector is longer than a length."""
+    long = float(np.linalg.norm(vector))
+    return vector * (max(0.0, long - least) / max(long, 1e-12))
 
 
 def _at_most(vector: np.ndarray, most: float) -> np.ndarray:

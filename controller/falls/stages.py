@@ -118,7 +118,7 @@ STEP_IN = Stage(
     },
     keeps=("hand_L", "hand_T", "knee_T", "tip_T"),
     places={
-        "heel_L": ("knee_T", 0.13, 0.11),
+        "heel_L": ("knee_T", 0.13, 0.14),
         "ball_L": (FLAT, 0.0, 0.0),
         "tip_L": (FLAT, 0.0, 0.0),
     },

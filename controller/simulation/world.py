@@ -204,6 +204,7 @@ class World:
         hard; the physics then takes several steps in one."""
         self.character = character
         self.rate = rate
+        # Of several steps in one, PyBullet tells the last one's impulse over the time of all.
         self._substeps = _FALLING_STEPS if falling else 1
         self._gyration = _FALLING_GYRATION if falling else _INNER_GYRATION
         self.scenario = scenario or Scenario()
@@ -766,7 +767,7 @@ class World:
                 if point[_LINK] not in self.foot_links:
                     continue
                 foot = self.foot_links.index(point[_LINK]) % 2
-                load = point[_ACROSS[0]]
+                load = self._substeps * point[_ACROSS[0]]
                 touch[foot] = True
                 if number in self._paths:
                     drifts[foot] = self._drift(ground, point[_ON_OTHER])
@@ -779,7 +780,7 @@ class World:
                 (ax, ay, _), (bx, by, _) = point[_ALONG[1]], point[_ALONG_TOO[1]]
                 sign = 1.0 if (ax * by - ay * bx) * point[_NORMAL][2] > 0 else -1.0
                 for size, axis in (_ACROSS, _ALONG, _ALONG_TOO):
-                    share = point[size] * (1.0 if axis == _NORMAL else sign)
+                    share = self._substeps * point[size] * (1.0 if axis == _NORMAL else sign)
                     for i in range(3):
                         forces[foot][i] += share * point[axis][i]
         cops = [
@@ -802,7 +803,7 @@ class World:
             Touch(
                 segments[point[_LINK]],
                 point[_ON_OTHER],
-                tuple(point[_ACROSS[0]] * part for part in point[_NORMAL]),
+                tuple(self._substeps * point[_ACROSS[0]] * part for part in point[_NORMAL]),
                 -point[_DISTANCE] - _SLOP,
             )
             for ground in (self._floor, *self._colliders)
