@@ -3,7 +3,8 @@
 
 Ten clips are pushed twenty times each, by 200 to 600 N for 0.2 s, from 16 directions in turn, at
 drawn times: twelve times on the flat floor, four times each where stairs or a ramp go down in the
-direction of the push. What is told of each way of falling is in `researcher.md`, Falls.
+direction of the push. Fifty of those on the flat floor, limp and braced, then get up. What is told
+of all this is in `researcher.md`, Fallen, and at rest.
 """
 
 import argparse
@@ -31,6 +32,8 @@ PUSHES, DIRECTIONS = 20, 16
 #: What is under the pushes of a clip, in turn.
 GROUNDS = ("flat", "flat", "flat", "stairs", "ramp")
 SECONDS = 8.0
+#: Of those that get up: so many falls of each clip, for so long.
+RISING, RISING_SECONDS = 5, 14.0
 _RISE, _TREAD, _STEPS, _SLOPE = 0.17, 0.29, 6, np.radians(20)
 #: From the pelvis to where stairs and ramps begin [m].
 _BEFORE = 0.35
@@ -101,7 +104,17 @@ def falls():
     return found
 
 
-def simulation(clip, kind, place, force, turn, start):
+def risings():
+    """[(clip, kind, ground, force [N], direction [rad], start [s])] of those that get up."""
+    found = []
+    for name in CLIPS:
+        flat = [fall for fall in falls() if fall[0] == name and fall[1] == "flat"]
+        for number, (_, *fall) in enumerate(flat[:RISING]):
+            found.append((name, ("limp", "brace")[number % 2], *fall))
+    return found
+
+
+def simulation(clip, kind, place, force, turn, start, get_up=False):
     """The Simulation of one of them."""
     motion, character = _body(clip)
     at = motion.positions[round(start * motion.rate), 0, :2]
@@ -113,7 +126,9 @@ def simulation(clip, kind, place, force, turn, start):
     return Simulation(
         character,
         motion,
-        settings=Settings(duration=SECONDS, when_it_falls=kind),
+        settings=Settings(
+            duration=RISING_SECONDS if get_up else SECONDS, when_it_falls=kind, get_up=get_up
+        ),
         scenario=Scenario(pushes=(push,), colliders=colliders, floor=floor),
     )
 
@@ -166,6 +181,49 @@ def measured(clip, kind, *fall):
         "hands": hands,
         "factor": (len(recording) - 1) / recording.motion.rate / recording.wall_time,
     }
+
+
+def risen(clip, kind, *fall):
+    """What one of those comes to that get up."""
+    simulated = simulation(clip, kind, *fall, get_up=True)
+    recording, result = simulated.recording, {"clip": clip, "kind": kind, "fall": fall}
+    try:
+        simulated.run()
+    except PoiseError as error:
+        return result | {"why": str(error)}
+    summary = recording.summary()
+    lay = recording.stood is not None and summary["rest_at"] is not None
+    weight = GRAVITY * simulated.character.mass
+    up, helped = summary["up_at"], summary["help"]
+    return result | {
+        "lay": lay and helped is not None,
+        "after": None if up is None else up - summary["rest_at"],
+        "help": helped and helped["mean"] / weight,
+        "most": helped and helped["most"] / weight,
+        "torque": helped and summary["help_torque"]["mean"],
+        "deepest": summary["deepest"],
+        "factor": RISING_SECONDS / recording.wall_time,
+    }
+
+
+def _risen_table(results):
+    """Lines of a Markdown table of those that get up."""
+    lay = [one for one in results if one.get("lay")]
+    times = [one["after"] for one in lay if one["after"] is not None]
+    yield "| | getting up |"
+    yield "|---|---|"
+    yield f"| explosions, NaN | {sum('why' in one for one in results)} |"
+    yield f"| lay; stood again | {len(lay)}; {len(times)} |"
+    yield f"| within 5 s of rest | {sum(time <= 5 for time in times)} |"
+    yield f"| after, median; longest [s] | {np.median(times):.1f}; {max(times):.1f} |"
+    for name, words, form in (
+        ("help", "help, mean of each: mean; largest [share of the weight]", ".2f"),
+        ("torque", "help's torque, mean of each: mean; largest [N m]", ".0f"),
+        ("most", "largest help at any time: mean; largest [share of the weight]", ".2f"),
+        ("deepest", "deepest: mean; largest [mm]", ".1f"),
+    ):
+        values = [one[name] for one in lay]
+        yield f"| {words} | {np.mean(values):{form}}; {max(values):{form}} |"
 
 
 def _table(results):
@@ -221,14 +279,19 @@ def main(arguments=None):
         _body(name)
     with ProcessPoolExecutor(options.workers) as pool:
         results = list(pool.map(_measured, tasks, chunksize=4))
+        raised = list(pool.map(_risen, risings()[:: options.every], chunksize=2))
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(results, indent=1))
-    print("\n".join(_table(results)))
+    options.output.write_text(json.dumps({"falls": results, "get_ups": raised}, indent=1))
+    print("\n".join([*_table(results), "", *_risen_table(raised)]))
     return 0
 
 
 def _measured(task):
     return measured(*task)
+
+
+def _risen(task):
+    return risen(*task)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def settings_of(
     for name, one in described.items():
         if not one.needs:
             found[one.label] = (getattr(options, name),)
-        elif getattr(options, one.needs):  # else it means nothing
+        elif getattr(options, one.needs) != described[one.needs].default:  # else it means nothing
             found[described[one.needs].label] += (getattr(options, name),)
     data, weights = armature.data, getattr(armature.data, PROPERTY)
     keyed = [c for c in compat.curves(*compat.assigned(data)) if _is_weight(c)]

@@ -42,12 +42,14 @@ _LANDS = 0.8
 _TAKEN = 0.3
 #: A stage goes on so long [s] while the body is not where it should be: turned [rad], high [m].
 _WAITING, _TILTED, _LOWER = 0.1, math.radians(25), 0.06
-#: A foot that was to come within this [m, adult] of its place is set down again, so many times.
-_MISSED, _AGAIN = 0.32, 1
-#: [s] in which the help ends once the body stands, turned [rad] and moved [m] less than this, and
-#: after which it has failed to. It stands, slower than this [m/s].
-_LETTING_GO, _STEADYING = 0.5, 1.5
-_UPRIGHT, _IN_PLACE, _STEADY = math.radians(15), 0.06, 0.25
+#: A foot that has not come within this [m, adult] of its place is set down again, so many times,
+#: in this share of the time.
+_MISSED, _AGAIN, _QUICKER = 0.32, 1, 0.6
+#: [s] in which the help ends once the body stands: turned [rad] and moved [m] less than this from
+#: where it should be, no more [m/s] faster or slower; else it comes back in that time. And after
+#: which it has failed to.
+_LETTING_GO, _STEADYING = 0.45, 1.5
+_UPRIGHT, _IN_PLACE, _STEADY = math.radians(15), 0.06, 0.3
 #: A body below this share of the height that it should have has fallen; looked at from when it has
 #: no hands on the floor.
 _FALLEN = 0.65
@@ -135,7 +137,7 @@ class GetUp:
         arms = self._compliance.arms
         self._rising = Rising(self._tree, arms, standing, floor, lead, yaw)
         self._last = Knot(pose, self._tree.placed(pose).com)
-        self._number, self._again, self._began = -1, 0, 0.0
+        self._number, self._again, self._began, self._seconds = -1, 0, 0.0, 0.0
         self._stage = self._stages[0]
         self._knots: list[Knot] = []
         self._places = np.zeros((0, 3))
@@ -183,11 +185,11 @@ class GetUp:
         compliance.rest = state.angles
         velocity = state.frame @ (self._inertia[3:6] @ state.speeds) / self._character.mass
         self._press(time, state, placed, (velocity, moves, turns))
-        self._judge(time, state, placed, velocity)
+        self._judge(time, state, placed, velocity, moves)
 
     @property
     def _ends(self) -> float:
-        return self._began + self._stage.seconds
+        return self._began + self._seconds
 
     def _may_go_on(self, time: float, state: State, placed: Placed) -> bool:
         """Whether the stage is over, and another follows."""
@@ -207,13 +209,14 @@ class GetUp:
         self._stage = self._stages[self._number]
         self._knots, self._places = self._rising.begin(self._stage, pose, self._last)
         self._began = time
+        self._seconds = self._stage.seconds * (_QUICKER if self._again else 1.0)
 
     def _follow(self, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Take the pose of now as the last one; how fast its joints change (dofs,) [rad/s], its
         centre of mass (3,) [m/s] and the turn of its pelvis (3,) [rad/s]."""
-        share = min(1.0, (time - self._began) / self._stage.seconds)
+        share = min(1.0, (time - self._began) / self._seconds)
         low = min(int(share * KNOTS), KNOTS - 1)
-        part, rate = share * KNOTS - low, KNOTS / self._stage.seconds
+        part, rate = share * KNOTS - low, KNOTS / self._seconds
         (a, com), (b, ahead) = self._knots[low], self._knots[low + 1]
         turn = np.array(vector_of_matrix(b.frame @ a.frame.T))
         frame = matrix_from_quaternion(exponential(part * turn)) @ a.frame
@@ -268,7 +271,7 @@ class GetUp:
         """Have the floor pressed, and be helped."""
         stage, com = self._stage, placed.com
         bearing = set().union(*(_BEARING[name] for name in stage.bears))
-        if stage.lifts and time < self._began + _LANDS * stage.seconds:
+        if stage.lifts and time < self._began + _LANDS * self._seconds:
             bearing -= _LEGS[self._rising.side(next(iter(stage.lifts)))]
         points, segments, leaning = [], [], np.zeros(6)
         depths: dict[int, float] = {}
@@ -302,7 +305,14 @@ class GetUp:
             self._pressed[:3] += back @ np.cross(place - state.root, force)
             self._pressed[3:6] += back @ force
 
-    def _judge(self, time: float, state: State, placed: Placed, velocity: np.ndarray) -> None:
+    def _judge(
+        self,
+        time: float,
+        state: State,
+        placed: Placed,
+        velocity: np.ndarray,
+        moves: np.ndarray,
+    ) -> None:
         """See whether it stands, or has failed."""
         stage = self._stage
         low = placed.com[2] - self._rising.floor
@@ -312,11 +322,11 @@ class GetUp:
             return
         turned = np.linalg.norm(vector_of_matrix(self._last.pose.frame @ state.frame.T))
         off = np.linalg.norm((self._last.com - placed.com)[:2])
-        balanced = turned < _UPRIGHT and off < _IN_PLACE
-        if balanced:
-            self._assist = max(0.0, self._assist - self._interval / _LETTING_GO)
-        still = time >= self._ends and self._assist == 0 and np.linalg.norm(velocity) < _STEADY
-        self.done = bool(balanced and still)
+        error = np.linalg.norm(velocity - moves)
+        balanced = turned < _UPRIGHT and off < _IN_PLACE and error < _STEADY
+        less = self._interval / _LETTING_GO * (1 if balanced else -1)
+        self._assist = min(max(self._assist - less, 0.0), 1.0)
+        self.done = bool(balanced and time >= self._ends and self._assist == 0)
         self.failed |= not self.done and time > self._ends + _STEADYING
 
 

@@ -68,7 +68,7 @@ ONTO_SIDE = Stage(
     side=True,
 )
 ONTO_KNEES = Stage(
-    0.6,
+    0.55,
     95,
     0.36,
     {**_ON_KNEES, "hip": -105, "knee": 125, "spine": 20, "elbow": -90},
@@ -91,7 +91,7 @@ ONTO_HANDS = Stage(
     rises=False,
 )
 ON_ALL_FOURS = Stage(
-    0.65,
+    0.6,
     78,
     0.56,
     _ON_KNEES,
@@ -141,7 +141,7 @@ PUSH_OFF = Stage(
     arms=((1.0, 0.15, 0.3), (0.2, 0.3, 1.0)),
 )
 RISE = Stage(
-    0.65,
+    0.6,
     20,
     0.84,
     {
@@ -170,7 +170,7 @@ STEP_UP = Stage(
 )
 #: The last one: pose and place are those in which it will stand.
 STAND = Stage(
-    0.5,
+    0.45,
     0,
     1.0,
     {},

@@ -64,6 +64,35 @@ def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
     assert batch_strip._FELL in strip.read_text()
 
 
+def test_a_get_up_is_baked_and_told(tmp_path, import_clip, capsys):
+    import_clip("side_kick")
+    shot, path = save(tmp_path), tmp_path / "report.json"
+    given = ("--when-it-falls", "limp", "--get-up", "--report", path)
+    # The clip is short: it goes on for as long as the scene asks.
+    last = bpy.context.scene.frame_end
+    assert poise("bake", shot, *given, f"--frames=1:{last + 600}") == 0
+    report = json.loads(path.read_text())
+    assert report["get_up"] is True and report["filled"] is True and not report["success"]
+    assert report["rest_at"] < report["up_at"] and report["up_at"] < report["rest_at"] + 7
+    assert 0 < report["help"]["mean"] < report["help"]["most"]
+    assert report["units"]["help"] == "N" and report["units"]["help_torque"] == "N m"
+    assert "stands again from" in report["why"] and report["why"] in capsys.readouterr().err
+    assert report["bake_error"] < 0.5
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot_poise.blend"))
+    armature = next(o for o in bpy.data.objects if o.type == "ARMATURE")
+    first, low, end = report["range"][0], report["rest_at"] * report["fps"] + 1, report["range"][1]
+    stands, lies, up = heights(armature, (first, low, end))
+    assert lies < 0.4 * stands and up > 0.85 * stands
+
+
+def test_who_is_to_get_up_is_to_fall(tmp_path, import_clip, capsys):
+    import_clip("side_kick")
+    shot = save(tmp_path)
+    for command in ("bake", "simulate"):
+        assert poise(command, shot, "--get-up") == 2
+        assert "--get-up needs --when-it-falls limp, brace or stiff" in capsys.readouterr().err
+
+
 def test_stopping_is_the_default(tmp_path, import_clip):
     import_clip("side_kick")
     shot, path = save(tmp_path), tmp_path / "report.json"

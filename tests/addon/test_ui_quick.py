@@ -323,6 +323,10 @@ def test_after_a_fall_that_was_to_be_nothing_is_to_mend(settings, armature, draw
     assert "simulate again" not in text
     settings.when_it_falls = "STIFF"
     assert "When It Falls" in drawn(armature).split("simulate again")[1]
+    settings.when_it_falls = "LIMP"
+    assert "simulate again" not in drawn(armature)
+    settings.get_up = True
+    assert "When It Falls" in drawn(armature).split("simulate again")[1], "it goes with that"
 
 
 def test_what_cannot_be_rectified_is_optimized(settings, armature):

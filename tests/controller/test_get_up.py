@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Getting up: poses that meet goals, what presses the floor, and bodies that come to stand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poise.controller import Character, Settings, Simulation
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.control.legs import Legs
+from poise.controller.falls.compliance import Arm, falling_body, relaxed_limits
+from poise.controller.falls.fall import Fall
+from poise.controller.falls.get_up import MOST_HELP, GetUp, is_level
+from poise.controller.falls.posing import BodyPose, Goals, Tree, meet
+from poise.controller.falls.rising import KNOTS, Knot, Rising, marks_of
+from poise.controller.falls.stages import FROM_FRONT, STAND, STEP_IN
+from poise.controller.falls.standing import standing_still
+from poise.controller.falls.supporting import non_negative, presses
+from poise.controller.geometry.rotations import (
+    exponential,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_about,
+    rotation_vector,
+)
+from poise.controller.geometry.skeleton import SEGMENT_INDEX
+from poise.controller.geometry.solids import Collider, Solid
+from poise.controller.reference.reference import Reference
+from poise.controller.simulation.scenario import Push, Scenario
+from poise.controller.simulation.world import World
+
+LEFT_HAND = SEGMENT_INDEX["forearm_l"]
+
+
+def upright(character, motion):
+    """The BodyPose in which a motion begins."""
+    trajectory = character.trajectory(motion)
+    frame = matrix_from_quaternion(trajectory.rotation[0])
+    return BodyPose(trajectory.root[0], frame, trajectory.angles[0])
+
+
+def bent(pose, seed=0, most=0.5):
+    """A pose with other angles, turned and moved."""
+    random = np.random.default_rng(seed)
+    angles = pose.angles + random.uniform(-most, most, len(pose.angles))
+    turn = matrix_from_quaternion(exponential(random.uniform(-1, 1, 3)))
+    return BodyPose(pose.root + random.uniform(-1, 1, 3), turn @ pose.frame, angles)
+
+
+# --- Poses ---------------------------------------------------------------------------------------
+
+
+def test_slopes_are_those_of_finite_differences(adult, standing):
+    tree, pose = Tree(adult), bent(upright(adult, standing))
+    point, step = np.array([0.02, -0.03, -0.2]), 1e-6
+    placed = tree.placed(pose)
+    slope = placed.slope(LEFT_HAND, placed.point(LEFT_HAND, point))
+    mass = placed.com_slope()
+    for i in range(6 + adult.dofs):
+        ends = []
+        for sign in (-1, 1):
+            change = np.zeros(6 + adult.dofs)
+            change[i] = sign * step
+            turn = matrix_from_quaternion(exponential(change[3:6]))
+            moved = BodyPose(pose.root + change[:3], turn @ pose.frame, pose.angles + change[6:])
+            there = tree.placed(moved)
+            ends.append(np.concatenate([there.point(LEFT_HAND, point), there.com]))
+        found = (ends[1] - ends[0]) / (2 * step)
+        assert np.concatenate([slope[:, i], mass[:, i]]) == pytest.approx(found, abs=1e-6)
+
+
+def test_a_placed_body_is_where_kinematics_have_it(adult, standing):
+    pose = bent(upright(adult, standing))
+    placed = Tree(adult).placed(pose)
+    joints, frames = adult.forward(pose.root[None], pose.frame[None], pose.angles[None])
+    assert placed.positions == pytest.approx(joints[0])
+    assert placed.frames == pytest.approx(frames[0])
+
+
+def goals_for(points, pose, dofs, com=None):
+    weights = np.full(3, 10.0)
+    return Goals(
+        [(segment, point, place, weights) for segment, point, place in points],
+        (pose.frame, 0.1),
+        (pose.root, np.full(3, 0.1)),
+        (np.zeros(3) if com is None else com, np.zeros(3) if com is None else [5.0, 5.0, 0.0]),
+        (pose.angles, np.full(dofs, 0.01)),
+    )
+
+
+def test_goals_that_can_be_met_are_met_within_limits(adult, standing):
+    tree, pose = Tree(adult), upright(adult, standing)
+    limits = relaxed_limits(adult, pose.angles)
+    there = tree.placed(pose._replace(angles=pose.angles.clip(*limits.T)))
+    place = there.point(LEFT_HAND, np.zeros(3)) + [0.2, 0.1, 0.2]
+    feet = [
+        (mark.segment, mark.point, there.point(mark.segment, mark.point))
+        for name, mark in marks_of(adult).items()
+        if name[:4] in ("heel", "ball")
+    ]
+    goals = goals_for([(LEFT_HAND, np.zeros(3), place), *feet], pose, adult.dofs)
+    found = meet(tree, pose, goals, limits, 30)
+    placed = tree.placed(found)
+    assert placed.point(LEFT_HAND, np.zeros(3)) == pytest.approx(place, abs=0.01)
+    for segment, point, foot in feet:
+        assert placed.point(segment, point) == pytest.approx(foot, abs=0.01)
+    assert (found.angles >= limits[:, 0] - 1e-9).all()
+    assert (found.angles <= limits[:, 1] + 1e-9).all()
+
+
+def test_what_cannot_be_reached_stays_within_limits(adult, standing):
+    """An ankle is to be behind the back: the knee does not bend backward for it."""
+    tree, pose = Tree(adult), upright(adult, standing)
+    limits = relaxed_limits(adult, pose.angles)
+    start = pose._replace(angles=pose.angles.clip(*limits.T))
+    foot = SEGMENT_INDEX["foot_l"]
+    goals = goals_for([(foot, np.zeros(3), pose.root + [-0.3, 0, 0.6])], pose, adult.dofs)
+    found = meet(tree, start, goals, limits, 30)
+    assert (found.angles >= limits[:, 0] - 1e-9).all()
+    assert (found.angles <= limits[:, 1] + 1e-9).all()
+
+
+# --- What presses --------------------------------------------------------------------------------
+
+
+def test_non_negative_least_squares_are_those_of_scipy():
+    optimize = pytest.importorskip("scipy.optimize")
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        matrix, wanted = random.normal(size=(9, 14)), random.normal(size=9)
+        matrix = np.concatenate([matrix, 0.1 * np.eye(14)])
+        wanted = np.concatenate([wanted, np.zeros(14)])
+        found = non_negative(matrix.T @ matrix, matrix.T @ wanted)
+        assert found == pytest.approx(optimize.nnls(matrix, wanted)[0], abs=1e-8)
+
+
+def test_the_floor_carries_a_weight_and_only_pushes():
+    points = np.array([[x, y, 0.0] for x in (-0.2, 0.3) for y in (-0.1, 0.1)])
+    centre, weight = np.array([0.05, 0.02, 0.9]), 700.0
+    forces = presses(points, centre, np.array([0, 0, weight, 0, 0, 0]))
+    assert forces[:, 2].min() >= 0
+    assert forces.sum(0) == pytest.approx([0, 0, weight], rel=0.02, abs=10)
+    assert np.cross(points - centre, forces).sum(0) == pytest.approx([0, 0, 0], abs=10)
+    away = presses(points, centre + [1.0, 0, 0], np.array([0, 0, weight, 0, 0, 0]))
+    assert away[:, 2].min() >= 0, "it does not pull"
+    assert away[:2].sum() == pytest.approx(0.0, abs=1e-6), "what is far away does not help"
+    assert presses(np.zeros((0, 3)), centre, np.zeros(6)).shape == (0, 3)
+
+
+def test_the_floor_holds_by_friction_alone():
+    points = np.array([[0.0, 0.0, 0.0]])
+    forces = presses(points, np.array([0.0, 0, 0.5]), np.array([900.0, 0, 100.0, 0, 0, 0]))
+    assert abs(forces[0, 0]) <= 0.7 * forces[0, 2] + 1e-9
+
+
+# --- The way -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kneeling(adult, standing):
+    """(Rising, BodyPose on all fours, Knot there) of an adult."""
+    pose = upright(adult, standing)
+    body = falling_body(adult, pose.angles)
+    tree = Tree(body)
+    stand = standing_still(adult, standing, Reference.build(adult, standing), 2).pose
+    joints = {joint.name: joint for joint in adult.joints}
+    arms = [Arm(joints[f"shoulder_{side}"], side, pose.angles) for side in "lr"]
+    rising = Rising(tree, arms, stand, adult.ground, "l", 0.0)
+    low = pose._replace(root=pose.root * [1, 1, 0.2], frame=rotation_about(1, 1.5))
+    knots, _ = rising.begin(FROM_FRONT[1], low, Knot(low, tree.placed(low).com))
+    return rising, tree, knots[-1]
+
+
+def test_a_stage_keeps_what_is_on_the_floor_and_sets_its_foot_down(kneeling):
+    rising, tree, last = kneeling
+    knots, places = rising.begin(STEP_IN, last.pose, last)
+    assert len(knots) == KNOTS + 1
+    start = tree.placed(knots[0].pose)
+    for name in ("hand_L", "hand_T", "knee_T"):
+        mark = rising.mark(name)
+        at = start.point(mark.segment, mark.point)[:2]
+        for knot in knots[1:]:
+            there = tree.placed(knot.pose).point(mark.segment, mark.point)
+            assert there[:2] == pytest.approx(at, abs=0.05)
+    placed = tree.placed(knots[-1].pose)
+    for name in ("heel_L", "ball_L"):
+        mark = rising.mark(name)
+        assert placed.point(mark.segment, mark.point)[2] == pytest.approx(0.0, abs=0.04)
+    heel = rising.mark("heel_L")
+    ahead = placed.point(heel.segment, heel.point) - start.point(heel.segment, heel.point)
+    assert ahead[0] > 0.3, "the foot has come forward"
+    assert rising.missed(STEP_IN, knots[-1].pose, places) < 0.06
+    assert rising.missed(STEP_IN, last.pose, places) > 0.3
+
+
+def test_the_last_stage_ends_as_it_will_stand(kneeling):
+    rising, _, last = kneeling
+    knots, _ = rising.begin(STAND, last.pose, last)
+    stand = knots[-1].pose
+    assert stand.frame[2, 2] > 0.98
+    turn, move = rising.turn, rising.move
+    assert turn @ turn.T == pytest.approx(np.eye(3))
+    assert move[2] == pytest.approx(0.0)
+
+
+def test_who_stands_is_on_both_feet_with_the_weight_over_them(make_motion):
+    def walking(time):
+        swing = 0.5 * np.sin(2 * np.pi * time)
+        zero = np.zeros_like(time)
+        return {
+            "thigh_l": np.stack([zero, swing, zero], 1),
+            "thigh_r": np.stack([zero, -swing, zero], 1),
+        }
+
+    motion = make_motion(2.0, sway=walking)
+    character = Character.from_motion(motion)
+    reference = Reference.build(character, motion)
+    still = standing_still(character, motion, reference, 30)
+    assert len(still.motion) == 30
+    trajectory = character.trajectory(still.motion)
+    joints, frames = character.pose(trajectory)
+    soles = character.sole_corners(joints, frames)[0, :, :4]
+    assert np.abs(soles[..., 2] - character.ground).max() < 0.02
+    com = character.masses @ character.body_centres(joints, frames)[0] / character.mass
+    assert soles[..., 0].min() < com[0] < soles[..., 0].max()
+    assert soles[..., 1].min() < com[1] < soles[..., 1].max()
+    turn, move = rotation_about(2, 0.7), np.array([1.0, -2.0, 0.0])
+    placed = still.placed(turn, move, 5.0)
+    assert placed.first_frame == 5.0
+    assert placed.positions[0, 0] == pytest.approx(turn @ still.motion.positions[0, 0] + move)
+    one, other = (matrix_from_quaternion(m.rotations[0, 3]) for m in (still.motion, placed))
+    assert rotation_vector(quaternion_from_matrix(other @ one.T)) == pytest.approx([0, 0, 0.7])
+
+
+# --- Up again ------------------------------------------------------------------------------------
+
+
+def simulation(motion, kind="limp", seconds=None, direction=(1.0, 0.0), force=600.0, **more):
+    character = Character.from_motion(motion)
+    push = Push(0.5, 0.2, (force * direction[0], force * direction[1], 0.0))
+    pushes = (push, *more.pop("pushes", ()))
+    settings = Settings(duration=seconds, when_it_falls=kind, get_up=True)
+    scenario = Scenario(pushes=pushes, **more)
+    return Simulation(character, motion, settings=settings, scenario=scenario)
+
+
+@pytest.fixture(scope="module")
+def risen(make_motion):
+    """{direction: Recording} of a person who is pushed over, and gets up."""
+    found = {}
+
+    def run(direction):
+        if direction not in found:
+            found[direction] = simulation(make_motion(11.0), direction=direction).run()
+        return found[direction]
+
+    return run
+
+
+@pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)])
+def test_who_lies_gets_up_and_stands(risen, direction):
+    recording = risen(direction)
+    assert recording.up_at is not None, recording.why()
+    assert recording.fell_at < recording.rest_at < recording.up_at < recording.rest_at + 6.5
+    tall = recording.com[0, 2]
+    lying = round(recording.rest_at * recording.motion.rate)
+    assert recording.com[lying, 2] < 0.5 * tall
+    stands = recording.com[recording.up :, 2]
+    assert stands.min() > 0.85 * tall and recording.contacts[recording.up :].all(1).mean() > 0.9
+    speeds = np.linalg.norm(np.diff(recording.com[-30:], axis=0), axis=1) * recording.motion.rate
+    assert speeds.max() < 0.1, "it stands still"
+    assert recording.filled and not recording.success
+    assert recording.why().startswith(f"Fell at {recording.fell_at:.2f} s (frame ")
+    assert f"stands again from {recording.up_at:.2f} s" in recording.why()
+
+
+@pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0)])
+def test_help_is_told_in_newtons_and_ends(risen, direction):
+    recording = risen(direction)
+    weight = recording.character.mass * GRAVITY
+    summary = recording.summary()
+    assert 0 < summary["help"]["mean"] < 0.5 * weight
+    assert summary["help"]["most"] <= MOST_HELP * weight * (1 + 1e-9)
+    assert summary["help_torque"]["most"] < 150
+    began = round(recording.rest_at * recording.motion.rate) + 1
+    assert not recording.residual[:began].any() and not recording.residual[recording.up :].any()
+    sizes = np.linalg.norm(recording.residual[began : recording.up, :3], axis=1)
+    assert summary["help"]["mean"] == pytest.approx(sizes.mean())
+
+
+def test_the_momentum_is_what_floor_weight_and_help_give(adult, standing):
+    """Over a get-up: the change of the momentum is the impulse of all that acts from outside."""
+    pose = upright(adult, standing)
+    body = falling_body(adult, pose.angles)
+    scenario = Scenario(whole_body=True, self_collision=True)
+    world = World(body, 300.0, Legs(adult).segments, scenario, falling=True)
+    zero = np.zeros(3)
+    frame = rotation_about(1, np.pi / 2) @ pose.frame
+    root = pose.root * [1, 1, 0] + [0, 0, adult.ground + 0.35]
+    world.reset(root, frame, zero, zero, pose.angles, np.zeros(adult.dofs))
+    fall = Fall(body, world, "limp", 300.0)
+    for _ in range(450):
+        world.apply(fall.torques())
+        world.drive(*fall.friction())
+        world.step()
+    stand = standing_still(adult, standing, Reference.build(adult, standing), 2).pose
+    rising = GetUp(body, world, 300.0, stand)
+    shares = adult.masses / adult.mass
+    heights, given = [], 0.0
+    for _ in range(300):
+        world.apply(rising.torques())
+        world.hold(rising.help)
+        world.drive(*rising.friction())
+        heights.append(shares @ world.body_transforms()[0][:, 2])
+        world.step()
+        given += (rising.help[2] + sum(touch.force[2] for touch in world.touches())) / 300
+    speed = (heights[-1] - heights[-2] - heights[1] + heights[0]) * 300
+    weighs = adult.mass * GRAVITY
+    assert given == pytest.approx(weighs * 1.0 + adult.mass * speed, rel=0.05)
+
+
+def test_the_forces_of_a_lying_body_are_its_weight(adult, standing):
+    """Also where the physics takes several steps in one of the control."""
+    pose = upright(adult, standing)
+    scenario = Scenario(whole_body=True, self_collision=True)
+    world = World(adult, 300.0, Legs(adult).segments, scenario, falling=True)
+    lying = rotation_about(1, -np.pi / 2) @ pose.frame
+    zero, rest = np.zeros(3), np.zeros(adult.dofs)
+    world.reset(pose.root * [1, 1, 0] + [0, 0, 0.2], lying, zero, zero, pose.angles, rest)
+    fall = Fall(adult, world, "limp", 300.0)
+    for _ in range(500):
+        world.apply(fall.torques())
+        world.drive(*fall.friction())
+        world.step()
+    found = sum(touch.force[2] for touch in world.touches())
+    assert found == pytest.approx(adult.mass * GRAVITY, rel=0.03)
+
+
+def test_who_is_pushed_over_again_gets_up_again(make_motion):
+    motion = make_motion(18.0)
+    again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
+    recording = simulation(motion, pushes=(again,)).run()
+    high = recording.com[:, 2] / recording.com[0, 2]
+    lies, stands, lies_again = (
+        high[round(60 * start) : round(60 * end)] for start, end in ((1, 4), (9, 9.5), (10, 13))
+    )
+    assert lies.min() < 0.3 and lies_again.min() < 0.3 and stands.min() > 0.85
+    assert recording.fell_at < 2 and recording.up_at > 11
+
+
+def test_nobody_gets_up_from_what_is_not_level(adult, standing):
+    pose = upright(adult, standing)
+    half = np.array([3.0, 3.0, 0.5])
+    a = np.radians(15)
+    tilt = (float(np.cos(a / 2)), 0.0, float(np.sin(a / 2)), 0.0)
+    for rotation, level in (((1.0, 0.0, 0.0, 0.0), True), (tilt, False)):
+        slab = Collider("slab", Solid("box", tuple(half)), (0.0, 0.0, -0.2), rotation)
+        world = World(adult, 300.0, Legs(adult).segments, Scenario(colliders=(slab,)))
+        zero = np.zeros(3)
+        world.reset(pose.root, pose.frame, zero, zero, pose.angles, np.zeros(adult.dofs))
+        assert is_level(world, adult) == level
+        world.close()
+
+
+def test_who_cannot_get_up_lies_and_says_so(make_motion):
+    a, half = np.radians(15), 3.0
+    tilt = (float(np.cos(a / 2)), 0.0, float(np.sin(a / 2)), 0.0)
+    landing = Collider("landing", Solid("box", (1.0, 3.0, 1.0)), (-0.7, 0.0, -1.0))
+    down = np.array([np.cos(a), 0, -np.sin(a)]), np.array([np.sin(a), 0, np.cos(a)])
+    middle = [0.3, 0, 0] + half * down[0] - 0.5 * down[1]
+    ramp = Collider("ramp", Solid("box", (half, 3.0, 0.5)), tuple(middle), tilt)
+    recording = simulation(make_motion(7.0), colliders=(landing, ramp), floor=-2.0).run()
+    assert recording.up_at is None and recording.summary()["help"] is None
+    assert "lies still from" in recording.why()
+
+
+def test_get_ups_are_deterministic(make_motion, risen):
+    other = simulation(make_motion(11.0), direction=(1.0, 0.0)).run()
+    assert np.array_equal(other.body_positions, risen((1.0, 0.0)).body_positions)
+
+
+def test_settings_without_get_ups_are_written_as_before():
+    assert "get_up" not in Settings(when_it_falls="limp").as_dict()
+    up = Settings(when_it_falls="brace", get_up=True)
+    assert Settings.from_dict(up.as_dict()) == up
+    assert replace(up, get_up=False).as_dict() == Settings(when_it_falls="brace").as_dict()
