@@ -12,7 +12,7 @@ def register():
     from .blender import evaluation, session, translations
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
-    from .scene import objects, pushes, weights
+    from .scene import objects, pushes, strength, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -22,6 +22,7 @@ def register():
     properties.register()
     objects.register()
     weights.register()
+    strength.register()
     pushes.register()
     takes.register()
     evaluation.register()
@@ -44,7 +45,7 @@ def unregister():
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
     from .plots import tuning_plot
-    from .scene import objects, pushes, weights
+    from .scene import objects, pushes, strength, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -61,6 +62,7 @@ def unregister():
     takes.unregister()
     tuning_plot.unregister()
     pushes.unregister()
+    strength.unregister()
     weights.unregister()
     objects.unregister()
     properties.unregister()
@@ -70,7 +72,7 @@ def unregister():
 
 def _classes():
     from . import operators, staging
-    from .scene import morphology, objects, pushes, walks, weights
+    from .scene import morphology, objects, pushes, strength, walks, weights
     from .settings import gains, overlay_settings, properties, takes
     from .shots import clean_up, clip_check, rectify, robustness, tuning
     from .sidebar import (
@@ -127,6 +129,7 @@ def _classes():
         *objects_panel.CLASSES,
         *morphology_panel.CLASSES,
         *weights.CLASSES,
+        *strength.CLASSES,
         *weights_panel.CLASSES,
         *menus.CLASSES,
         *cache.CLASSES,

@@ -22,7 +22,13 @@ from ..baking.bake import BakeOptions
 from ..blender.files import check_target, write_json, write_text, written
 from ..plots import batch_strip
 from ..shots.shot import Shot, versions
-from ..terminal import command_contacts, command_pushes, command_walk, command_weights
+from ..terminal import (
+    command_contacts,
+    command_pushes,
+    command_strength,
+    command_walk,
+    command_weights,
+)
 from ..terminal.command_arguments import (
     SIMULATED,
     add_options,
@@ -312,6 +318,7 @@ def _add_inspect_arguments(parser):
 def _add_performance_arguments(parser):
     """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
     _add_simulation_arguments(parser)
+    command_strength.add_arguments(parser)
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
     command_rectify.add_arguments(parser)
@@ -416,6 +423,7 @@ def _shot_options(options, cleaned):
     if options.verb != "inspect":
         more |= {
             "weights": command_weights.weight_options(options),
+            "strength": command_strength.strength_options(options),
             "pushes": command_pushes.push_options(options),
             "walk": command_walk.walk_options(options),
             "contacts": command_contacts.given(options),

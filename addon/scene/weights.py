@@ -138,7 +138,7 @@ def collect(scene, reading, options=None):
     if back is None and chosen.use_hand_back:
         back = chosen.hand_back, chosen.over
     _check(frames, start, back)
-    own = _own(scene, armature, frames)
+    own = values_at(scene, armature, frames, PROPERTY, NAMES)
     shared = _envelope(frames, start, back)
     weights = {}
     for name in NAMES:
@@ -180,28 +180,29 @@ def _envelope(frames, start, back):
     return share
 
 
-def _own(scene, armature, frames):
-    """{region: (F,)} weights as the armature has them at the frames."""
+def values_at(scene, armature, frames, owner, names):
+    """{name: (F,)} properties from 0 to 1 of a property group of an armature's data, as they are at
+    the frames. owner: name of the group."""
     data = armature.data
-    chosen = getattr(data, PROPERTY)
+    chosen = getattr(data, owner)
     animation = data.animation_data
-    paths = {f"{PROPERTY}.{name}": name for name in NAMES}
+    paths = {f"{owner}.{name}": name for name in names}
     if animation and (
         any(driver.data_path in paths for driver in animation.drivers)
         or (animation.use_nla and animation.nla_tracks)
     ):
-        return _evaluated(scene, armature, frames)
-    weights = {name: np.full(len(frames), getattr(chosen, name)) for name in NAMES}
+        return _evaluated(scene, armature, frames, owner, names)
+    found = {name: np.full(len(frames), getattr(chosen, name)) for name in names}
     times = frames * scene.render.frame_map_old / scene.render.frame_map_new
     for curve in compat.curves(*compat.assigned(data)):
         name = paths.get(curve.data_path)
         if name and not (curve.mute or (curve.group and curve.group.mute)):
             values = np.array([curve.evaluate(time) for time in times])
-            weights[name] = np.clip(values, 0.0, 1.0)
-    return weights
+            found[name] = np.clip(values, 0.0, 1.0)
+    return found
 
 
-def _evaluated(scene, armature, frames):
+def _evaluated(scene, armature, frames, owner, names):
     """The same where drivers or NLA strips have a say: Blender evaluates frame by frame."""
     layer = view_layer(scene, armature)
     frame, subframe = scene.frame_current, scene.frame_subframe
@@ -210,7 +211,7 @@ def _evaluated(scene, armature, frames):
         for time in frames:
             scene.frame_set(int(time // 1), subframe=float(time % 1))
             data = armature.evaluated_get(layer.depsgraph).data
-            rows.append([getattr(getattr(data, PROPERTY), name) for name in NAMES])
+            rows.append([getattr(getattr(data, owner), name) for name in names])
     finally:
         scene.frame_set(frame, subframe=subframe)
-    return dict(zip(NAMES, np.array(rows).T, strict=True))
+    return dict(zip(names, np.array(rows).T, strict=True))

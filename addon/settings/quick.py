@@ -2,13 +2,15 @@
 """What the quick mode of the sidebar needs to know: what was set in the full one and is still in
 effect, and what to do next after a fall. Both modes are views of the same settings."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ...controller.falls.strength import LIMBS
 from ...controller.gains.physics_weights import NAMES
 from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ..blender import compat
-from ..scene import morphology
+from ..scene import morphology, strength
 from ..scene.weights import PROPERTY
 from ..shots import clip_check
 from ..shots.shot import Shot, ShotOptions
@@ -53,22 +55,28 @@ def also_set(scene: "bpy.types.Scene", armature: "bpy.types.Object | None") -> l
     names += [settings.bl_rna.properties[group].name for group, used in groups.items() if used]
     meets = settings.objects.bl_rna.properties
     names += [meets[kind].name for kind in _MEETS if getattr(settings.objects, kind)]
-    if armature is not None and _is_weighted(getattr(armature.data, PROPERTY)):
-        names.append(armature.data.bl_rna.properties[PROPERTY].name)
+    if armature is not None:
+        owners = ((PROPERTY, NAMES), (strength.PROPERTY, LIMBS))
+        names += [
+            armature.data.bl_rna.properties[owner].name
+            for owner, shares in owners
+            if _is_less(armature.data, owner, shares)
+        ]
     return names
 
 
-def _is_weighted(weights: "bpy.types.PropertyGroup") -> bool:
-    """Whether anything of an armature is not simulated throughout, or may not be at some frame."""
-    data = weights.id_data
+def _is_less(data: "bpy.types.Armature", owner: str, shares: Iterable[str]) -> bool:
+    """Whether any share in a property group of an armature is not 1 throughout, or may not be at
+    some frame."""
+    group = getattr(data, owner)
+    switches = [p.identifier for p in group.bl_rna.properties if p.identifier.startswith("use_")]
     animated = compat.curves(*compat.assigned(data))
     if data.animation_data is not None:
         animated += data.animation_data.drivers
     return (
-        weights.use_start
-        or weights.use_hand_back
-        or any(getattr(weights, name) < 1 for name in NAMES)
-        or any(curve.data_path.startswith(f"{PROPERTY}.") for curve in animated)
+        any(getattr(group, name) for name in switches)
+        or any(getattr(group, name) < 1 for name in shares)
+        or any(curve.data_path.startswith(f"{owner}.") for curve in animated)
     )
 
 

@@ -15,8 +15,7 @@ from ..blender import compat
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import objects
-from ..scene.weights import PROPERTY
+from ..scene import objects, strength, weights
 from .shot import ShotOptions
 
 if TYPE_CHECKING:
@@ -68,8 +67,6 @@ def settings_of(
             found[one.label] = (getattr(options, name),)
         elif getattr(options, one.needs) != described[one.needs].default:  # else it means nothing
             found[described[one.needs].label] += (getattr(options, name),)
-    data, weights = armature.data, getattr(armature.data, PROPERTY)
-    keyed = [c for c in compat.curves(*compat.assigned(data)) if _is_weight(c)]
     return found | {
         "Armature": _moved_by(armature, keys=False),
         "Action": _source(armature),
@@ -80,7 +77,8 @@ def settings_of(
             _values(scene.poise.objects),
             [_marked(thing) for thing in objects.marked(scene)],
         ],
-        "Physics Weights": [_values(weights), [_keys(curve) for curve in keyed]],
+        "Physics Weights": _shares(armature.data, weights.PROPERTY),
+        "Strength": _shares(armature.data, strength.PROPERTY),
     }
 
 
@@ -101,8 +99,11 @@ def changed(before: dict[str, Any] | None, now: dict[str, Any]) -> list[str]:
     return [name for name in now if before is not None and before[name] != now[name]]
 
 
-def _is_weight(curve: "bpy.types.FCurve") -> bool:
-    return curve.data_path.startswith(f"{PROPERTY}.")
+def _shares(data: "bpy.types.Armature", owner: str) -> list:
+    """What counts of a property group of an armature, and its keys."""
+    curves = compat.curves(*compat.assigned(data))
+    keyed = [_keys(curve) for curve in curves if curve.data_path.startswith(f"{owner}.")]
+    return [_values(getattr(data, owner)), keyed]
 
 
 def _source(thing: "bpy.types.Object") -> tuple[str | None, str | None]:

@@ -61,8 +61,9 @@ from ..rigs import (
     source_values,
     strips,
 )
-from ..scene import contacts, objects, pushes, walks, weights
+from ..scene import contacts, objects, pushes, strength, walks, weights
 from ..scene.pushes import PushOptions
+from ..scene.strength import StrengthOptions
 from ..scene.walks import WalkOptions
 from ..scene.weights import WeightOptions
 from . import rectify
@@ -139,6 +140,7 @@ class ShotOptions(SimulationOptions):
     mass: of the body [kg], before its proportions are changed; None: from its height.
     morphology: the proportions of the body.
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
+    strength: StrengthOptions, what replaces the armature's own strength; None: nothing.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
         None: that one, or else what is found.
@@ -157,6 +159,7 @@ class ShotOptions(SimulationOptions):
     mass: float | None = None
     morphology: Morphology = field(default_factory=Morphology)
     weights: WeightOptions | None = None
+    strength: StrengthOptions | None = None
     pushes: PushOptions | None = None
     contacts: ContactPlan | None = None
     walk: WalkOptions | None = None
@@ -318,7 +321,7 @@ class Shot(ArmatureShot):
         self.reading = self.kept = self.plan = None
         self.objects = {}
         self._carrier = ""
-        self._pushes, self._weights = (), {}
+        self._pushes, self._weights, self._strength = (), {}, {}
         self.character = self.motion = self.checked = self._performed = None
         self.reshaping = None
         self.gains = None
@@ -364,6 +367,7 @@ class Shot(ArmatureShot):
         self._carrier = parent.name if parent else self.armature.name
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
         self._weights = weights.collect(self.scene, self.reading, options.weights)
+        self._strength = strength.collect(self.scene, self.reading, options.strength)
         yield 1.0
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
@@ -454,6 +458,7 @@ class Shot(ArmatureShot):
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
             **self.objects,
             weights=self._weights,
+            strength=self._strength,
         )
         chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
         settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
@@ -538,6 +543,7 @@ class Shot(ArmatureShot):
             ("things", scenario.things),
             ("colliders that move", [c for c in scenario.colliders if c.moves]),
             ("physics weights", self._weights),
+            ("strength", self._strength),
         )
         out = ", ".join(name for name, there in names if there)
         return out and f"Trials repeat the clip and leave out what happens once: {out}."
@@ -768,6 +774,9 @@ class Shot(ArmatureShot):
             "method": asdict(self.choice) if self.choice else None,
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
             "pushes": [self._push(push) for push in recording.scenario.pushes],
+            "strength": {
+                name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
+            },
         }
         for name, (before, after) in self.measures.items():
             report[name] = {"before": _plain(before), "after": _plain(after)}

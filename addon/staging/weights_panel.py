@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Physics weights in the sidebar: from when to when, and how much of what is simulated."""
+"""Physics weights in the sidebar: from when to when, and how much of what is simulated; and how
+strong the character is."""
 
 import bpy
 
+from ...controller.falls.strength import LIMBS
 from ...controller.gains.physics_weights import NAMES
 from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.translations import tr
 from ..kit.panel import Panel
 from ..kit.rows import sentence
+from ..scene import strength
 from ..scene.weights import PROPERTY
 
 
@@ -74,6 +77,31 @@ class POISE_PT_weights(Panel, bpy.types.Panel):
             column.prop(weights, name, slider=True)
 
 
+class POISE_PT_strength(Panel, bpy.types.Panel):
+    """How strong the body is, and when it faints."""
+
+    bl_label = "Strength"
+    bl_parent_id = "POISE_PT_simulate"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def content(self, layout, context, armature, reason):
+        """When it faints, and below that the strengths to key."""
+        layout.active = session.job() is None
+        if armature is None:
+            sentence(layout, context, f"{reason}.", "INFO")
+            return
+        data = armature.data
+        _draw_owner(layout, context, armature)
+        chosen = getattr(data, strength.PROPERTY)
+        body = layout.column()
+        body.enabled = data.library is None
+        _draw_switched(body, chosen, "use_knock_out", ("knock_out",))
+        column = body.column(align=True)
+        column.use_property_decorate = True
+        for name in LIMBS:
+            column.prop(chosen, name, slider=True)
+
+
 def _draw_owner(layout, context, armature):
     """Whose weights these are, where that is not plain."""
     data = armature.data
@@ -92,14 +120,19 @@ def _draw_owner(layout, context, armature):
 
 def _draw_times(layout, weights):
     """The frames from and to which there is physics at all."""
-    for switch, names in (("use_start", ("start",)), ("use_hand_back", ("hand_back", "over"))):
-        layout.prop(weights, switch)
-        if getattr(weights, switch):
-            # Names with units are too long to stand beside their fields.
-            column = layout.column(align=True)
-            column.use_property_split = False
-            for name in names:
-                column.prop(weights, name)
+    _draw_switched(layout, weights, "use_start", ("start",))
+    _draw_switched(layout, weights, "use_hand_back", ("hand_back", "over"))
 
 
-CLASSES = (POISE_OT_weights_own, POISE_PT_weights)
+def _draw_switched(layout, owner, switch, names):
+    """A switch, and below it what it switches on."""
+    layout.prop(owner, switch)
+    if getattr(owner, switch):
+        # Names with units are too long to stand beside their fields.
+        column = layout.column(align=True)
+        column.use_property_split = False
+        for name in names:
+            column.prop(owner, name)
+
+
+CLASSES = (POISE_OT_weights_own, POISE_PT_weights, POISE_PT_strength)

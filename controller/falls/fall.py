@@ -77,10 +77,12 @@ class Touched:
 class Fall:
     """One fall.
 
-    touched: what touches something. help (6,): from outside; there is none.
+    touched: what touches something. help (6,): from outside; there is none. strength: share that
+    the body has of it, of each joint (dofs,) or in all.
     """
 
     help = np.zeros(6)
+    strength: np.ndarray | float = 1.0
 
     def __init__(
         self,
@@ -138,6 +140,8 @@ class Fall:
             )
         pose = Pose(positions, frames, state.angles, speeds[0])
         self._behaviour.update(time, pose, self.touched.ever, self._rest.awake)
+        self._compliance.tone *= self.strength
+        self._compliance.braking *= self.strength
 
 
 class _Rest:

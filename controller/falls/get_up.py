@@ -116,9 +116,12 @@ class GetUp:
     """One get-up.
 
     help (6,): force [N] and torque [N m] from outside on the pelvis' centre of mass, in the world,
-    in the step that begins. touched: what touches something. done: it stands by itself; failed: it
+    in the step that begins. strength: share that the body has of it, of each joint (dofs,) or in
+    all. touched: what touches something. done: it stands by itself; failed: it
     never will.
     """
+
+    strength: np.ndarray | float = 1.0
 
     def __init__(self, character: Character, world: Floor, rate: float, standing: BodyPose) -> None:
         """character: a `compliance.falling_body`; world: with it as it lies; rate: of the world's
@@ -183,6 +186,7 @@ class GetUp:
         compliance = self._compliance
         compliance.target, compliance.target_speeds = self._last.pose.angles, rates
         compliance.rest = state.angles
+        compliance.tone[:] = self.strength
         velocity = state.frame @ (self._inertia[3:6] @ state.speeds) / self._character.mass
         self._press(time, state, placed, (velocity, moves, turns))
         self._judge(time, state, placed, velocity, moves)

@@ -211,7 +211,8 @@ class Scenario:
     pushes; things: Thing and Throw; colliders; whole_body: all of the body meets the floor and the
     colliders, not the feet alone; self_collision: its parts meet each other. weights: {region:
     (F,)} share of physics at the samples of the motion, see `physics_weights`. floor: its height
-    [m], None for where the motion stands.
+    [m], None for where the motion stands. strength: {limb: (F,)} share of its strength that the
+    body has, see `strength`.
     """
 
     pushes: tuple[Push, ...] = ()
@@ -221,6 +222,7 @@ class Scenario:
     self_collision: bool = False
     weights: dict[str, Any] = field(default_factory=dict)
     floor: float | None = None
+    strength: dict[str, Any] = field(default_factory=dict)
 
     @property
     def touches_body(self) -> bool:
@@ -235,8 +237,11 @@ class Scenario:
             push.check_strength(mass)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain lists and numbers, for JSON."""
+        """Everything as plain lists and numbers, for JSON; without a word of strength that is full,
+        so that what was written before there was less is still the same."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
+        if not self.strength:
+            del data["strength"]
         data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]
         for name in ("pushes", "colliders"):
             data[name] = [asdict(part) for part in data[name]]

@@ -3,7 +3,7 @@
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -22,6 +22,7 @@ from ..falls.fall import Fall
 from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
 from ..falls.standing import Standing, standing_still
+from ..falls.strength import Strength
 from ..gains.gains import BALANCE_MODES, Gains
 from ..gains.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..geometry.motion import Motion
@@ -129,6 +130,10 @@ class Correcting(Protocol):
         """The Reference with the offsets."""
 
 
+#: What World.drive is given: degrees of freedom, speeds, torques.
+Motor = tuple[Sequence[int], Sequence[float], Sequence[float]]
+
+
 class Moment(NamedTuple):
     """What `Simulation.rewind` returns to: a state of the world, and what the controller knows
     besides."""
@@ -195,6 +200,12 @@ class Simulation:
                 "Physics weights below 1 need the tracking mode 'stable_pd': choose that one, or "
                 "simulate the whole body."
             )
+        self.strength = Strength.build(character, self.scenario.strength, len(self.reference))
+        if self.strength and self.weights:
+            raise SettingsError(
+                "A body of which parts follow the animation has all of its strength: set all "
+                "physics weights to 1, or all strength."
+            )
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.recording.weights = self.weights
         self._loss = self._foresee_fall()
@@ -219,6 +230,11 @@ class Simulation:
             raise SettingsError(
                 "Rectification moves the whole body: set all physics weights to 1, or simulate "
                 "with balance alone."
+            )
+        if self.strength:
+            raise SettingsError(
+                "Rectification needs a body with all of its strength: set all strength to 1, or "
+                "simulate with balance alone."
             )
         if self.settings.balance != "foot_forces":
             raise SettingsError(
@@ -314,13 +330,25 @@ class Simulation:
                 yield
             world.advance(step / self.rate)
             own = step - self._since * steps
-            torques = self.efforts[i] = controller.torques(own)
+            torques = controller.torques(own)
+            motor: Motor = controller.toe_motor(own)
+            if self.strength is not None:
+                torques, motor = self._weaken(self.strength.joints[sample], torques, motor)
+            self.efforts[i] = torques
             if controller.hold:
                 self._helps[i] = controller.hold.residual
                 world.hold(self._helps[i])
             world.apply(torques)
-            world.drive(*controller.toe_motor(own))
+            world.drive(*motor)
             world.step()
+
+    def _weaken(self, shares: np.ndarray, torques: np.ndarray, motor: Motor) -> tuple[Any, Motor]:
+        """Torques (dofs,) and what World.drive is given, of joints with shares (dofs,) of their
+        strength."""
+        most = shares * self.controller.limit
+        dofs, speeds, forces = motor
+        forces = [force * shares[dof].item() for dof, force in zip(dofs, forces, strict=True)]
+        return np.clip(torques, -most, most), (dofs, speeds, forces)
 
     def settle(self, sample: int) -> Moment:
         """Begin anew with exactly the state at `sample`, from which others can then go on as often
@@ -363,6 +391,7 @@ class Simulation:
             going_on = self._record(sample, observation)
             if self._loss is not None and sample:
                 going_on = going_on and not self._loses_balance(self._loss, sample)
+                going_on = going_on and not self._faints(sample)
             yield sample
             if not going_on:
                 if self._loss is not None:
@@ -409,6 +438,9 @@ class Simulation:
     def _loses_balance(self, loss: BalanceLoss, sample: int) -> bool:
         recording, now = self.recording, slice(sample - 1, sample + 1)
         return loss.lost(sample - self._since, recording.com[now], recording.sole_corners(now))
+
+    def _faints(self, sample: int) -> bool:
+        return self.strength is not None and self.strength.faints(sample)
 
     def _keep_state(self) -> None:
         """Keep the state of the newest sample, and of as many before as a burst takes."""
@@ -472,13 +504,14 @@ class Simulation:
                 observation = self._move_to(sample, fall)
             self.recording.add(sample, observation)
             yield sample
-            if fall.asleep and self._gets_up():
+            if fall.asleep and self._gets_up(sample):
                 break
         return sample
 
-    def _gets_up(self) -> bool:
+    def _gets_up(self, sample: int) -> bool:
         """Whether a body that sleeps tries to get up."""
-        return self.settings.get_up and is_level(self.world, self.character)
+        able = self.strength is None or self.strength.may_rise(sample)
+        return self.settings.get_up and able and is_level(self.world, self.character)
 
     def _get_up(self, rising: GetUp, first: int) -> Generator[int, None, int]:
         """Go on until the body stands, or has failed to, or to the end. Returns the last sample."""
@@ -488,7 +521,8 @@ class Simulation:
             self.recording.add_help(sample, self._helps.mean(0))
             self.recording.add(sample, observation)
             yield sample
-            if rising.done or rising.failed:
+            weak = self.strength is not None and not self.strength.may_rise(sample)
+            if rising.done or rising.failed or weak:
                 break
         return sample
 
@@ -529,13 +563,15 @@ class Simulation:
             self._demand_whole(sample, observation.centres)
             self._record(sample, observation)
             yield sample
-            if self._loses_balance(loss, sample):
+            if self._loses_balance(loss, sample) or self._faints(sample):
                 break
         return sample
 
     def _move_to(self, sample: int, mover: Fall | GetUp) -> Observation:
         """`advance` and `observe` of a body that falls or gets up."""
         world, steps = self.world, len(self.efforts)
+        if self.strength is not None:
+            mover.strength = self.strength.joints[sample]
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
             world.advance(step / self.rate)
             torques = self.efforts[i] = mover.torques()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How strong a character is, `armature.data.poise_strength`: when it faints, which limbs are weak.
+
+It belongs to the armature's data, as physics weights do, so that its keys outlive every bake.
+"""
+
+from dataclasses import dataclass, field
+
+import bpy
+import numpy as np
+from bpy.props import BoolProperty, FloatProperty, IntProperty, PointerProperty
+
+from ...controller.falls.strength import LIMBS
+from ...controller.ranges import RANGES
+from ..blender.redrawing import on_change
+from .weights import values_at
+
+#: Name of the property, and so the beginning of its F-curves' paths.
+PROPERTY = "poise_strength"
+
+_OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+
+
+def _strength(name, description):
+    return FloatProperty(
+        name=name,
+        description=f"{description}: 0 has none, 1 all that it has [share]",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        subtype="FACTOR",
+        override=_OVERRIDABLE,
+    )
+
+
+class POISE_PG_strength(bpy.types.PropertyGroup):
+    """How strong an armature's character is."""
+
+    tone: _strength("Tone", "Strength of the whole body; below a tenth it faints, and goes down")
+    trunk: _strength("Trunk", "Strength of the spine")
+    neck: _strength("Neck", "Strength of the neck")
+    arm_l: _strength("Left Arm", "Strength of the left shoulder and elbow")
+    arm_r: _strength("Right Arm", "Strength of the right shoulder and elbow")
+    leg_l: _strength(
+        "Left Leg", "Strength of the left hip, knee, ankle and toes, as if it were shot"
+    )
+    leg_r: _strength(
+        "Right Leg", "Strength of the right hip, knee, ankle and toes, as if it were shot"
+    )
+    use_knock_out: BoolProperty(
+        name="Knock Out",
+        description="Have it lose consciousness at a frame: from there on it has no tone",
+        options=set(),
+        override=_OVERRIDABLE,
+        update=on_change,
+    )
+    knock_out: IntProperty(
+        name="Knock Out at (frame)",
+        description="First frame without consciousness [frame]",
+        default=40,
+        **RANGES["frame"].limits,
+        options=set(),
+        override=_OVERRIDABLE,
+    )
+
+
+CLASSES = (POISE_PG_strength,)
+
+
+def register():
+    """Give every armature its strength."""
+    setattr(
+        bpy.types.Armature,
+        PROPERTY,
+        PointerProperty(
+            name="Strength",
+            description="How strong this armature's character is, and when it faints",
+            type=POISE_PG_strength,
+            override=_OVERRIDABLE,
+        ),
+    )
+
+
+def unregister():
+    """Undo `register`."""
+    delattr(bpy.types.Armature, PROPERTY)
+
+
+@dataclass(frozen=True)
+class StrengthOptions:
+    """What replaces the armature's own settings, as the command line does.
+
+    knock_out: first frame without consciousness, None for the armature's. limbs: {name of LIMBS:
+    strength at all frames}.
+    """
+
+    knock_out: float | None = None
+    limbs: dict = field(default_factory=dict)
+
+
+def collect(scene, reading, options=None):
+    """{name of LIMBS: (F,) strength at the frames of the reading} of those that are not 1
+    throughout. options: StrengthOptions."""
+    options = options or StrengthOptions()
+    armature, frames = scene.objects[reading.armature], reading.frames
+    chosen = getattr(armature.data, PROPERTY, None)
+    if chosen is None:
+        return {}
+    found = values_at(scene, armature, frames, PROPERTY, tuple(LIMBS))
+    found |= {name: np.full(len(frames), value) for name, value in options.limbs.items()}
+    out = options.knock_out
+    if out is None and chosen.use_knock_out:
+        out = chosen.knock_out
+    if out is not None:
+        found["tone"] = np.where(frames < out, found["tone"], 0.0)
+    return {name: values for name, values in found.items() if (values < 1).any()}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The strength of a character on the command line."""
+
+import argparse
+import re
+
+from ...controller.falls.strength import LIMBS
+from ..scene.strength import StrengthOptions
+from .command_arguments import SHOWN, frame
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says how strong the body is."""
+    add = parser.add_argument_group(
+        "strength", "what the armature itself says, these options replace"
+    ).add_argument
+    add(
+        "--knock-out",
+        type=frame,
+        metavar="FRAME",
+        help="from this frame on, it has lost consciousness",
+    )
+    add(
+        "--strength",
+        type=_strength,
+        action="append",
+        metavar="LIMB=0..1",
+        help=f"share of its strength that it has; of {', '.join(LIMBS)}; may be given for each",
+    )
+
+
+def strength_options(options: argparse.Namespace) -> StrengthOptions:
+    """The StrengthOptions that the arguments describe."""
+    return StrengthOptions(options.knock_out, dict(options.strength or ()))
+
+
+def _strength(text: str) -> tuple[str, float]:
+    """'LIMB=VALUE' -> (limb, value)."""
+    name, _, value = text.partition("=")
+    if name not in LIMBS or not re.fullmatch(r"0|1|0?\.\d+|[01]\.0*", value):
+        raise argparse.ArgumentTypeError(
+            f"'{text[:SHOWN]}' is not a strength such as leg_l=0.2, from 0 to 1, of "
+            f"{', '.join(LIMBS)}"
+        )
+    return name, float(value)

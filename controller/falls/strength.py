@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How strong a body is over time: the whole of it, which may faint, and single limbs, as a leg that
+is shot. What it has is a share of the largest torques of its joints, and of its tone in a fall."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..body.character import Character
+from ..exceptions import SettingsError
+
+#: {name: prefixes of the joints} of what has a strength; of an empty one it is all.
+LIMBS: dict[str, tuple[str, ...]] = {
+    "tone": ("",),
+    "trunk": ("spine",),
+    "neck": ("neck",),
+    "arm_l": ("shoulder_l", "elbow_l"),
+    "arm_r": ("shoulder_r", "elbow_r"),
+    "leg_l": ("hip_l", "knee_l", "ankle_l", "toe_l"),
+    "leg_r": ("hip_r", "knee_r", "ankle_r", "toe_r"),
+}
+#: Whoever has less than this of all tone stands no more; of any limb's strength, does not get up.
+#: By judgement.
+_FAINT, _WEAK = 0.1, 0.5
+
+
+@dataclass(frozen=True)
+class Strength:
+    """joints: (F, dofs) share at the samples. tone: (F,) of the whole body."""
+
+    joints: np.ndarray
+    tone: np.ndarray
+
+    @classmethod
+    def build(cls, character: Character, given: dict[str, Any], samples: int) -> "Strength | None":
+        """That of a simulation of so many samples; None if it is full. given: {name of LIMBS: one
+        number or one for each sample of the motion}, of which the last one holds beyond its end.
+        Raises SettingsError for an unknown name, or a value outside of 0 to 1."""
+        joints, tone = np.ones((samples, character.dofs)), np.ones(samples)
+        for name, values in given.items():
+            if name not in LIMBS:
+                known = ", ".join(LIMBS)
+                raise SettingsError(f"There is no limb '{name}' to be weak: choose one of {known}.")
+            share = np.atleast_1d(np.asarray(values, float))
+            if not ((share >= 0) & (share <= 1)).all():
+                raise SettingsError(f"The strength of '{name}' is not always from 0 to 1: mend it.")
+            share = share[np.minimum(np.arange(samples), len(share) - 1)]
+            chosen = [dof.startswith(LIMBS[name]) for dof in character.dof_names]
+            joints[:, chosen] *= share[:, None]
+            if name == "tone":
+                tone = share
+        return cls(joints, tone) if (joints < 1).any() else None
+
+    def faints(self, sample: int) -> bool:
+        """Whether the body has too little tone to stand."""
+        return bool(self.tone[sample] < _FAINT)
+
+    def may_rise(self, sample: int) -> bool:
+        """Whether it is strong enough to get up."""
+        return bool(self.joints[sample].min() >= _WEAK)
