@@ -21,7 +21,7 @@ from ..geometry.skeleton import SIDES, joint_of_dof
 
 #: [N m] of a joint of an adult, scaled to the body: what a standing one has. At the end of a
 #: shoulder's reach ligaments add to it; by trial.
-_MOST_TORQUE, _LIGAMENTS = 300.0, 4.0
+_MOST_TORQUE, _LIGAMENTS = 300.0, 12.0
 #: A twist has so much of a joint's damping. By trial.
 _TWIST = 0.5
 #: At least so far [rad] are the ends of a joint's range from where it is as the body begins to
@@ -33,7 +33,7 @@ _MARGIN = 0.02
 #: spring [N m/rad] with damping [N m s/rad], of an adult; by trial.
 _ARM_AXIS = unit(np.array([0.55, 0.83, 0.0]))
 ARM_REACH = math.radians(105)
-_ARM_STIFFNESS, _ARM_DAMPING = 4000.0, 60.0
+_ARM_STIFFNESS, _ARM_DAMPING = 16000.0, 200.0
 
 
 def relaxed_limits(character: Character, angles: np.ndarray) -> np.ndarray:

@@ -44,6 +44,9 @@ _PIECE = 5
 _FASTEST = 30.0
 #: Nor is this that of a body that stands: from a little before it, such a one falls. By trial.
 _WILD = 15.0
+#: Nor [rad/s] of a joint, before its segment has gone anywhere. The fastest of captured kicks has
+#: 27; by trial.
+_SPINNING = 100.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
 _BURST = 0.05
 #: So often a body tries to get up that does not come to stand. By judgement.
@@ -382,7 +385,7 @@ class Simulation:
                 self.recording.add_help(sample, self._helps.mean(0))
             observation = self.observe(sample)
             if self._loss is not None:
-                if self._too_fast(sample, observation.centres, _WILD).any():
+                if self._is_wild(sample, observation.centres):
                     yield from self._go_on_past_falls(self._return_from_burst())
                     return
                 self._keep_state()
@@ -441,6 +444,11 @@ class Simulation:
 
     def _faints(self, sample: int) -> bool:
         return self.strength is not None and self.strength.faints(sample)
+
+    def _is_wild(self, sample: int, centres: np.ndarray) -> bool:
+        """Whether the engine throws about a body that stands, or begins to."""
+        spins = np.abs(self.world.state(False).speeds[6:]).max()
+        return bool(self._too_fast(sample, centres, _WILD).any() or not spins < _SPINNING)
 
     def _keep_state(self) -> None:
         """Keep the state of the newest sample, and of as many before as a burst takes."""

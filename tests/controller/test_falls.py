@@ -4,6 +4,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pybullet
 import pytest
 
 from poise.controller import Character, Settings, SettingsError, Simulation
@@ -148,7 +149,7 @@ def test_bodies_fall_freely_in_smaller_steps(adult, standing):
         world.apply(rest)
         world.step()
     fallen = start - shares @ world.body_transforms()[0]
-    assert fallen[2] == pytest.approx(GRAVITY * 0.2 * (0.2 + 1 / 900) / 2, rel=2e-3)
+    assert fallen[2] == pytest.approx(GRAVITY * 0.2 * (0.2 + 1 / 1800) / 2, rel=2e-3)
 
 
 def test_rays_see_what_there_is_to_fall_on(adult):
@@ -297,6 +298,70 @@ def test_a_limp_body_gains_no_energy(standing):
             energies.append(moving + GRAVITY * high)
     rises = np.diff(energies)
     assert len(energies) > 100 and rises.max() < 0.01 * (energies[0] - min(energies))
+
+
+def test_who_braces_gains_what_muscles_do(standing, monkeypatch):
+    """The energy of a fall rises by the work of its joints alone."""
+    work, step, apply, last = [0.0], World.step, World.apply, []
+
+    def applying(world, torques):
+        last[:] = [torques]
+        apply(world, torques)
+
+    def stepping(world):
+        before = world.state(False).speeds[6:]
+        step(world)
+        mean = (before + world.state(False).speeds[6:]) / 2
+        work[0] += float(last[0] @ mean) / world.rate
+
+    monkeypatch.setattr(World, "apply", applying)
+    monkeypatch.setattr(World, "step", stepping)
+    falls = simulation(standing, "brace", seconds=2.4)
+    rows = []
+    for sample in falls:
+        if falls.recording.stood is not None and sample / 60 > 0.75:
+            state = falls.world.state(False)
+            moving = 0.5 * state.speeds @ falls.world.mass_matrix(state.angles) @ state.speeds
+            high = falls.character.masses @ falls.recording.body_positions[-1][:, 2]
+            rows.append((moving + GRAVITY * high, work[0]))
+    energies, works = np.diff(rows, axis=0).T
+    assert len(rows) > 30 and energies.max() > 0, "its muscles move it"
+    assert (energies - works).max() < 0.002 * rows[0][0]
+
+
+@pytest.mark.parametrize("stature", [1.8, 1.05])
+@pytest.mark.parametrize("kind", ["limp", "stiff"])
+def test_limits_of_joints_are_hard(make_motion, stature, kind):
+    """Of an adult and of a child that is hurled away: 3 degrees, toes under a body and arms 6."""
+    force = 600.0 if stature > 1.5 else 300.0
+    falls = simulation(make_motion(stature=stature), kind, 3.0, force, ASIDE)
+    names = falls.character.dof_names
+    toes = np.array([name.startswith("toe") for name in names])
+    beyond, joints = np.zeros(len(names)), {joint.name: joint for joint in falls.character.joints}
+    arms, reach = [], 0.0
+    for sample in falls:
+        if falls.recording.stood is None or sample <= falls.recording.stood:
+            continue
+        state, limits = falls.world.state(False), falls.world.character.limits
+        if not arms:
+            arms = [Arm(joints[f"shoulder_{s}"], s, state.angles) for s in "lr"]
+        over = np.maximum(limits[:, 0] - state.angles, state.angles - limits[:, 1])
+        beyond = np.maximum(beyond, over)
+        reach = max(reach, *(arm.beyond(state.angles) for arm in arms))
+    assert np.degrees(beyond[~toes].max()) < 3 and np.degrees(beyond[toes].max()) < 6
+    assert np.degrees(reach) < 6
+
+
+def test_joints_that_spin_are_no_body_that_stands(standing):
+    """The engine has begun to throw about a joint whose segment has gone nowhere yet."""
+    falls = simulation(standing, "limp", seconds=2.0, force=0.0)
+    falls.begin()
+    centres = falls.observe(0).centres
+    assert not falls._is_wild(0, centres)
+    at = list(falls.character.dof_names).index("hip_l_twist")
+    pybullet.resetJointState(falls.world._body, at, 0.0, 150.0, falls.world._client)
+    assert falls._is_wild(0, centres)
+    falls.close()
 
 
 def test_what_sleeps_is_woken_by_a_push(standing):
