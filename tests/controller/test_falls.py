@@ -435,3 +435,53 @@ def test_settings_without_falls_are_written_as_before():
     assert Settings.from_dict(falls.as_dict()) == falls
     with pytest.raises(SettingsError, match="no when_it_falls 'dance': use stop, limp"):
         Settings(when_it_falls="dance")
+
+
+# --- What makes it fall --------------------------------------------------------------------------
+
+
+def slab(friction=1.0, positions=(0.0, 0.0, -0.1), half=(3.0, 3.0, 0.1)):
+    """Something to stand on."""
+    turns = (1.0, 0.0, 0.0, 0.0)
+    if np.ndim(positions) == 2:
+        turns = np.tile(turns, (len(positions), 1))
+    return Collider("slab", Solid("box", half), positions, turns, friction)
+
+
+@pytest.mark.parametrize(("friction", "falls"), [(1.0, False), (0.05, True)])
+def test_feet_slip_on_what_is_slippery(make_motion, friction, falls):
+    ice = {"colliders": (slab(friction),), "floor": -0.5}
+    recording = simulation(make_motion(3.0), "limp", None, 200.0, BACK, **ice).run()
+    assert (recording.stood is not None) == falls, recording.why()
+
+
+def test_it_falls_where_what_it_stands_on_goes_away(make_motion):
+    """A trapdoor under the left foot."""
+    motion = make_motion(4.0)
+    time = np.arange(len(motion)) / motion.rate
+    down = np.tile([0.0, 1.0, -0.1], (len(motion), 1))
+    down[:, 2] -= np.clip(12.0 * (time - 1.0), 0.0, 1.5)
+    sides = (
+        slab(positions=down, half=(3.0, 1.0, 0.1)),
+        slab(positions=(0.0, -1.0, -0.1), half=(3.0, 1.0, 0.1)),
+    )
+    recording = simulation(motion, "limp", force=0.0, colliders=sides, floor=-1.0).run()
+    assert 1.0 < recording.fell_at < 2.0 and recording.filled
+    fallen = round((recording.fell_at + 0.2) * motion.rate)
+    assert recording.com[fallen, 1] > recording.com[50, 1] + 0.02, "to that side"
+    assert recording.body_positions[-1, :, 2].min() > -1.02, "on the floor below"
+
+
+def test_what_sweeps_its_shins_trips_it(make_motion):
+    """A bar that comes from behind, with all of the body to meet it."""
+    motion = make_motion(4.0)
+    time = np.arange(len(motion)) / motion.rate
+    way = np.zeros((len(motion), 3))
+    way[:, 0] = np.minimum(-1.0 + 3.0 * np.maximum(time - 0.5, 0), 1.5)
+    way[:, 2] = 0.15
+    turns = np.tile((1.0, 0.0, 0.0, 0.0), (len(motion), 1))
+    bar = Collider("bar", Solid("box", (0.03, 1.0, 0.03)), way, turns)
+    recording = simulation(motion, "brace", force=0.0, colliders=(bar,), whole_body=True).run()
+    assert 0.7 < recording.fell_at < 2.0 and recording.filled
+    assert recording.com[-1, 2] < 0.4 * recording.com[0, 2]
+    assert simulation(motion, "brace", force=0.0).run().success
