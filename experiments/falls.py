@@ -21,6 +21,7 @@ from ..controller.body.momentum import GRAVITY
 from ..controller.falls.behaviours import BEHAVIOURS
 from ..controller.geometry.skeleton import SEGMENT_INDEX
 from ..controller.geometry.solids import Collider, Solid
+from . import sticks
 from .clips import read
 
 CLIPS = (
@@ -206,6 +207,30 @@ def risen(clip, kind, *fall):
     }
 
 
+def strips(path, every):
+    """Draw one in so many of those that get up, from the loss of balance to a second after they
+    stand."""
+    rows = {}
+    for clip, kind, *fall in risings()[::every]:
+        simulated = simulation(clip, kind, *fall, get_up=True)
+        recording, rate = simulated.run(), simulated.motion.rate
+        if recording.stood is None:
+            continue
+        last = len(recording) - 1 if recording.up is None else recording.up + round(rate)
+        last = min(last, len(recording) - 1)
+        push = f"{clip}, {kind}, {fall[1]:.0f} N"
+        up = (
+            ""
+            if recording.up is None
+            else f", up after {recording.up_at - recording.rest_at:.1f} s"
+        )
+        lying = recording.joints()[recording.rested - 1 if recording.rested else last]
+        right = (lying[_HEAD] - lying[0])[:2]
+        right = right / max(np.linalg.norm(right), 1e-6)
+        rows[push + up] = recording, recording.stood - 1, last, right
+    sticks.save(sticks.strip(rows, 18), path)
+
+
 def _risen_table(results):
     """Lines of a Markdown table of those that get up."""
     lay = [one for one in results if one.get("lay")]
@@ -273,7 +298,11 @@ def main(arguments=None):
     parser.add_argument("--output", type=Path, default=Path("build/falls.json"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--every", type=int, default=1, help="take one of so many falls")
+    parser.add_argument("--strips", type=Path, help="draw get-ups there, and nothing else")
     options = parser.parse_args(arguments)
+    if options.strips:
+        strips(options.strips, options.every)
+        return 0
     tasks = [(fall[0], kind, *fall[1:]) for fall in falls()[:: options.every] for kind in KINDS]
     for name in CLIPS:  # read before there are processes: Blender is in one only
         _body(name)

@@ -134,7 +134,38 @@ def picture(rows):
     return paper[: shape[0], : shape[1]]
 
 
-def _figure(covers, points):
+#: Of strips: pixels of a metre, [m] from one moment to the next, height [m], pixels of words.
+_STRIP_METRE, _STRIP_APART, _STRIP_HIGH, _STRIP_WORDS = 55.0, 1.0, 2.1, 22
+
+
+def strip(rows, moments=14):
+    """(height, width, 4) of recordings over time, each moment a step to the right. rows: {words:
+    (recording, first sample, last sample, direction (2,) to the right)}, from the top down."""
+    metre, apart = _STRIP_METRE, _STRIP_APART
+    wide = round((moments * apart + 0.9) * metre)
+    high = round(_STRIP_HIGH * metre) + _STRIP_WORDS
+    size = max(wide, high * len(rows))
+    paper = np.ones((size, size, 4))
+    covers = {name: np.zeros((size, size)) for name in (*_COLOURS, "floor")}
+    for row, (recording, first, last, right) in enumerate(rows.values(), 1):
+        body, floor = recording.character, size - row * high + 8
+        points = _recorded(body, recording)
+        ends = np.array([[4, floor], [wide - 4, floor]])
+        _cover_segment(covers["floor"], *ends, 0.5)
+        for number, sample in enumerate(np.linspace(first, last, moments).round().astype(int)):
+            there = points[sample]
+            along = there[:, :2] @ right - there[0, :2] @ right + (number + 0.8) * apart
+            flat = np.stack([along, there[:, 2] - body.ground], -1) * metre
+            _figure(covers, flat + [0, floor], metre)
+    for name, colour in {"floor": (0.6, 0.6, 0.6), **_COLOURS}.items():
+        _blend(paper, covers[name], colour, 1.0)
+    for row, words in enumerate(rows, 1):
+        at = (8, size - (row - 1) * high - _STRIP_WORDS + 4)
+        _write(paper, words, at, 14, _ON_PAPER.mean, "LEFT")
+    return paper[size - len(rows) * high :, :wide]
+
+
+def _figure(covers, points, metre=_METRE):
     """Add a figure of points (n, 2) [pixels] to the covers of its colours."""
 
     def line(colour, start, end):
@@ -146,7 +177,7 @@ def _figure(covers, points):
         for start, end in _SIDE:
             line(side, f"{start}_{side}", f"{end}_{side}")
     face = points[_AT["face"]]
-    _cover_segment(covers["trunk"], face, face, _HEAD * _METRE)
+    _cover_segment(covers["trunk"], face, face, _HEAD * metre)
 
 
 def save(pixels, path):

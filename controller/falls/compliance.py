@@ -16,7 +16,7 @@ from ..body.anthropometry import HAND_SHARE
 from ..body.character import PITCH, Character, Joint
 from ..body.state import State
 from ..gains.gains import Gains, size_of
-from ..geometry.rotations import angles_yxz, unit
+from ..geometry.rotations import angles_yxz, rotation_about, unit
 from ..geometry.skeleton import SIDES, joint_of_dof
 
 #: [N m] of a joint of an adult, scaled to the body: what a standing one has. At the end of a
@@ -90,6 +90,12 @@ class Arm:
         axes = np.stack([joint.basis[:, PITCH], roll, twist])
         return axes @ unit(np.cross(self.axis, -twist))
 
+    def frame(self, angles: np.ndarray) -> np.ndarray:
+        """(3, 3) of the upper arm in the trunk, with angles (dofs,) of all joints."""
+        pitch, roll, twist = angles[self.dofs].tolist()
+        turned = rotation_about(1, pitch) @ rotation_about(0, roll) @ rotation_about(2, twist)
+        return self.joint.basis @ turned
+
     def angles(self, frame: np.ndarray, now: np.ndarray) -> np.ndarray:
         """(3,) pitch, roll and twist [rad] with which the upper arm has a frame (3, 3) in the
         trunk: those nearest to `now` (3,)."""
@@ -105,6 +111,12 @@ class Arm:
         pitch, roll = angles[self.dofs.start : self.dofs.start + 2].tolist()
         level = math.cos(roll)
         return math.sin(pitch) * level, -math.sin(roll), math.cos(pitch) * level
+
+
+def arms_of(character: Character, angles: np.ndarray) -> list[Arm]:
+    """The left and the right Arm of a character, as they are at first with angles (dofs,) [rad]."""
+    joints = {joint.name: joint for joint in character.joints}
+    return [Arm(joints[f"shoulder_{side}"], side, angles) for side in SIDES]
 
 
 class Compliance:
@@ -131,8 +143,7 @@ class Compliance:
         self.target_speeds = np.zeros(character.dofs)
         self.tone = np.zeros(character.dofs)
         self.braking = np.zeros(character.dofs)
-        joints = {joint.name: joint for joint in character.joints}
-        self.arms = [Arm(joints[f"shoulder_{side}"], side, angles) for side in SIDES]
+        self.arms = arms_of(character, angles)
 
     def torques(
         self,

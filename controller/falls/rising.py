@@ -162,17 +162,28 @@ class Rising:
         key = meet(self._tree, key, goals(1.0, frame, angles, False), self._limits, _ROUNDS)
         knots = [Knot(before.pose, before.com)]
         turn = np.array(vector_of_matrix(key.frame @ before.pose.frame.T))
+        swings = []  # of arms, the shortest way
+        for arm in self._arms:
+            swung = arm.frame(key.angles) @ arm.frame(before.pose.angles).T
+            swings.append(np.array(vector_of_matrix(swung)))
         via = self._pitches(stage.via)
         for number in range(1, KNOTS):
             share = number / KNOTS
             share = share * share * (3 - 2 * share)
             between = before.pose.angles + share * (key.angles - before.pose.angles)
+            for arm, swing in zip(self._arms, swings, strict=True):
+                part = matrix_from_quaternion(exponential(share * swing))
+                turned = part @ arm.frame(before.pose.angles)
+                between[arm.dofs] = arm.angles(turned, knots[-1].pose.angles[arm.dofs])
             between = np.clip(between + math.sin(math.pi * share) * via, *self._limits.T)
             frame = matrix_from_quaternion(exponential(share * turn)) @ before.pose.frame
             place = before.pose.root + share * (key.root - before.pose.root)
             wanted = goals(share, frame, between, True)
             pose = meet(self._tree, BodyPose(place, frame, between), wanted, self._limits, _FEWER)
             knots.append(Knot(pose, self._tree.placed(pose).com))
+        for arm in self._arms:  # the same pose, in angles as near as can be
+            near = knots[-1].pose.angles[arm.dofs]
+            key.angles[arm.dofs] = arm.angles(arm.frame(key.angles), near)
         knots.append(Knot(key, self._tree.placed(key).com))
         return knots, np.array([end[name] for name in stage.places]).reshape(-1, 3)
 

@@ -13,6 +13,7 @@ from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from ..geometry.stance import DUAL
 from ..reference.performed import performed_motion
 from ..reference.reference import Reference
+from .compliance import arms_of
 from .loss import Moving
 from .posing import BodyPose, Goals, Tree, meet
 from .rising import marks_of
@@ -74,6 +75,16 @@ def standing_still(
         _Still(still, np.repeat(turns[None], count, axis=0), np.repeat(moved[None], count, axis=0))
     )
     return Standing(performed, pose)
+
+
+def as_near(character: Character, reference: Reference, angles: np.ndarray) -> Reference:
+    """The Reference of somebody who stands still, with the angles of its shoulders that are nearest
+    to those of a pose (dofs,) [rad]: arms have come to where they are by other ways."""
+    wanted, speeds = reference.angles.copy(), reference.speeds.copy()
+    for arm in arms_of(character, angles):
+        wanted[:, arm.dofs] = arm.angles(arm.frame(wanted[0]), angles[arm.dofs])
+        speeds[:, arm.dofs] = 0.0
+    return replace(reference, angles=wanted, speeds=speeds)
 
 
 @dataclass(frozen=True)

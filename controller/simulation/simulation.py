@@ -21,7 +21,7 @@ from ..falls.compliance import falling_body
 from ..falls.fall import Fall
 from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
-from ..falls.standing import Standing, standing_still
+from ..falls.standing import Standing, as_near, standing_still
 from ..falls.strength import Strength
 from ..gains.gains import BALANCE_MODES, Gains
 from ..gains.physics_weights import Hold, PhysicsWeights, standing_lifts
@@ -555,6 +555,7 @@ class Simulation:
             cutoff=settings.cutoff,
             terrain=Terrain.of(scenario, self.character.ground, motion),
         )
+        reference = as_near(self.character, reference, self.world.state(False).angles)
         self.controller = Controller(
             self.character, reference, self.gains, settings, self.world, self.balance
         )
