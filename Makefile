@@ -47,7 +47,7 @@ help:
 	@echo "make study  what makes the search faster, and what does not"
 	@echo "make sok    perform walks, runs, jumps and kicks, as they are and rectified; draws them"
 	@echo "make wang   clean feet and weight of walks; draws their curves before and after"
-	@echo "make falls   two hundred falls, limp, braced and stiff"
+	@echo "make falls   two hundred falls, limp, braced and stiff, and sixty get-ups"
 	@echo "make stairs  walk up and down stairs and ramps"
 	@echo "make lint   ruff, and the types of the rooms in mypy.ini"
 	@echo "make docs   the library's reference from its docstrings, in build/reference"
@@ -123,7 +123,7 @@ wang: $(ready)
 	$(bin)/python -m poise.experiments.wang $(ARGS)
 
 falls: $(ready)
-	@echo "make falls: two hundred falls of each kind; about 10 minutes on two processors."
+	@echo "make falls: two hundred falls of each kind, sixty get-ups; about 20 minutes on two processors."
 	$(bin)/python -m poise.experiments.falls $(ARGS)
 
 stairs: $(ready)

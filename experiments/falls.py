@@ -3,7 +3,7 @@
 
 Ten clips are pushed twenty times each, by 200 to 600 N for 0.2 s, from 16 directions in turn, at
 drawn times: twelve times on the flat floor, four times each where stairs or a ramp go down in the
-direction of the push. Fifty of those on the flat floor, limp and braced, then get up. What is told
+direction of the push. After sixty of those on the flat floor, limp and braced, they get up. What is told
 of all this is in `researcher.md`, Fallen, and at rest.
 """
 
@@ -34,7 +34,7 @@ PUSHES, DIRECTIONS = 20, 16
 GROUNDS = ("flat", "flat", "flat", "stairs", "ramp")
 SECONDS = 8.0
 #: Of those that get up: so many falls of each clip, for so long.
-RISING, RISING_SECONDS = 5, 14.0
+RISING, RISING_SECONDS = 6, 14.0
 _RISE, _TREAD, _STEPS, _SLOPE = 0.17, 0.29, 6, np.radians(20)
 #: From the pelvis to where stairs and ramps begin [m].
 _BEFORE = 0.35

@@ -48,7 +48,7 @@ _MISSED, _AGAIN, _QUICKER = 0.32, 1, 0.6
 #: [s] in which the help ends once the body stands: turned [rad] and moved [m] less than this from
 #: where it should be, no more [m/s] faster or slower; else it comes back in that time. And after
 #: which it has failed to.
-_LETTING_GO, _STEADYING = 0.45, 1.5
+_LETTING_GO, _STEADYING = 0.38, 1.5
 _UPRIGHT, _IN_PLACE, _STEADY = math.radians(15), 0.06, 0.3
 #: A body below this share of the height that it should have has fallen; looked at from when it has
 #: no hands on the floor.

@@ -170,7 +170,7 @@ STEP_UP = Stage(
 )
 #: The last one: pose and place are those in which it will stand.
 STAND = Stage(
-    0.45,
+    0.38,
     0,
     1.0,
     {},
