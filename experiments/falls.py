@@ -3,8 +3,8 @@
 
 Ten clips are pushed twenty times each, by 200 to 600 N for 0.2 s, from 16 directions in turn, at
 drawn times: twelve times on the flat floor, four times each where stairs or a ramp go down in the
-direction of the push. After sixty of those on the flat floor, limp and braced, they get up. What is told
-of all this is in `researcher.md`, Fallen, and at rest.
+direction of the push. After sixty of those on the flat floor, limp and braced, they get up. What is
+told of all this is in `researcher.md`, Fallen, and at rest.
 """
 
 import argparse
