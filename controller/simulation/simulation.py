@@ -464,7 +464,7 @@ class Simulation:
         self.recording.keep(sample + 1)
         return sample
 
-    def _go_on_past_falls(self, first: int) -> Iterator[int]:
+    def _go_on_past_falls(self, first: int) -> Iterator[int | None]:
         """Go on to the end with a body that has lost its balance at the sample `first`, and again
         and again, if it gets up."""
         last, recording = len(self.reference) - 1, self.recording
@@ -501,7 +501,7 @@ class Simulation:
         self.recording.swing = None
         return Fall(body, self.world, self.settings.when_it_falls, self.rate)
 
-    def _fall(self, fall: Fall, first: int) -> Generator[int, None, int]:
+    def _fall(self, fall: Fall, first: int) -> Generator[int | None, None, int]:
         """Go on with a fall until the body gets up, or to the end. Returns the last sample."""
         alone = not self.scenario.things and not any(c.moves for c in self.scenario.colliders)
         quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
@@ -509,7 +509,7 @@ class Simulation:
         for sample in range(first + 1, len(self.reference)):
             sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
             if observation is None or not sleeps:
-                observation = self._move_to(sample, fall)
+                observation = yield from self._moving_to(sample, fall)
             self.recording.add(sample, observation)
             yield sample
             if fall.asleep and self._gets_up(sample):
@@ -521,11 +521,11 @@ class Simulation:
         able = self.strength is None or self.strength.may_rise(sample)
         return self.settings.get_up and able and is_level(self.world, self.character)
 
-    def _get_up(self, rising: GetUp, first: int) -> Generator[int, None, int]:
+    def _get_up(self, rising: GetUp, first: int) -> Generator[int | None, None, int]:
         """Go on until the body stands, or has failed to, or to the end. Returns the last sample."""
         sample = first
         for sample in range(first + 1, len(self.reference)):
-            observation = self._move_to(sample, rising)
+            observation = yield from self._moving_to(sample, rising)
             self.recording.add_help(sample, self._helps.mean(0))
             self.recording.add(sample, observation)
             yield sample
@@ -562,12 +562,12 @@ class Simulation:
         self._since = first
         return self._loss_of(reference)
 
-    def _stand(self, loss: BalanceLoss, first: int) -> Generator[int, None, int]:
+    def _stand(self, loss: BalanceLoss, first: int) -> Generator[int | None, None, int]:
         """Go on with a body that stands again until it loses its balance, or to the end. Returns
         the last sample."""
         sample = first
         for sample in range(first + 1, len(self.reference)):
-            self.advance(sample)
+            yield from self._advancing(sample)
             observation = self.observe(sample)
             self._demand_whole(sample, observation.centres)
             self._record(sample, observation)
@@ -576,12 +576,14 @@ class Simulation:
                 break
         return sample
 
-    def _move_to(self, sample: int, mover: Fall | GetUp) -> Observation:
-        """`advance` and `observe` of a body that falls or gets up."""
+    def _moving_to(self, sample: int, mover: Fall | GetUp) -> Generator[None, None, Observation]:
+        """`_advancing` and `observe` of a body that falls or gets up."""
         world, steps = self.world, len(self.efforts)
         if self.strength is not None:
             mover.strength = self.strength.joints[sample]
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
+            if i and i % _PIECE == 0:
+                yield
             world.advance(step / self.rate)
             torques = self.efforts[i] = mover.torques()
             self._helps[i] = mover.help

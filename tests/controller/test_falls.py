@@ -22,13 +22,13 @@ from poise.controller.simulation.world import World
 FORWARD, ASIDE, BACK = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
 
 
-def simulation(motion, kind, seconds=None, force=600.0, direction=FORWARD, **scenario):
+def simulation(motion, kind, seconds=None, force=600.0, direction=FORWARD, rate=300, **scenario):
     character = Character.from_motion(motion)
     push = Push(0.5, 0.2, (force * direction[0], force * direction[1], 0.0))
     return Simulation(
         character,
         motion,
-        settings=Settings(duration=seconds, when_it_falls=kind),
+        settings=Settings(duration=seconds, when_it_falls=kind, rate=rate),
         scenario=Scenario(pushes=(push,) if force else (), **scenario),
     )
 
@@ -385,6 +385,18 @@ def test_falls_are_deterministic(standing):
     one, other = (simulation(standing, "brace", seconds=3.0).run() for _ in range(2))
     assert np.array_equal(one.body_positions, other.body_positions)
     assert one.summary()["deepest"] == other.summary()["deepest"]
+
+
+def test_pieces_of_a_fall_are_of_few_steps_and_change_nothing(standing, monkeypatch):
+    whole, other = (simulation(standing, "brace", seconds=2.0, rate=1000) for _ in range(2))
+    step, taken, counts = World.step, [], []
+    monkeypatch.setattr(World, "step", lambda world: (taken.append(1), step(world)))
+    for _ in other.pieces():
+        counts.append(len(taken))
+        taken.clear()
+    assert other.recording.stood is not None
+    assert max(counts) == 5
+    assert np.array_equal(whole.run().body_positions, other.recording.body_positions)
 
 
 def test_measures_count_what_stood_alone(fallen, standing):
