@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Physics weights in the window: set, key, undo, redo, simulate."""
+"""Physics weights and strength in the window: set, key, undo, redo, simulate."""
 
 import bpy
 
 START, BACK, OVER = 40, 100, 20
+#: Frame in which it faints.
+OUT = 30
 
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("staging.weights_panel").POISE_PT_weights.bl_options = set()
+    panels = driver.module("staging.weights_panel")
+    panels.POISE_PT_weights.bl_options = set()
     driver.rearrange(closed=("character", "tune", "bake"))
     yield from driver.open("hips_twist")
     yield from _set(driver)
     yield from _simulate(driver)
+    panels.POISE_PT_weights.bl_options = {"DEFAULT_CLOSED"}
+    panels.POISE_PT_strength.bl_options = set()
+    driver.rearrange()
+    yield from driver.open("hips_twist")
+    yield from _faint(driver)
 
 
 def _weights(driver):
@@ -64,3 +72,18 @@ def _simulate(driver):
     scene.frame_set(70)
     yield 0.5
     yield from driver.shot("weights_2_simulated")
+
+
+def _faint(driver):
+    strength, settings = driver.armature.data.poise_strength, bpy.context.scene.poise
+    strength.use_knock_out, strength.knock_out, strength.arm_l = True, OUT, 0.5
+    settings.when_it_falls = "BRACE"
+    settings.frames, settings.first_frame, settings.last_frame = "CUSTOM", 1, 140
+    yield from driver.click("bpy.ops.poise.simulate()")
+    yield lambda: driver.session.job() is None and driver.result.recording is not None
+    recording = driver.result.recording
+    driver.check("it faints in its frame", recording.stood == OUT, recording.why())
+    driver.check("and goes down", recording.com[-1, 2] < 0.5 * recording.com[0, 2])
+    bpy.context.scene.frame_set(60)
+    yield 0.5
+    yield from driver.shot("weights_3_faints")
