@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A body that has lost its balance: how it gives, catches itself, comes to rest."""
+"""A body that has lost its balance: how it gives, catches itself, comes to rest and gets up."""
