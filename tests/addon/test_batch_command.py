@@ -446,6 +446,7 @@ def test_farm_task_ends_badly_if_nothing_is_on_record(folder, monkeypatch):
 # --- With real shots ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.once
 def test_shots_are_baked_by_processes_of_their_own(folder, import_clip, clips):
     """A clip, one that is no .blend at all, and one in which a body cannot stand."""

@@ -100,6 +100,7 @@ def test_success_is_told_and_confirmed(shot, capsys):
     assert "Confirmed: generation 0" in told and "all the same" not in told
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_file(shot):
     files = [shot.with_name(f"{name}.json") for name in "abc"]
     for file, seed in zip(files, (1, 1, 2), strict=True):
@@ -207,6 +208,7 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_killed(shot, monkeypatch, capsys):
     folder = shot.parent
     whole = folder / "whole.json"
@@ -366,6 +368,7 @@ def assert_ended(pids):
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 LONG = "--generations=200"
+SIGTERM, SIGHUP = (pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGHUP"))
 
 
 def test_a_second_process_for_the_same_output_is_refused(shot, capsys):
@@ -380,7 +383,7 @@ def test_a_second_process_for_the_same_output_is_refused(shot, capsys):
 
 
 @on_linux
-@pytest.mark.parametrize("asked", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("asked", ["SIGINT", SIGTERM, SIGHUP])
 def test_no_process_is_left_after_ctrl_c_and_its_like(shot, start, asked):
     process = start(LONG)
     read_until(process, "generation 1:")

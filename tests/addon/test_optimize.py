@@ -130,6 +130,7 @@ def test_optimize_uses_what_it_finds(quick, armature, tmp_path):
     assert not list(tmp_path.glob("*.json")), "what is over needs no checkpoint"
 
 
+@pytest.mark.slow
 def test_real_trials_and_processes(armature, monkeypatch):
     pools = []
 

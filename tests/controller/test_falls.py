@@ -20,6 +20,7 @@ from poise.controller.simulation.scenario import Push, Scenario, Thing
 from poise.controller.simulation.world import World
 
 FORWARD, ASIDE, BACK = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
+OTHERS = [pytest.param(direction, marks=pytest.mark.slow) for direction in (ASIDE, BACK)]
 
 
 def simulation(motion, kind, seconds=None, force=600.0, direction=FORWARD, rate=300, **scenario):
@@ -225,7 +226,7 @@ def fallen(make_motion):
     return run
 
 
-@pytest.mark.parametrize("direction", [FORWARD, ASIDE, BACK])
+@pytest.mark.parametrize("direction", [FORWARD, *OTHERS])
 @pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
 def test_it_falls_and_rests(fallen, kind, direction):
     recording = fallen(kind, direction)
@@ -240,7 +241,7 @@ def test_it_falls_and_rests(fallen, kind, direction):
     assert recording.why().endswith(" on.") and "lies still from" in recording.why()
 
 
-@pytest.mark.parametrize("direction", [FORWARD, ASIDE, BACK])
+@pytest.mark.parametrize("direction", [FORWARD, *OTHERS])
 @pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
 def test_knees_never_bend_backward(fallen, kind, direction):
     recording = fallen(kind, direction)
@@ -263,7 +264,7 @@ def test_stiff_is_as_it_was_until_it_lands(fallen):
     assert np.abs(angles_of(limp, lands - 3) - lost)[firm].max() > np.radians(40)
 
 
-@pytest.mark.parametrize("direction", [FORWARD, BACK])
+@pytest.mark.parametrize("direction", [FORWARD, pytest.param(BACK, marks=pytest.mark.slow)])
 def test_who_braces_spares_the_head(fallen, direction):
     head = SEGMENT_INDEX["head"]
 
@@ -329,7 +330,7 @@ def test_who_braces_gains_what_muscles_do(standing, monkeypatch):
     assert (energies - works).max() < 0.002 * rows[0][0]
 
 
-@pytest.mark.parametrize("stature", [1.8, 1.05])
+@pytest.mark.parametrize("stature", [1.8, pytest.param(1.05, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["limp", "stiff"])
 def test_limits_of_joints_are_hard(make_motion, stature, kind):
     """Of an adult and of a child that is hurled away: 3 degrees, toes under a body and arms 6."""
@@ -364,6 +365,7 @@ def test_joints_that_spin_are_no_body_that_stands(standing):
     falls.close()
 
 
+@pytest.mark.slow
 def test_what_sleeps_is_woken_by_a_push(standing):
     asleep = simulation(standing, "limp", seconds=6.0)
     late = Push(4.5, 0.2, (0.0, 1000.0, 500.0))
@@ -373,6 +375,7 @@ def test_what_sleeps_is_woken_by_a_push(standing):
     assert speeds[260:268].max() < 0.02 and speeds[271:300].max() > 0.2
 
 
+@pytest.mark.slow
 def test_small_bodies_that_burst_while_they_stand_fall(make_motion):
     """393 N on 17 kg: the engine throws about a body that stands, but none that falls."""
     motion = make_motion(stature=1.05)
@@ -381,6 +384,7 @@ def test_small_bodies_that_burst_while_they_stand_fall(make_motion):
     assert fastest(recording).max() < 15.0
 
 
+@pytest.mark.slow
 def test_falls_are_deterministic(standing):
     one, other = (simulation(standing, "brace", seconds=3.0).run() for _ in range(2))
     assert np.array_equal(one.body_positions, other.body_positions)
@@ -408,6 +412,7 @@ def test_measures_count_what_stood_alone(fallen, standing):
     assert not falls.success and falls.summary()["filled"] and not stops.summary()["filled"]
 
 
+@pytest.mark.slow
 def test_ankles_of_the_bake_are_where_they_fall(fallen):
     """The legs of a bake are corrected for ankles that hinges cannot follow: of a body that lies
     as of one that stands."""

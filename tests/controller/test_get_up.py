@@ -31,6 +31,8 @@ from poise.controller.reference.reference import Reference
 from poise.controller.simulation.scenario import Push, Scenario
 from poise.controller.simulation.world import World
 
+AHEAD = (1.0, 0.0)
+BACK, ASIDE = (pytest.param(way, marks=pytest.mark.slow) for way in ((-1.0, 0.0), (0.0, 1.0)))
 LEFT_HAND = SEGMENT_INDEX["forearm_l"]
 
 
@@ -283,7 +285,7 @@ def risen(make_motion):
     return run
 
 
-@pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)])
+@pytest.mark.parametrize("direction", [AHEAD, BACK, ASIDE])
 def test_who_lies_gets_up_and_stands(risen, direction):
     recording = risen(direction)
     assert recording.up_at is not None, recording.why()
@@ -301,7 +303,7 @@ def test_who_lies_gets_up_and_stands(risen, direction):
     assert f"stands again from {recording.up_at:.2f} s" in recording.why()
 
 
-@pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0)])
+@pytest.mark.parametrize("direction", [AHEAD, BACK])
 def test_help_is_told_in_newtons_and_ends(risen, direction):
     recording = risen(direction)
     weight = recording.character.mass * GRAVITY
@@ -332,6 +334,7 @@ def test_the_forces_of_a_lying_body_are_its_weight(adult, standing):
     assert found == pytest.approx(adult.mass * GRAVITY, rel=0.03)
 
 
+@pytest.mark.slow
 def test_who_is_pushed_over_again_gets_up_again(make_motion):
     motion = make_motion(18.0)
     again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
@@ -370,6 +373,7 @@ def test_who_cannot_get_up_lies_and_says_so(make_motion):
     assert "lies still from" in recording.why()
 
 
+@pytest.mark.slow
 def test_get_ups_are_deterministic(make_motion, risen):
     other = simulation(make_motion(11.0), direction=(1.0, 0.0)).run()
     assert np.array_equal(other.body_positions, risen((1.0, 0.0)).body_positions)

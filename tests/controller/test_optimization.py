@@ -347,6 +347,7 @@ def test_a_problem_survives_its_bytes(problem):
     assert np.array_equal(again.motion.positions, problem.motion.positions, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_a_real_search(problem, start):
     """Real trials, whose gains alone are the same twice."""
     outcomes = []

@@ -126,6 +126,7 @@ def test_an_interrupted_run_goes_on(monkeypatch, tmp_path, capsys):
         sok.main([*command, "--seed", "1"])
 
 
+@pytest.mark.slow
 def test_picture_has_all_that_did_not_sink_into_the_floor(performed, tmp_path):
     pytest.importorskip("bpy")
     from poise.experiments import sticks

@@ -10,6 +10,7 @@ from poise.controller.geometry.skeleton import SEGMENT_INDEX
 from poise.controller.simulation.scenario import Push, Scenario
 
 HEAD = SEGMENT_INDEX["head"]
+LIMP, STIFF = (pytest.param(kind, marks=pytest.mark.slow) for kind in ("limp", "stiff"))
 
 
 def simulation(motion, kind="limp", strength=None, get_up=False, **scenario):
@@ -54,7 +55,7 @@ def test_full_strength_changes_nothing(swinging):
 # --- Faints and weak limbs -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
+@pytest.mark.parametrize("kind", [LIMP, "brace", STIFF])
 def test_who_faints_goes_down_at_once_whatever_the_way(make_motion, kind):
     motion = make_motion(5.0)
     recording = simulation(motion, kind, {"tone": until(motion, 1.0)}).run()
@@ -106,6 +107,7 @@ def test_a_weak_arm_does_not_brace(make_motion):
     assert strong[0] - weak[0] > 0.1 and strong[1] - weak[1] < 0.1
 
 
+@pytest.mark.slow
 def test_who_comes_to_gets_up_then_and_not_before(make_motion):
     motion = make_motion(14.0)
     time = np.arange(len(motion)) / motion.rate
