@@ -150,7 +150,8 @@ class Job:
     def run(self):
         """Do everything at once."""
         while not self.step(float("inf")):
-            time.sleep(PAUSE)
+            if self.waits:
+                time.sleep(PAUSE)
 
 
 class InspectJob(Job):
