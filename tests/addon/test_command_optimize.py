@@ -128,6 +128,7 @@ def test_bake_takes_a_preset(shot, name):
     assert json.loads(report.read_text())["gains"]["tuned"] == shipped["tuned"]
 
 
+@pytest.mark.slow
 def test_starts_from_a_file_a_preset_or_the_most_alike(tmp_path, import_clip, capsys):
     import_clip("kick")
     shot = save(tmp_path)
@@ -156,6 +157,7 @@ def test_no_preset_to_compare_with_ends_nothing(shot, capsys):
     assert gains["balance"] == "virtual_forces"
 
 
+@pytest.mark.slow
 def test_all_options_reach_the_search(shot):
     report = shot.with_name("report.json")
     options = ("--parametrisation=ranges", "--restarts=2", "--target=1.5", "--budget=2min")

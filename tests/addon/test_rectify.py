@@ -462,6 +462,7 @@ def test_push_here_from_the_current_frame(armature):
     assert np.array_equal(found[:4], kept[:4]) and not np.array_equal(found[4], kept[4])
 
 
+@pytest.mark.slow
 def test_a_push_that_was_stopped_is_resumed_exactly(armature, drawn):
     calm = rectified(armature)
     add_push(16)
@@ -510,6 +511,7 @@ def test_push_here_beyond_what_was_rectified(armature):
 # --- The corrected animation alone ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_correction_is_an_action_beside_the_others(armature):
     assert not bpy.ops.poise.bake_target.poll()
     shot = rectified(armature)

@@ -117,6 +117,7 @@ def test_exceptions_of_a_task_come_back(executor):
         result(executor.submit(int, "seven"))
 
 
+@pytest.mark.slow
 def test_results_are_those_of_this_process(executor, make_motion, arms_swing):
     problem = Problem(
         make_motion(seconds=0.5, sway=arms_swing), settings=Settings(duration=0.5, noise=5.0)

@@ -330,7 +330,8 @@ def test_who_braces_gains_what_muscles_do(standing, monkeypatch):
     assert (energies - works).max() < 0.002 * rows[0][0]
 
 
-@pytest.mark.parametrize("stature", [1.8, pytest.param(1.05, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stature", [1.8, 1.05])
 @pytest.mark.parametrize("kind", ["limp", "stiff"])
 def test_limits_of_joints_are_hard(make_motion, stature, kind):
     """Of an adult and of a child that is hurled away: 3 degrees, toes under a body and arms 6."""
@@ -425,6 +426,7 @@ def test_ankles_of_the_bake_are_where_they_fall(fallen):
     assert steps[at - 1 : at + 1].max() < 5 * max(steps[at - 6 : at - 2].max(), 1e-4), "no jump"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("middle", "half"), [((0.5, 0, 0.6), (1.5, 1, 0.1)), ((1, 0, 1), (0.8, 1, 0.2))]
 )
@@ -465,6 +467,7 @@ def slab(friction=1.0, positions=(0.0, 0.0, -0.1), half=(3.0, 3.0, 0.1)):
     return Collider("slab", Solid("box", half), positions, turns, friction)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("friction", "falls"), [(1.0, False), (0.05, True)])
 def test_feet_slip_on_what_is_slippery(make_motion, friction, falls):
     ice = {"colliders": (slab(friction),), "floor": -0.5}
@@ -489,6 +492,7 @@ def test_it_falls_where_what_it_stands_on_goes_away(make_motion):
     assert recording.body_positions[-1, :, 2].min() > -1.02, "on the floor below"
 
 
+@pytest.mark.slow
 def test_what_sweeps_its_shins_trips_it(make_motion):
     """A bar that comes from behind, with all of the body to meet it."""
     motion = make_motion(4.0)

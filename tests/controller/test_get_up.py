@@ -361,6 +361,7 @@ def test_nobody_gets_up_from_what_is_not_level(adult, standing):
         world.close()
 
 
+@pytest.mark.slow
 def test_who_cannot_get_up_lies_and_says_so(make_motion):
     a, half = np.radians(15), 3.0
     tilt = (float(np.cos(a / 2)), 0.0, float(np.sin(a / 2)), 0.0)

@@ -246,6 +246,7 @@ def test_replay_is_the_search_to_the_last_bit_here_and_elsewhere(problem):
     assert np.array_equal(last[1], going.recording.body_rotations[-1])
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_finds_the_same(make_motion):
     problem = Problem(make_motion(0.3, sway=lifts_a_leg), settings=Settings(rate=120.0))
     alone = ended(search(problem))

@@ -174,6 +174,7 @@ def test_what_is_wrong_comes_back_as_a_sentence(problem):
             assert name == "SettingsError" and words in sentence
 
 
+@pytest.mark.slow
 def test_simplex_goes_downhill(problem):
     pytest.importorskip("scipy.optimize")
     gains = Gains.default(problem.character).as_dict()

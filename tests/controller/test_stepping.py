@@ -25,6 +25,7 @@ def pushed(person, force, steps=True):
     return Simulation(character, motion, settings=settings, scenario=scenario).run()
 
 
+@pytest.mark.slow
 def test_an_undisturbed_body_takes_no_step(person):
     with_steps, without = (pushed(person, (0.0, 0.0), steps) for steps in (True, False))
     assert (with_steps.body_positions == without.body_positions).all()
@@ -52,6 +53,7 @@ def test_a_body_that_falls_is_never_thrown_about(person):
         assert speeds.max() < 100
 
 
+@pytest.mark.slow
 def test_a_step_between_animation_and_animation(person):
     """Physics starts before the push and is handed back after the step: the body ends where it is
     animated, though its feet have been elsewhere."""

@@ -36,6 +36,7 @@ def test_only_the_regions_of_a_style_are_held_more_loosely():
     assert of_joints("heavy", ("elbow_r",)).support < 1
 
 
+@pytest.mark.slow
 def test_every_style_stands_and_shows(performed):
     close = performed()
     loose = {name: performed(style=name) for name in STYLES if name != "close"}
