@@ -16,11 +16,11 @@ LONGEST_STEP = 0.05
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
     driver.rearrange(closed=("character", "bake", "measures"), opened=("rectify",))
-    yield from driver.open("walk")
+    yield from driver.open("dance")
     driver.look_at((0.0, -0.6, 0.9), 5.0)
     settings = bpy.context.scene.poise
     settings.rectification.preset, settings.tuning.workers = "DRAFT", 1
-    settings.method = "RECTIFY"  # Automatic keeps this walk by balance alone
+    settings.method = "RECTIFY"
     settings.frames, settings.first_frame, settings.last_frame = "CUSTOM", 1, 60
     bpy.ops.ed.undo_push(message="Settings")
     yield 0.5
@@ -135,9 +135,9 @@ def _bake(driver):
     yield from driver.click(TARGET)
     yield lambda: driver.session.job() is None and len(bpy.data.actions) > 1
     animation = driver.armature.animation_data
-    driver.check("the correction is baked", animation.action.name == "walk Poise Target")
+    driver.check("the correction is baked", animation.action.name == "dance Poise Target")
     yield 1.0
     yield from driver.shot("rectify_7_baked")
     yield from driver.press("ctrl+z")
     names = [action.name for action in bpy.data.actions]
-    driver.check("one undo takes it back", names == ["walk"], names)
+    driver.check("one undo takes it back", names == ["dance"], names)
