@@ -128,7 +128,6 @@ def test_bake_takes_a_preset(shot, name):
     assert json.loads(report.read_text())["gains"]["tuned"] == shipped["tuned"]
 
 
-@pytest.mark.slow
 def test_starts_from_a_file_a_preset_or_the_most_alike(tmp_path, import_clip, capsys):
     import_clip("kick")
     shot = save(tmp_path)

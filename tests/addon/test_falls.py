@@ -64,7 +64,6 @@ def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
     assert batch_strip._FELL in strip.read_text()
 
 
-@pytest.mark.slow
 def test_a_get_up_is_baked_and_told(tmp_path, import_clip, capsys):
     import_clip("side_kick")
     shot, path = save(tmp_path), tmp_path / "report.json"
