@@ -201,7 +201,6 @@ def test_what_is_good_as_it_is_is_not_searched(problem, monkeypatch):
     assert part.correction.offsets[3].any() and not part.correction.offsets[1:3].any()
 
 
-@pytest.mark.slow
 def test_another_seed_finds_something_else(problem):
     found = []
     for seed in (0, 1, 0):
@@ -218,7 +217,6 @@ def test_the_other_methods_find_their_way(problem, method):
     assert same(going.recording, replayed(problem, going.correction))
 
 
-@pytest.mark.slow
 def test_more_generations_find_something_better(monkeypatch, problem):
     found = []
     for preset in (Preset(8, 1), Preset(8, 6)):
