@@ -447,12 +447,12 @@ class Shot(ArmatureShot):
         mend: clean what pops or floats, too, and let `mended` tell.
         """
         self.rectified = None
-        if not mend and "despike" not in self.options.cleaning:
-            reference.check_pops(self.reading)
         self.embody()
-        if mend:
+        if mend and not isinstance(self.motion, Endless):
             self._mend()
         options = self.options
+        if "despike" not in options.cleaning:
+            reference.check_pops(self.reading)
         body = self.character.actor or self.character
         scenario = controller.Scenario(
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),

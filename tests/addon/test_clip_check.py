@@ -153,6 +153,15 @@ def test_the_command_cleans_what_pops_where_it_chooses(registered, popping, tmp_
     assert json.loads(report.read_text())["cleaning"] == ["despike"]
 
 
+def test_an_endless_walk_that_pops_is_refused_as_nothing_of_it_is_cleaned(
+    registered, import_clip, tmp_path, capsys
+):
+    pop(import_clip("walk"), "LeftForeArm", 61, 64)
+    shot = save(tmp_path)
+    assert poise("simulate", shot, "--walk=2", "--method=auto") == 1
+    assert "pops: it turns by" in capsys.readouterr().err
+
+
 def test_panel_before_and_after(registered, popping, draw_panels):
     settings = bpy.context.scene.poise.clip_check
     text = draw_panels(clip_check_panel.CLASSES, popping)
