@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import importlib
+import importlib.util
 import io
 import os
 import re
@@ -304,6 +305,9 @@ def modules(monkeypatch, tmp_path):
 
 def test_what_is_needed_is_here():
     requirements.check()
+    assert {module for module in requirements.NEEDED if importlib.util.find_spec(module)} == set(
+        requirements.NEEDED
+    )
 
 
 def test_enabling_imports_no_engine_and_says_nothing():

@@ -48,11 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rectify",
         choices=tuple(PRESETS),
         metavar=" | ".join(PRESETS),
-        help="rectify, at this quality (normal); about "
+        help=f"rectify, at this quality ({RectifySettings.preset}); about "
         + ", ".join(f"{cost}" for cost in COSTS.values())
         + " s of a processor for a second of motion",
     )
-    add("--search", choices=tuple(METHODS), help="how changes are searched (cma)")
+    add(
+        "--search",
+        choices=tuple(METHODS),
+        help=f"how changes are searched ({RectifySettings.method})",
+    )
     add(
         "--budget",
         type=seconds,

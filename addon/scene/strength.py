@@ -8,29 +8,23 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
-from bpy.props import BoolProperty, FloatProperty, IntProperty, PointerProperty
+from bpy.props import PointerProperty
 
 from ...controller.falls.strength import LIMBS
-from ...controller.ranges import RANGES
-from ..blender.redrawing import on_change
-from .weights import values_at
+from .weights import (
+    OVERRIDABLE,
+    frame_property,
+    share_property,
+    switch_property,
+    values_at,
+)
 
 #: Name of the property, and so the beginning of its F-curves' paths.
 PROPERTY = "poise_strength"
 
-_OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
-
 
 def _strength(name, description):
-    return FloatProperty(
-        name=name,
-        description=f"{description}: 0 has none, 1 all that it has [share]",
-        default=1.0,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
-        override=_OVERRIDABLE,
-    )
+    return share_property(name, description=f"{description}: 0 has none, 1 all that it has [share]")
 
 
 class POISE_PG_strength(bpy.types.PropertyGroup):
@@ -47,20 +41,11 @@ class POISE_PG_strength(bpy.types.PropertyGroup):
     leg_r: _strength(
         "Right Leg", "Strength of the right hip, knee, ankle and toes, as if it were shot"
     )
-    use_knock_out: BoolProperty(
-        name="Knock Out",
-        description="Have it lose consciousness at a frame: from there on it has no tone",
-        options=set(),
-        override=_OVERRIDABLE,
-        update=on_change,
+    use_knock_out: switch_property(
+        "Knock Out", "Have it lose consciousness at a frame: from there on it has no tone"
     )
-    knock_out: IntProperty(
-        name="Knock Out at (frame)",
-        description="First frame without consciousness [frame]",
-        default=40,
-        **RANGES["frame"].limits,
-        options=set(),
-        override=_OVERRIDABLE,
+    knock_out: frame_property(
+        "Knock Out at (frame)", "First frame without consciousness [frame]", 40
     )
 
 
@@ -76,7 +61,7 @@ def register():
             name="Strength",
             description="How strong this armature's character is, and when it faints",
             type=POISE_PG_strength,
-            override=_OVERRIDABLE,
+            override=OVERRIDABLE,
         ),
     )
 

@@ -21,35 +21,46 @@ from ..blender.redrawing import on_change
 #: Name of the property, and so the beginning of its F-curves' paths.
 PROPERTY = "poise_weights"
 
-_OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
+#: What a library override may change.
+OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
 
 
-def _weight(name, description):
+def share_property(name, description):
+    """A property from 0 to 1 that can be keyed, and overridden where its owner is linked."""
     return FloatProperty(
         name=name,
-        description=f"{description}: 0 follows the animation exactly, 1 is simulated [share]",
+        description=description,
         default=1.0,
         min=0.0,
         max=1.0,
         subtype="FACTOR",
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
 
 
-def _frame(name, description, default):
+def frame_property(name, description, default):
+    """A frame that can be overridden."""
     return IntProperty(
         name=name,
         description=description,
         default=default,
         **RANGES["frame"].limits,
         options=set(),
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
 
 
-def _switch(name, description):
+def switch_property(name, description):
+    """A switch that can be overridden."""
     return BoolProperty(
-        name=name, description=description, options=set(), override=_OVERRIDABLE, update=on_change
+        name=name, description=description, options=set(), override=OVERRIDABLE, update=on_change
+    )
+
+
+def _weight(name, description):
+    return share_property(
+        name,
+        description=f"{description}: 0 follows the animation exactly, 1 is simulated [share]",
     )
 
 
@@ -66,15 +77,17 @@ class POISE_PG_weights(bpy.types.PropertyGroup):
         "The place of the whole body. Below 1, a force from outside helps to hold it where the "
         "animation has it; Measures shows that force in newtons",
     )
-    use_start: _switch("Start at Frame", "Follow the animation up to a frame, simulate after it")
-    start: _frame(
+    use_start: switch_property(
+        "Start at Frame", "Follow the animation up to a frame, simulate after it"
+    )
+    start: frame_property(
         "Start at (frame)",
         "Last frame that is exactly as animated; physics begins with this pose and its speed "
         "[frame]",
         1,
     )
-    use_hand_back: _switch("Hand Back", "Go from the simulation back to the animation")
-    hand_back: _frame("Hand Back at (frame)", "First frame of the way back [frame]", 100)
+    use_hand_back: switch_property("Hand Back", "Go from the simulation back to the animation")
+    hand_back: frame_property("Hand Back at (frame)", "First frame of the way back [frame]", 100)
     over: IntProperty(
         name="Over (frames)",
         description="Length of the way back, at the end of which all is exactly as animated. Feet "
@@ -83,7 +96,7 @@ class POISE_PG_weights(bpy.types.PropertyGroup):
         **RANGES["hand_back"].limits,
         soft_max=100,
         options=set(),
-        override=_OVERRIDABLE,
+        override=OVERRIDABLE,
     )
 
 
@@ -99,7 +112,7 @@ def register():
             name="Physics Weights",
             description="What of this armature is simulated, and when",
             type=POISE_PG_weights,
-            override=_OVERRIDABLE,
+            override=OVERRIDABLE,
         ),
     )
 

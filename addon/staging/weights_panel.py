@@ -61,20 +61,12 @@ class POISE_PT_weights(Panel, bpy.types.Panel):
 
     def content(self, layout, context, armature, reason):
         """Start and hand-over, and below them the weights to key."""
-        layout.active = session.job() is None
-        if armature is None:
-            sentence(layout, context, f"{reason}.", "INFO")
-            return
-        data = armature.data
-        _draw_owner(layout, context, armature)
-        weights = getattr(data, PROPERTY)
-        body = layout.column()
-        body.enabled = data.library is None
-        _draw_times(body, weights)
-        column = body.column(align=True)
-        column.use_property_decorate = True
-        for name in NAMES:
-            column.prop(weights, name, slider=True)
+        body = _begun(layout, context, armature, reason)
+        if body is not None:
+            weights = getattr(armature.data, PROPERTY)
+            _draw_switched(body, weights, "use_start", ("start",))
+            _draw_switched(body, weights, "use_hand_back", ("hand_back", "over"))
+            _draw_shares(body, weights, NAMES)
 
 
 class POISE_PT_strength(Panel, bpy.types.Panel):
@@ -86,20 +78,32 @@ class POISE_PT_strength(Panel, bpy.types.Panel):
 
     def content(self, layout, context, armature, reason):
         """When it faints, and below that the strengths to key."""
-        layout.active = session.job() is None
-        if armature is None:
-            sentence(layout, context, f"{reason}.", "INFO")
-            return
-        data = armature.data
-        _draw_owner(layout, context, armature)
-        chosen = getattr(data, strength.PROPERTY)
-        body = layout.column()
-        body.enabled = data.library is None
-        _draw_switched(body, chosen, "use_knock_out", ("knock_out",))
-        column = body.column(align=True)
-        column.use_property_decorate = True
-        for name in LIMBS:
-            column.prop(chosen, name, slider=True)
+        body = _begun(layout, context, armature, reason)
+        if body is not None:
+            chosen = getattr(armature.data, strength.PROPERTY)
+            _draw_switched(body, chosen, "use_knock_out", ("knock_out",))
+            _draw_shares(body, chosen, LIMBS)
+
+
+def _begun(layout, context, armature, reason):
+    """The layout for what belongs to the armature's data, below whose they are; None without an
+    armature."""
+    layout.active = session.job() is None
+    if armature is None:
+        sentence(layout, context, f"{reason}.", "INFO")
+        return None
+    _draw_owner(layout, context, armature)
+    body = layout.column()
+    body.enabled = armature.data.library is None
+    return body
+
+
+def _draw_shares(layout, owner, names):
+    """Sliders that can be keyed."""
+    column = layout.column(align=True)
+    column.use_property_decorate = True
+    for name in names:
+        column.prop(owner, name, slider=True)
 
 
 def _draw_owner(layout, context, armature):
@@ -116,12 +120,6 @@ def _draw_owner(layout, context, armature):
     elif data.users > 1:
         words = f"'{data.name}' has {data.users} users: these weights are those of all of them."
         sentence(layout, context, words, "INFO")
-
-
-def _draw_times(layout, weights):
-    """The frames from and to which there is physics at all."""
-    _draw_switched(layout, weights, "use_start", ("start",))
-    _draw_switched(layout, weights, "use_hand_back", ("hand_back", "over"))
 
 
 def _draw_switched(layout, owner, switch, names):

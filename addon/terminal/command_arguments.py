@@ -3,7 +3,7 @@
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -173,6 +173,22 @@ def number(name: str) -> Callable[[str], float]:
 def whole(name: str) -> Callable[[str], int]:
     """The same of a whole number."""
     return partial(_number, int, "a whole number", RANGES[name])
+
+
+def share(what: str, names: Collection[str], example: str) -> Callable[[str], tuple[str, float]]:
+    """The type of an argument 'NAME=VALUE': a share of one of these. what, example: of it, for
+    whoever gives something else."""
+    return partial(_share, what, names, example)
+
+
+def _share(what: str, names: Collection[str], example: str, text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    if name not in names or not re.fullmatch(r"0|1|0?\.\d+|[01]\.0*", value):
+        raise argparse.ArgumentTypeError(
+            f"'{text[:SHOWN]}' is not a {what} such as {example}, from 0 to 1, of "
+            f"{', '.join(names)}"
+        )
+    return name, float(value)
 
 
 def _number(kind: Callable[[str], Number], what: str, allowed: Range, text: str) -> Number:

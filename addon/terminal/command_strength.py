@@ -2,11 +2,10 @@
 """The strength of a character on the command line."""
 
 import argparse
-import re
 
 from ...controller.falls.strength import LIMBS
 from ..scene.strength import StrengthOptions
-from .command_arguments import SHOWN, frame
+from .command_arguments import frame, share
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--strength",
-        type=_strength,
+        type=share("strength", LIMBS, "leg_l=0.2"),
         action="append",
         metavar="LIMB=0..1",
         help=f"share of its strength that it has; of {', '.join(LIMBS)}; may be given for each",
@@ -32,14 +31,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def strength_options(options: argparse.Namespace) -> StrengthOptions:
     """The StrengthOptions that the arguments describe."""
     return StrengthOptions(options.knock_out, dict(options.strength or ()))
-
-
-def _strength(text: str) -> tuple[str, float]:
-    """'LIMB=VALUE' -> (limb, value)."""
-    name, _, value = text.partition("=")
-    if name not in LIMBS or not re.fullmatch(r"0|1|0?\.\d+|[01]\.0*", value):
-        raise argparse.ArgumentTypeError(
-            f"'{text[:SHOWN]}' is not a strength such as leg_l=0.2, from 0 to 1, of "
-            f"{', '.join(LIMBS)}"
-        )
-    return name, float(value)

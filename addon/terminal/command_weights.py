@@ -2,11 +2,10 @@
 """Physics weights on the command line."""
 
 import argparse
-import re
 
 from ...controller.gains.physics_weights import NAMES
 from ..scene.weights import WeightOptions
-from .command_arguments import SHOWN, frame, number
+from .command_arguments import frame, number, share
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--weight",
-        type=_weight,
+        type=share("weight", NAMES, "arms=0.5"),
         action="append",
         metavar="REGION=0..1",
         help=f"0 as animated, 1 simulated; of {', '.join(NAMES)}; may be given for each",
@@ -44,13 +43,3 @@ def _hand_back(text: str) -> tuple[float, float]:
     """'FRAME' or 'FRAME,FRAMES' -> (frame, frames)."""
     first, _, over = text.partition(",")
     return frame(first), number("hand_back")(over or "15")
-
-
-def _weight(text: str) -> tuple[str, float]:
-    """'REGION=VALUE' -> (region, value)."""
-    name, _, value = text.partition("=")
-    if name not in NAMES or not re.fullmatch(r"0|1|0?\.\d+|[01]\.0*", value):
-        raise argparse.ArgumentTypeError(
-            f"'{text[:SHOWN]}' is not a weight such as arms=0.5, from 0 to 1, of {', '.join(NAMES)}"
-        )
-    return name, float(value)

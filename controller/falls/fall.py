@@ -10,12 +10,11 @@ from ..body.character import Character
 from ..body.state import State
 from ..geometry.rotations import matrix_from_quaternion
 from ..geometry.skeleton import SEGMENT_INDEX
-from .behaviours import BEHAVIOURS, Pose, Surroundings
+from .behaviours import BEHAVIOURS, Pose
 from .compliance import Compliance
+from .mover import Mover, MovingWorld
 
-#: [Hz] of what a falling body decides, and of its mass matrix. This, and all below, by trial on
-#: falls.
-_DECIDING = 75.0
+# By trial on falls.
 #: [s] after the loss of balance before which no body lets go. From then on one does that lies and
 #: has been slower than this [m/s] for so long [s], and one that lies after so long [s] anyway.
 _SOONEST, _SLOW, _CALM, _LATEST = 0.6, 0.4, 0.2, 2.2
@@ -25,8 +24,6 @@ _FADING, _RELAXING = 0.8, 0.4
 #: locks a body that has been slower than this [m/s] for so long [s], and in what time [s].
 _DRY, _LOCK = 1.0, 60.0
 _STILL, _SETTLED, _LOCKING = 0.03, 0.2, 0.25
-#: What has touched for so long [s] is not deep in the floor because it has just hit it.
-_HIT = 0.1
 #: What touches the floor where a body lies.
 _LYING = {
     SEGMENT_INDEX[name]
@@ -34,17 +31,8 @@ _LYING = {
 }
 
 
-class FallingWorld(Surroundings, Protocol):
-    """What is asked of a world, as simulation.World has it."""
-
-    def state(self, legs: bool = True, /) -> State:
-        """Where the body is."""
-
-    def mass_matrix(self, angles: np.ndarray, /) -> np.ndarray:
-        """(6 + dofs, 6 + dofs) at the last state."""
-
-    def bias(self, state: State, inertia: np.ndarray, /) -> np.ndarray:
-        """(6 + dofs,) gravity and velocity-dependent forces."""
+class FallingWorld(MovingWorld, Protocol):
+    """What is asked of a world besides."""
 
     def body_transforms(self) -> tuple[np.ndarray, np.ndarray]:
         """Centres of mass and orientations of all segments."""
@@ -53,36 +41,8 @@ class FallingWorld(Surroundings, Protocol):
         """{segment: how deep [m] it is in what it touches}."""
 
 
-class Touched:
-    """What touches the floor or a collider.
-
-    since: {segment: when it began to touch [s]} of all that do now; ever: all that have. deepest:
-    how deep [m] one has been, but for the first moments of its touch.
-    """
-
-    def __init__(self) -> None:
-        self.since: dict[int, float] = {}
-        self.ever: set[int] = set()
-        self.deepest = 0.0
-
-    def see(self, time: float, depths: dict[int, float]) -> None:
-        """Take what World.touched tells at a time [s]."""
-        self.since = {segment: self.since.get(segment, time) for segment in depths}
-        self.ever |= depths.keys()
-        for segment, since in self.since.items():
-            if time - since > _HIT:
-                self.deepest = max(self.deepest, depths[segment])
-
-
-class Fall:
-    """One fall.
-
-    touched: what touches something. help (6,): from outside; there is none. strength: share that
-    the body has of it, of each joint (dofs,) or in all.
-    """
-
-    help = np.zeros(6)
-    strength: np.ndarray | float = 1.0
+class Fall(Mover[FallingWorld]):
+    """One fall, without help from outside."""
 
     def __init__(
         self,
@@ -91,39 +51,24 @@ class Fall:
         behaviour: str,
         rate: float,
     ) -> None:
-        """character: a `compliance.falling_body`; world: with it as it is when it loses its
-        balance; behaviour: one of `behaviours.BEHAVIOURS`; rate: of the world's steps [Hz]."""
-        self._character, self._world = character, world
-        self._period = max(1, round(rate / _DECIDING))
-        self._step, self._interval = 0, self._period / rate
-        self._compliance = Compliance(character, 1 / rate, world.state(False).angles)
+        """world: with the body as it is when it loses its balance; behaviour: one of
+        `behaviours.BEHAVIOURS`."""
+        super().__init__(character, world, rate)
         self._behaviour = BEHAVIOURS[behaviour](
             character, self._compliance, character.limits, world, self._interval
         )
         self._rest = _Rest(self._compliance, self._interval)
-        self._dofs, self._speeds = list(range(character.dofs)), [0.0] * character.dofs
         #: Joint positions and centres of mass (2, S, 3) [m] of the last decision.
         self._before: np.ndarray | None = None
-        self.touched = Touched()
 
     @property
     def asleep(self) -> bool:
         """Whether the body lies so still that it moves no more."""
         return self._rest.asleep
 
-    def torques(self) -> np.ndarray:
-        """(dofs,) joint torques [N m] for the step that begins now."""
-        world = self._world
-        state = world.state(False)
-        if self._step % self._period == 0:
-            self._inertia = world.mass_matrix(state.angles)
-            self._decide(self._step // self._period * self._interval, state)
-        self._step += 1
-        return self._compliance.torques(state, self._inertia, world.bias(state, self._inertia))
-
     def friction(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
         """What World.drive needs in that step: dry friction in all joints."""
-        return self._dofs, self._speeds, self._rest.friction.tolist()
+        return self._dofs, self._zeros, self._rest.friction.tolist()
 
     def _decide(self, time: float, state: State) -> None:
         centres, turns = self._world.body_transforms()

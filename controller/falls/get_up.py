@@ -17,16 +17,13 @@ from ..body.momentum import GRAVITY
 from ..body.state import State
 from ..geometry.rotations import exponential, matrix_from_quaternion, vector_of_matrix
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
-from .behaviours import Surroundings
-from .compliance import Compliance
-from .fall import Touched
+from .mover import Mover, MovingWorld
 from .posing import BodyPose, Placed, Tree
 from .rising import KNOTS, Knot, Rising
 from .stages import FOOT, FOREARM, FROM_BACK, FROM_FRONT, SHIN, STAND, Stage
 from .supporting import presses
 
-#: [Hz] of what is decided. This, and all below, by trial on fifty bodies that lay.
-_DECIDING = 75.0
+# By trial on fifty bodies that lay.
 #: How fast [rad/s] the centre of mass goes where it should be, along and up, and the body turns; by
 #: how much speed decays [1/s] that has no goal.
 _ALONG, _UP, _TURNING, _CALMING = 6.3, 7.7, 8.9, 4.0
@@ -86,17 +83,8 @@ class Touching(Protocol):
     def depth(self) -> float: ...
 
 
-class Floor(Surroundings, Protocol):
-    """What is asked of a world, as simulation.world.World has it."""
-
-    def state(self, legs: bool = True, /) -> State:
-        """Where the body is."""
-
-    def mass_matrix(self, angles: np.ndarray, /) -> np.ndarray:
-        """(6 + dofs, 6 + dofs) at the last state."""
-
-    def bias(self, state: State, inertia: np.ndarray, /) -> np.ndarray:
-        """(6 + dofs,) gravity and velocity-dependent forces."""
+class Floor(MovingWorld, Protocol):
+    """What is asked of a world besides."""
 
     def touches(self) -> Sequence[Touching]:
         """All points at which the body touches the floor or a collider."""
@@ -112,29 +100,16 @@ def is_level(world: Floor, character: Character) -> bool:
     return max(heights) - min(heights) < _LEVEL * character.height / _ADULT
 
 
-class GetUp:
-    """One get-up.
-
-    help (6,): force [N] and torque [N m] from outside on the pelvis' centre of mass, in the world,
-    in the step that begins. strength: share that the body has of it, of each joint (dofs,) or in
-    all. touched: what touches something. done: it stands by itself; failed: it
-    never will.
-    """
-
-    strength: np.ndarray | float = 1.0
+class GetUp(Mover[Floor]):
+    """One get-up. done: it stands by itself; failed: it never will."""
 
     def __init__(self, character: Character, world: Floor, rate: float, standing: BodyPose) -> None:
-        """character: a `compliance.falling_body`; world: with it as it lies; rate: of the world's
-        steps [Hz]; standing: how it will stand, on the character's ground, wherever that is."""
-        self._character, self._world = character, world
-        self._period = max(1, round(rate / _DECIDING))
-        self._interval, self._step = self._period / rate, 0
-        state = world.state(False)
-        pose = self._pose(state)
+        """world: with the body as it lies; standing: how it will stand, on the character's ground,
+        wherever that is."""
+        super().__init__(character, world, rate)
+        pose = self._pose(world.state(False))
         self._tree = Tree(character)
-        self._compliance = Compliance(character, 1 / rate, pose.angles)
         self._compliance.tone[:] = 1.0
-        self._dofs, self._loose = list(range(character.dofs)), [0.0] * character.dofs
         self._stages, lead, yaw = _chosen(character, pose)
         floor = world.height_at(*pose.root[:2].tolist())
         arms = self._compliance.arms
@@ -147,8 +122,6 @@ class GetUp:
         self._pressed = np.zeros(6 + character.dofs)
         self._leaning = np.zeros(6)
         self._assist = 1.0
-        self.touched = Touched()
-        self.help = np.zeros(6)
         self.done = self.failed = False
 
     @property
@@ -156,23 +129,15 @@ class GetUp:
         """How the standing pose is turned (3, 3) and moved (3,) [m] to where the body stands."""
         return self._rising.turn, self._rising.move
 
-    def torques(self) -> np.ndarray:
-        """(dofs,) joint torques [N m] for the step that begins now."""
-        world = self._world
-        state = world.state(False)
-        if self._step % self._period == 0:
-            self._inertia = world.mass_matrix(state.angles)
-            self._decide(self._step // self._period * self._interval, state)
-        self._step += 1
+    def friction(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
+        """What World.drive needs in that step: joints are free."""
+        return self._dofs, self._zeros, self._zeros
+
+    def _outside(self, state: State) -> np.ndarray:
         pressed, back = self._pressed.copy(), state.frame.T
         pressed[:3] += back @ self.help[3:]
         pressed[3:6] += back @ self.help[:3]
-        bias = world.bias(state, self._inertia)
-        return self._compliance.torques(state, self._inertia, bias, pressed)
-
-    def friction(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
-        """What World.drive needs in that step: joints are free."""
-        return self._dofs, self._loose, self._loose
+        return pressed
 
     def _pose(self, state: State) -> BodyPose:
         root = state.root - state.frame @ self._character.centres[0]

@@ -21,6 +21,7 @@ from ..falls.compliance import falling_body
 from ..falls.fall import Fall
 from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
+from ..falls.mover import Mover
 from ..falls.standing import Standing, as_near, standing_still
 from ..falls.strength import Strength
 from ..gains.gains import BALANCE_MODES, Gains
@@ -576,7 +577,7 @@ class Simulation:
                 break
         return sample
 
-    def _moving_to(self, sample: int, mover: Fall | GetUp) -> Generator[None, None, Observation]:
+    def _moving_to(self, sample: int, mover: Mover) -> Generator[None, None, Observation]:
         """`_advancing` and `observe` of a body that falls or gets up."""
         world, steps = self.world, len(self.efforts)
         if self.strength is not None:
