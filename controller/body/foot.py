@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..geometry.rotations import rotation_about
 from .sole import CLEARANCE
 
 _LEVEL = np.zeros((1, 2, 2))
@@ -41,6 +42,17 @@ class Foot:
     def _edges(self, places: tuple[float, ...], height: float) -> np.ndarray:
         side = self.half_width
         return np.array([(x, y, height) for x in places for y in (-side, side)])
+
+    def points(self, frames: np.ndarray, bend: np.ndarray) -> np.ndarray:
+        """(F, 8, 3) from the ankle [m]: corners of the hind foot's sole, heel before ball, and of
+        the toes', their edge at the ball before their tip.
+
+        frames: (F, 3, 3) of the foot; bend: (F,) of the toes [rad].
+        """
+        toes = np.concatenate([self.tip_corners * [0.0, 1.0, 1.0], self.tip_corners])
+        hind = np.einsum("fij,cj->fci", frames, self.corners)
+        ends = np.einsum("fij,cj->fci", frames @ rotation_about(1, bend), toes)
+        return np.concatenate([hind, (frames @ self.hinge)[:, None] + ends], 1)
 
     def profile(self, pitch: np.ndarray, bend: np.ndarray) -> np.ndarray:
         """Heel, ball and tip seen from the side.

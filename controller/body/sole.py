@@ -20,6 +20,9 @@ _FRONT = 0.6
 #: other foot instead; and where the heel is up, since a foot on its ball tips over more easily: by
 #: trial on the captured clips, without the last of which the feet of walks tipped farther.
 EDGE_SHARE, DUAL_EDGE_SHARE, _RAISED_EDGE_SHARE = 0.95, 0.8, 0.4
+#: From the first of these tilts on a foot is meant to stand on its edge, and by so much more on
+#: that alone: this share of its width. By trial on a captured squat.
+_TILTED, _MORE_TILTED, _EDGE = 0.05, 0.1, 0.1
 #: A range along the foot keeps from heel and tip by this share of the sole's length.
 _ROOM = 0.03
 #: From here on the ball counts as down.
@@ -45,7 +48,8 @@ class Sole(NamedTuple):
     lowest corner [m] from the ground. Along the foot from the ankle [m]: heel, ball, tip, and hinge
     of the toes, with the hinge's height. heel_down, ball_down, tip_down: from 1 for the lowest of
     them to 0 for one that is higher by CLEARANCE. right, left: the sole's edges across from the
-    ankle [m], where a foot that is tipped has them; floor: height of the ground there [m]."""
+    ankle [m], where a foot that is tipped has them; tilt: how its left axis rises from the ground;
+    floor: height of the ground there [m]."""
 
     x: float
     y: float
@@ -62,6 +66,7 @@ class Sole(NamedTuple):
     tip_down: float
     right: float
     left: float
+    tilt: float
     floor: float
 
 
@@ -170,6 +175,7 @@ def sole_of(
         max(1 - (tip_z - lowest) / CLEARANCE, 0.0),
         -half - under,
         half - under,
+        tilt,
         floor,
     )
 
@@ -195,3 +201,24 @@ def carrying(sole: Sole, heel: float, share: float) -> Region:
     back, front = max(min(back, front), ends[0] + room), min(front, ends[2] - room)
     middle, half = (sole.right + sole.left) / 2, share * (sole.left - sole.right) / 2
     return Region(*sole[:4], min(back, front), max(back, front), middle - half, middle + half)
+
+
+def edge_of(tilt: float) -> float:
+    """How much a sole with a tilt (as Sole has it) stands on its edge alone, from 0 to 1."""
+    return min(max((abs(tilt) - _TILTED) / _MORE_TILTED, 0.0), 1.0)
+
+
+def on_edge(region: Region, sole: Sole, tilt: float) -> Region:
+    """The part of a Region on the edge of a Sole that is meant to be down; tilt: as Sole has it, of
+    the foot as it is meant to be."""
+    share = edge_of(tilt)
+    if share == 0:
+        return region
+    width = _EDGE * (sole.left - sole.right)
+    right, left = sole.right, sole.right + width
+    if tilt < 0:
+        right, left = sole.left - width, sole.left
+    return region._replace(
+        right=region.right + share * (right - region.right),
+        left=region.left + share * (left - region.left),
+    )

@@ -144,6 +144,10 @@ class Balance(ABC):
         """Factors (4,) on the weights of com_position, com_velocity, trunk and momentum."""
         return np.ones(4)
 
+    def firmness(self, step: int) -> tuple[float, float]:
+        """Factors on the weights of com_position and com_velocity at a step."""
+        return 1.0, 1.0
+
     def soften(self, stiffness: np.ndarray, damping: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Stiffness and damping (dofs,) of the joints' tracking, as this balance wants them."""
         return stiffness, damping
@@ -262,6 +266,8 @@ class Balance(ABC):
             back_x, back_y = self._way_back(step, x, y)
             vx, vy = vx + back_x, vy + back_y
         position, velocity, trunk, momentum = self.weights[sum(standing)]
+        firm, firm_too = self.firmness(step)
+        position, velocity = firm * position, firm_too * velocity
         if self.swing is not None:
             momentum *= MOMENTUM_SHARE
         if self.shares is not None:

@@ -26,9 +26,9 @@ from ..reference.reference import Reference
 from ..reference.way import Course
 from .legs import AXES, Legs
 
-#: Of an adult of 71 kg and 1.80 m, as all here [N m/rad], while it travels and in place: there a
-#: softer one in roll lets a squat stand, and feet that pivot under all of the weight need more.
-ROLL_STIFFNESS, ROLL_STIFFNESS_IN_PLACE = 125.0, 60.0
+#: Of an adult of 71 kg and 1.80 m, as all here [N m/rad]; in place feet that pivot under all of the
+#: weight need more.
+ROLL_STIFFNESS = 125.0
 YAW_STIFFNESS, YAW_STIFFNESS_IN_PLACE = 125.0, 150.0
 #: Share of the body's weight at which a foot has all of that.
 _FULL_LOAD = 0.15
@@ -63,10 +63,8 @@ class FootHold:
     ) -> None:
         """course: what leads the body along its way, None where nothing does."""
         self._reference, self._legs, self._course = reference, legs, course
-        roll, yaw = ROLL_STIFFNESS_IN_PLACE, YAW_STIFFNESS_IN_PLACE
-        if reference.travels:
-            roll, yaw = ROLL_STIFFNESS, YAW_STIFFNESS
-        self._roll, self._yaw = roll * size, yaw * size
+        yaw = YAW_STIFFNESS if reference.travels else YAW_STIFFNESS_IN_PLACE
+        self._roll, self._yaw = ROLL_STIFFNESS * size, yaw * size
         self._full_load = _FULL_LOAD * character.mass * GRAVITY
         self._toe_stiffness, self._toe_torque = _TOE_STIFFNESS * size, _TOE_TORQUE * size
         self._toe_limit = _TOE_LIMIT * size

@@ -14,6 +14,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.foot import Foot
 from ..body.footing import Footing, level
+from ..body.sole import CLEARANCE
 from ..geometry.leg_bending import LONGEST, bend_leg, blend, in_plane, leg_length
 from ..geometry.rotations import rotation_about, unit
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
@@ -32,7 +33,7 @@ _FEWEST = 3  # samples that are flat, else the flattest ones
 _FLATTEST = 5
 #: What a standing foot turns and tips by more than this [rad] it keeps, smoothed over so long [s].
 _DEAD_ZONE, _BELL = np.radians(3), 0.15
-_MOST_ROLL = 0.2  # [rad] that a standing foot tips: a stiff sole stands on its edge beyond
+_MOST_ROLL = 0.7  # [rad] that a standing foot tips: a captured squat tips by 0.8
 _RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
 _CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
 _MORE_CLEARANCE = 0.03  # ... so much more than captured, if that is less
@@ -178,14 +179,11 @@ class _Rolling:
         pitch = self._solve_pitch(near)
         bend = np.where(contact, self._bend_of(pitch), 0.0)
         self.bend = bell_smooth(_released(bend, contact, self._rate), self._rate)
-        profile = self._foot.profile(pitch, self.bend)
-        ahead, roll = self._place(ankle, pitch, profile)
+        ahead, roll = self._place(ankle, pitch)
         ahead, up = _spread(ahead, contact), footing.moved(footing.normals)
-        ahead = in_plane(ahead, up)
-        lying = np.stack([ahead, np.cross(up, ahead), up], -1)
-        stands = lying @ rotation_about(1, pitch) @ rotation_about(0, roll)
+        stands = _turned(in_plane(ahead, up), up, pitch, roll)
         self.frames = blend(frames, stands, near[:, None])
-        self._clear(profile[:, :, 1].min(1))
+        self._clear(foot.profile(pitch, self.bend)[:, :, 1].min(1))
 
     def _stances(self) -> np.ndarray:
         return runs(self._contact)
@@ -227,9 +225,7 @@ class _Rolling:
         """(n,) height of the ankle [m] above the lowest point of a sole of these pitches [rad]."""
         return -self._foot.profile(pitch, self._bend_of(pitch))[:, :, 1].min(1)
 
-    def _place(
-        self, ankle: np.ndarray, pitch: np.ndarray, profile: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _place(self, ankle: np.ndarray, pitch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Put the ankle of each stance where it rolls without slip, and lead it from each to the
         next one. Returns the direction (F, 3) that it looks in, and its roll (F,) [rad]."""
         ahead, roll = self._heading.copy(), np.zeros(len(pitch))
@@ -243,25 +239,39 @@ class _Rolling:
             across = np.cross(up, look)
             ahead[part] = self._pivoted(look, across, part)
             roll[part] = np.clip(_kept_turn(self._roll[part], self._rate), -_MOST_ROLL, _MOST_ROLL)
-            points, captured = profile[part], self._captured[part] - point
-            lowest = points[:, :, 1].argmin(1)
-            rows = np.arange(1, stop - start)
-            steps = points[rows - 1, lowest[1:], 0] - points[rows, lowest[1:], 0]
-            along = np.concatenate([[0.0], np.cumsum(steps)])
+            captured = self._captured[part] - point
+            frames = _turned(ahead[part], up, pitch[part], roll[part])
+            rolled, lowest = self._rolled(frames, self.bend[part], up)
             # The clip begins on its mark, whatever it does later.
             at = slice(1) if start == 0 and self._on_mark else flat
-            along += np.median((captured @ look - along)[at])
-            target = along[:, None] * look + np.median((captured @ across)[at]) * across
+            off = captured - rolled
+            along = rolled @ look + np.median((off @ look)[at])
+            aside = rolled @ across + np.median((off @ across)[at])
+            target = along[:, None] * look + aside[:, None] * across
             own = (captured @ look)[:, None] * look + (captured @ across)[:, None] * across
             if np.linalg.norm(own - target, axis=1).max() > self.most_wander:
                 target = own
             step = self._steps[start]
             target = target + step - np.array([0.0, 0.0, step @ up / up[2]])
-            moved[part] = point + target - points[:, :, 1].min(1)[:, None] * up
+            moved[part] = point + target - lowest[:, None] * up
         moved = np.where(self._contact[:, None], self._footing.moved(moved, True) - ankle, 0.0)
         moved = np.stack([bridged(axis, self._contact, True) for axis in moved.T], 1)
         self.ankle = ankle + moved
         return self._footing.moved(ahead), roll
+
+    def _rolled(
+        self, frames: np.ndarray, bend: np.ndarray, up: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How the ankle of a foot goes (n, 3) [m] that rolls without slip, over edges and tips as
+        well, and the height (n,) of its lowest corner above the ankle."""
+        corners = self._foot.points(frames, bend)
+        heights = corners @ up
+        lowest = heights.min(1)
+        carries = np.clip(1 - (heights - lowest[:, None]) / CLEARANCE, 0, 1)
+        carries /= carries.sum(1, keepdims=True)
+        # What carries at a sample has stayed where it was at the one before.
+        steps = ((corners[:-1] - corners[1:]) * carries[1:, :, None]).sum(1)
+        return np.concatenate([np.zeros((1, 3)), np.cumsum(steps, 0)]), lowest
 
     def _pivoted(self, look: np.ndarray, across: np.ndarray, part: slice) -> np.ndarray:
         """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
@@ -314,6 +324,14 @@ class _Standing(_Rolling):
     def _pitches(self, own: np.ndarray, lifted: np.ndarray, flat: np.ndarray) -> np.ndarray:
         raised, tipped = np.maximum(own, 0), np.minimum(own + _DEAD_ZONE, 0)
         return np.minimum(lifted, raised) + tipped
+
+
+def _turned(ahead: np.ndarray, up: np.ndarray, pitch: np.ndarray, roll: np.ndarray) -> np.ndarray:
+    """(n, 3, 3) frames of feet that look along ahead (n, 3) on a floor with the normal up (n, 3)
+    or (3,), then nose down by a pitch (n,) and tipped by a roll (n,) [rad]."""
+    up = np.broadcast_to(up, ahead.shape)
+    lying = np.stack([ahead, np.cross(up, ahead), up], -1)
+    return lying @ rotation_about(1, pitch) @ rotation_about(0, roll)
 
 
 def _along(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:

@@ -195,7 +195,7 @@ def test_a_body_is_led_round_a_tight_bend(walker, clip):
     recording = Simulation(character, endless).run()
     assert recording.success, recording.why()
     away = np.linalg.norm(recording.com[:, :2] - [0, 1.5], axis=1) - 1.5
-    assert np.abs(away).max() < 0.25
+    assert np.abs(away).max() < 0.3
     assert recording.summary()["pose_error"] < 0.1, "it is compared as it has turned"
 
 
