@@ -138,7 +138,7 @@ def fingerprint(task: ShotTask) -> str:
 
 def finished(task: ShotTask) -> dict[str, Any] | None:
     """The record of a shot that is done already; None if it is not. Raises FileError."""
-    record = read_record(task.record) if task.result.is_file() else None
+    record = read_record(task.record) if os.path.isfile(task.result) else None
     if record is None or record["state"] not in (STOOD, FELL):
         return None
     return record if record["fingerprint"] == fingerprint(task) else None
@@ -146,7 +146,7 @@ def finished(task: ShotTask) -> dict[str, Any] | None:
 
 def read_record(path: Path) -> dict[str, Any] | None:
     """The record in a file; None if there is none, or something else."""
-    if not path.is_file():  # reading from a pipe might never end
+    if not os.path.isfile(path):  # reading from a pipe might never end; names may be too long
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -268,7 +268,9 @@ def _check_name(task: ShotTask) -> None:
     longest = max(len(os.fsencode(task.part("0" * _MARK, end).name)) for end in _PARTS)
     over = longest + _TEMPORARY - _LONGEST
     if over > 0:
-        raise FileError(f"The name of the shot is too long: shorten it by {over} letters.")
+        raise FileError(
+            f"The name of the shot is too long: shorten it by {over} plain letters (é counts as 2)."
+        )
 
 
 def _check_room(task: ShotTask) -> None:

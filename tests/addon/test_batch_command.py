@@ -399,6 +399,29 @@ def test_names_in_other_encodings_stop_no_batch(folder, performed, capsys):
     assert poise("batch", "--collect", "out", "--json", "night.json") == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names may be longer, or shorter, elsewhere")
+def test_names_too_long_for_the_disk_cost_their_shots_alone(folder, monkeypatch, capsys):
+    """Of results, records or only what is not whole yet; in letters of one and of two bytes."""
+    make(
+        "in/a.blend", *(f"in/{'b' * count}.bvh" for count in (209, 241, 251)), f"in/{'é' * 121}.bvh"
+    )
+
+    def perform(task, stop):
+        return fake_perform(task) if task.name == "a.blend" else batch_shot.perform(task, stop)
+
+    monkeypatch.setattr(command_batch, "perform", perform)
+    for _ in range(2):  # the second time one is done already
+        assert poise("batch", "in", "--output", "out", "--json", "night.json") == 1
+    shots = json.loads(Path("night.json").read_text())["shots"]
+    over = {shot["shot"]: re.findall("shorten it by (.*) plain", shot["why"]) for shot in shots}
+    assert over == {
+        "a.blend": [],
+        **{f"{'b' * (208 + count)}.bvh": [f"{count}"] for count in (1, 33, 43)},
+        f"{'é' * 121}.bvh": ["34"],
+    }
+    assert "1 stood, 4 failed" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_no_summary_and_no_record(folder, performed, capsys):
     make("in/a.blend", "out/b.blend")

@@ -127,7 +127,10 @@ def test_name_that_leaves_no_room_for_those_of_the_results(make_task):
         task = make_task(name=f"{'n' * (208 + over)}.bvh")
         record = perform(task)
         assert record["state"] == FAILED
-        assert record["why"] == f"The name of the shot is too long: shorten it by {over} letters."
+        told = (
+            f"The name of the shot is too long: shorten it by {over} plain letters (é counts as 2)."
+        )
+        assert record["why"] == told
         assert not left_over(task) and not task.log.exists()
     task = make_task(name=f"{'n' * 208}.bvh")
     assert perform(task)["state"] == STOOD
