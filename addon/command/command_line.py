@@ -107,7 +107,8 @@ def stop_as_by_ctrl_c():
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, None):
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+            # Raising SIGINT would do nothing in what a script starts in the background.
+            signal.signal(number, signal.default_int_handler)
 
 
 def register():
