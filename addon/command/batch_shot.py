@@ -124,16 +124,18 @@ def fingerprint(task: ShotTask) -> str:
     """A text that changes when the source, the options, or Poise itself do."""
     digest = hashlib.sha256(json.dumps([task.version, *task.arguments]).encode())
     for path in (task.source, *task.files):
-        if not Path(path).is_file():  # reading from a pipe might never end
-            continue
-        try:
-            with open(path, "rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise FileError(
-                f"'{path}' cannot be read ({error.strerror}): check its rights."
-            ) from None
+        if Path(path).is_file():  # reading from a pipe might never end
+            digest.update(bytes.fromhex(_digest(path)))
     return digest.hexdigest()
+
+
+def _digest(path: str | Path) -> str:
+    """What tells a file's content from another. Raises FileError."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"'{path}' cannot be read ({error.strerror}): check its rights.") from None
 
 
 def finished(task: ShotTask) -> dict[str, Any] | None:
@@ -141,7 +143,9 @@ def finished(task: ShotTask) -> dict[str, Any] | None:
     record = read_record(task.record) if os.path.isfile(task.result) else None
     if record is None or record["state"] not in (STOOD, FELL):
         return None
-    return record if record["fingerprint"] == fingerprint(task) else None
+    if record["fingerprint"] != fingerprint(task):
+        return None
+    return record if record["owned"] in (True, _digest(task.result)) else None
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -227,11 +231,8 @@ def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | Non
     _check_room(task)
     for path in task.outputs:
         check_target(path, overwrite=True)
-    if task.result.exists() and not (_is_ours(task) or task.overwrite):
-        raise FileError(
-            f"'{task.result}' exists, and no batch has made it: move it away, name another "
-            "--output, or say --overwrite."
-        )
+    if task.result.exists() and not task.overwrite:
+        _check_ours(task)
     mark = fingerprint(task)
     told_before = task.log.stat().st_size if task.log.exists() else 0
     started = time.monotonic()
@@ -254,13 +255,25 @@ def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | Non
     os.replace(part, task.result)
     state = STOOD if content["success"] else FELL
     record = _record(task, state, content["why"], **measured, strip=strip, report=content)
-    return record | {"owned": True}
+    return record | {"owned": _digest(task.result)}
 
 
-def _is_ours(task: ShotTask) -> bool:
-    """Whether a batch made the result; until there is a record of it, its report is there."""
+def _owned(task: ShotTask) -> str | bool:
+    """What tells the content of the result that a batch made from another; whether one made it,
+    where that is all that is known: until there is a record of it, its report is there."""
     record = read_record(task.record)
     return bool(task.parts(".json")) or (record is not None and record["owned"])
+
+
+def _check_ours(task: ShotTask) -> None:
+    """Raise FileError where no batch made the result that is there."""
+    owned = _owned(task)
+    if owned not in (True, _digest(task.result)):
+        what = "is no longer as the batch made it" if owned else "no batch has made it"
+        raise FileError(
+            f"'{task.result}' exists, and {what}: move it away, name another --output, or say "
+            "--overwrite."
+        )
 
 
 def _check_name(task: ShotTask) -> None:
@@ -379,7 +392,7 @@ def _record(
 ) -> dict[str, Any]:
     """What became of a shot, as a dict for JSON.
 
-    seconds: that its process took. owned: whether the result, if there is one, is of a batch.
+    seconds: that its process took. owned: of the result, if there is one, as `_owned` has it.
     strip: text of an SVG. report: of `poise bake`.
     """
     return {
@@ -389,7 +402,7 @@ def _record(
         "why": why,
         "seconds": seconds,
         "fingerprint": fingerprint,
-        "owned": _is_ours(task),
+        "owned": _owned(task),
         "version": task.version,
         "arguments": list(task.arguments),
         "report": report,

@@ -130,7 +130,11 @@ def _add_own_arguments(verb, add):
     )
     add("--report", type=Path, metavar="FILE", help="write the summary as HTML")
     add("--json", type=Path, metavar="FILE", help="write the summary as JSON")
-    add("--overwrite", action="store_true", help="replace results that no batch has made")
+    add(
+        "--overwrite",
+        action="store_true",
+        help="replace results that no batch has made, or that were changed since",
+    )
     add(
         "--farm",
         action="store_true",

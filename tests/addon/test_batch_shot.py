@@ -279,6 +279,35 @@ def test_what_no_batch_has_made_is_not_replaced(make_task):
     assert perform(replace(task, overwrite=True))["state"] == STOOD
 
 
+@pytest.mark.parametrize("arguments", [("--noise=5",), ("--noise=6",)])
+def test_what_was_changed_since_is_not_replaced(make_task, arguments):
+    """Whether the batch is the same or another one; a failure in between forgets nothing."""
+    task = make_task()
+    made = perform(task)
+    again = replace(task, arguments=arguments)
+    task.result.write_text("edited  by h")
+    for _ in range(2):
+        record = perform(again)
+        assert record["state"] == FAILED and finished(task) is None
+        assert "exists, and is no longer as the batch made it: move it away" in record["why"]
+        assert task.result.read_text() == "edited  by h" and calls(task) == 1
+    task.result.write_text("a result of ")
+    assert perform(again)["state"] == STOOD
+    task.result.write_text("edited")
+    assert perform(replace(again, overwrite=True))["state"] == STOOD
+    assert task.result.read_text() == "a result of "
+    assert made["owned"] and perform(again) == finished(again)
+
+
+def test_records_that_do_not_tell_their_results_go_on_as_before(make_task):
+    task = make_task()
+    record = perform(task) | {"owned": True}
+    task.record.write_text(json.dumps(record))
+    task.result.write_text("edited")
+    assert perform(task) == record
+    assert perform(replace(task, arguments=("--noise=6",)))["state"] == STOOD
+
+
 def test_result_without_a_record_is_made_anew_after_a_kill(make_task):
     task = make_task()
     task.result.write_text("made, and killed before it was on record")
