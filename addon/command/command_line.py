@@ -193,9 +193,10 @@ def _bake_targets(options, source):
 
 
 def _checkpoint(options, *others):
-    """Path of `--checkpoint`, None without; checked to be none of the others."""
+    """Path of `--checkpoint`, None without; checked to be writable, and none of the others."""
     if options.checkpoint is not None:
         demand_other(options, "--checkpoint", options.checkpoint, *others)
+        check_target(options.checkpoint, overwrite=True)
     return options.checkpoint
 
 
