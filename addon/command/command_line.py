@@ -70,7 +70,8 @@ from .command_check import add_check_arguments, check_lines, plot_target, write_
 def main(arguments, program="poise"):
     """Run the command with its arguments (a list of str); returns the exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "errors", "") == "strict":  # terminals lack letters of some names
+        # Terminals lack letters of some names; in the locale C, Python escapes none of them.
+        if getattr(stream, "errors", "") in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
     try:
         options = _parser(program).parse_args(_with_negatives(arguments))
