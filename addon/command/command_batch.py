@@ -117,7 +117,7 @@ def _add_own_arguments(verb, add):
         "--workers",
         type=whole("jobs"),
         metavar="N",
-        help="of each shot's search (shared by the jobs)",
+        help="processes of each shot's search, 1 at least (shared by the jobs)",
     )
     add("--scheduler", metavar="ADDRESS", help="bake on this Dask cluster: tcp://host:8786")
     add("--recursive", action="store_true", help="take the folders in folders too")
