@@ -352,24 +352,24 @@ def _add_keys_arguments(parser):
     thinning("--source-keys", action="store_true", help="key where the source has keys")
     add(
         "--interpolation",
-        type=str.upper,
-        choices=("LINEAR", "BEZIER", "CONSTANT"),
-        default=default.interpolation,
-        help=f"between keys ({default.interpolation})",
+        type=str.lower,
+        choices=("linear", "bezier", "constant"),
+        default=default.interpolation.lower(),
+        help="between keys (%(default)s)",
     )
     add(
         "--root-motion",
-        type=str.upper,
-        choices=("BONE", "OBJECT"),
-        default=default.root_motion,
-        help=f"what takes the displacement of the root ({default.root_motion})",
+        type=str.lower,
+        choices=("bone", "object"),
+        default=default.root_motion.lower(),
+        help="what takes the displacement of the root (%(default)s)",
     )
     add(
         "--legs",
-        type=str.upper,
-        choices=("IK", "FK"),
-        default=default.legs,
-        help=f"what is keyed of legs on rigs that have both, as those with IK ({default.legs})",
+        type=str.lower,
+        choices=("ik", "fk"),
+        default=default.legs.lower(),
+        help="what is keyed of legs on rigs that have both, as those with IK (%(default)s)",
     )
     for name, end in (("--blend-in", "start"), ("--blend-out", "end")):
         add(
@@ -436,9 +436,9 @@ def _shot_options(options, cleaned):
             key_every=options.key_every or 1,
             tolerance=options.tolerance or 0.0,
             source_keys=options.source_keys,
-            interpolation=options.interpolation,
-            root_motion=options.root_motion,
-            legs=options.legs,
+            interpolation=options.interpolation.upper(),
+            root_motion=options.root_motion.upper(),
+            legs=options.legs.upper(),
             blend_in=options.blend_in,
             blend_out=options.blend_out,
             action=options.into,

@@ -142,12 +142,12 @@ def test_root_names_shots_the_same_in_every_task_of_a_farm(folder, performed):
 
 def test_options_of_bake_are_passed_on_as_they_were_written(folder, performed):
     make("a.blend")
-    given = ["--frames=-5:20", "--clean=ground,despike", "--interpolation=bezier", "--source-keys"]
+    given = ["--frames=-5:20", "--clean=ground,despike", "--interpolation=Bezier", "--source-keys"]
     given += ["--push=40,0.2,100,0,0", "--push=50,0.2,0,100,0,head", "--blend-in=3"]
     given += ["--armature=a b", "--walk=2min"]
     assert poise("batch", "a.blend", *given, "--output", "out") == 0
     passed = performed[0].arguments
-    assert set(passed) == {*given} - {"--interpolation=bezier"} | {"--interpolation=BEZIER"}
+    assert set(passed) == {*given} - {"--interpolation=Bezier"} | {"--interpolation=bezier"}
     assert performed[0].workers == ()
     command_line._parser("poise").parse_args(["bake", "a.blend", *passed])
 
