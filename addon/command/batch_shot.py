@@ -114,6 +114,12 @@ class ShotTask:
         pattern = f".{glob.escape(self.result.name)}.*.part{ending or '*'}"
         return list(self.result.parent.glob(pattern))
 
+    def halves(self) -> list[Path]:
+        """Paths of what processes wrote when they were killed, under temporary names."""
+        name = glob.escape(self.result.name)
+        ends = "part-*", "part.*.[0-9]*"  # of outputs, and of checkpoints
+        return [path for end in ends for path in self.result.parent.glob(f"..{name}.*.{end}")]
+
 
 def result_name(name: str) -> str:
     """Path of the result of the shot of this name, below the output folder."""
@@ -221,7 +227,7 @@ def _tidy(task: ShotTask, record: dict[str, Any]) -> None:
     if not mark:  # it was never begun
         return
     again = task.part(mark, "").name if record["state"] in (FAILED, HUNG) else None
-    for path in task.parts():
+    for path in (*task.parts(), *task.halves()):
         if again is None or not path.name.startswith(again) or path.suffix in _PARTS:
             path.unlink()
 

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.processes import PATIENCE, assert_ends
 
+from poise.addon.blender.files import _temporary
 from poise.addon.blender.locks import claimed
 from poise.addon.command import batch_shot
 from poise.addon.command.batch_shot import (
@@ -332,6 +333,18 @@ def test_checkpoint_is_gone_on_from_only_if_nothing_has_changed(make_task):
     Path(task.source).write_text(keep)
     assert perform(other)["state"] == STOOD
     assert not left_over(task)
+
+
+@pytest.mark.parametrize("text", ["", "sys.exit(1)"])
+def test_what_was_being_written_at_a_kill_is_removed(make_task, text):
+    task = make_task(text, name="a [1].bvh")
+    part = task.part("0" * 64, ".blend")
+    half, checkpoint = _temporary(part), part.with_name(f".{part.name}.tuning.12")
+    other = half.with_name(half.name.replace("a [1]", "b"))
+    for path in (half, checkpoint, other):
+        path.write_text("half")
+    perform(task)
+    assert left_over(task) == {other.name}, "which is another shot's"
 
 
 def test_one_process_at_a_time(make_task):
