@@ -37,6 +37,8 @@ def open_shot(name, up=None, unit=None):
         raise FileError(f"There is no file '{path}': check its name.")
     if path.is_dir():
         raise FileError(f"'{path}' is a folder: name a .blend file in it.")
+    if not path.is_file():  # reading from a pipe might never end
+        raise FileError(f"'{path}' is a device or a pipe: name a file.")
     if path.suffix.lower() in FORMATS:
         import_shot(path, up, unit)
         return path

@@ -19,6 +19,7 @@ from poise.addon.blender.locks import claimed
 from poise.addon.command import command_line, command_rectify
 from poise.addon.rigs import bake_marks, source_values
 from poise.addon.shots.shot import find_armature, warnings_of
+from poise.addon.terminal import command_files
 from poise.controller.exceptions import RigError
 
 #: Names of measures.md that are of one clip and one bake.
@@ -474,6 +475,18 @@ def test_a_checkpoint_is_a_file_of_its_own(shot):
     ):
         assert poise(command, shot, *names, *rectified) == 2
     assert shot.read_bytes() == before and not output.exists()
+
+
+@pytest.mark.parametrize("name", ["pipe.blend", "pipe.bvh"])
+def test_only_files_are_read(tmp_path, monkeypatch, capsys, name):
+    """Nothing waits for the other end of a pipe."""
+    os.mkfifo(tmp_path / name)
+    monkeypatch.setattr(command_files, "import_shot", lambda *_: pytest.fail("is read"))
+    monkeypatch.setattr(command_files, "_starts_with", lambda *_: pytest.fail("is read"))
+    for verb in ("bake", "simulate", "inspect", "clean", "optimize", "robustness"):
+        assert poise(verb, tmp_path / name) == 1
+        told = capsys.readouterr().err
+        assert told == f"poise: '{tmp_path / name}' is a device or a pipe: name a file.\n"
 
 
 def test_only_files_are_written_and_links_stay(shot, capsys):
