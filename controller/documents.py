@@ -38,7 +38,9 @@ def read(
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_duplicates)
     except UnicodeDecodeError:
         fail(source, "is not text in UTF-8: save it in this encoding")
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        fail(source, "is not JSON: it nests too deep")
+    except ValueError as error:
         fail(source, f"is not JSON: {error}")
 
 

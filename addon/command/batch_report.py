@@ -63,7 +63,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         "optimized": (report.get("optimization") or {}).get("used"),
         "warnings": [*report.get("warnings", []), *filter(None, [report.get("gains_completed")])],
         "result": None,
-        **{key: path if Path(folder, path).exists() else None for key, path in paths.items()},
+        **{key: path if os.path.exists(folder / path) else None for key, path in paths.items()},
     }
 
 

@@ -114,6 +114,12 @@ class ShotTask:
         pattern = f".{glob.escape(self.result.name)}.*.part{ending or '*'}"
         return list(self.result.parent.glob(pattern))
 
+    def halves(self) -> list[Path]:
+        """Paths of what processes wrote when they were killed, under temporary names."""
+        name = glob.escape(self.result.name)
+        ends = "part-*", "part.*.[0-9]*"  # of outputs, and of checkpoints
+        return [path for end in ends for path in self.result.parent.glob(f"..{name}.*.{end}")]
+
 
 def result_name(name: str) -> str:
     """Path of the result of the shot of this name, below the output folder."""
@@ -124,29 +130,33 @@ def fingerprint(task: ShotTask) -> str:
     """A text that changes when the source, the options, or Poise itself do."""
     digest = hashlib.sha256(json.dumps([task.version, *task.arguments]).encode())
     for path in (task.source, *task.files):
-        if not Path(path).is_file():  # reading from a pipe might never end
-            continue
-        try:
-            with open(path, "rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        except OSError as error:
-            raise FileError(
-                f"'{path}' cannot be read ({error.strerror}): check its rights."
-            ) from None
+        if Path(path).is_file():  # reading from a pipe might never end
+            digest.update(bytes.fromhex(_digest(path)))
     return digest.hexdigest()
+
+
+def _digest(path: str | Path) -> str:
+    """What tells a file's content from another. Raises FileError."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"'{path}' cannot be read ({error.strerror}): check its rights.") from None
 
 
 def finished(task: ShotTask) -> dict[str, Any] | None:
     """The record of a shot that is done already; None if it is not. Raises FileError."""
-    record = read_record(task.record) if task.result.is_file() else None
+    record = read_record(task.record) if os.path.isfile(task.result) else None
     if record is None or record["state"] not in (STOOD, FELL):
         return None
-    return record if record["fingerprint"] == fingerprint(task) else None
+    if record["fingerprint"] != fingerprint(task):
+        return None
+    return record if record["owned"] in (True, _digest(task.result)) else None
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
     """The record in a file; None if there is none, or something else."""
-    if not path.is_file():  # reading from a pipe might never end
+    if not os.path.isfile(path):  # reading from a pipe might never end; names may be too long
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -217,7 +227,7 @@ def _tidy(task: ShotTask, record: dict[str, Any]) -> None:
     if not mark:  # it was never begun
         return
     again = task.part(mark, "").name if record["state"] in (FAILED, HUNG) else None
-    for path in task.parts():
+    for path in (*task.parts(), *task.halves()):
         if again is None or not path.name.startswith(again) or path.suffix in _PARTS:
             path.unlink()
 
@@ -227,11 +237,8 @@ def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | Non
     _check_room(task)
     for path in task.outputs:
         check_target(path, overwrite=True)
-    if task.result.exists() and not (_is_ours(task) or task.overwrite):
-        raise FileError(
-            f"'{task.result}' exists, and no batch has made it: move it away, name another "
-            "--output, or say --overwrite."
-        )
+    if task.result.exists() and not task.overwrite:
+        _check_ours(task)
     mark = fingerprint(task)
     told_before = task.log.stat().st_size if task.log.exists() else 0
     started = time.monotonic()
@@ -254,13 +261,25 @@ def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | Non
     os.replace(part, task.result)
     state = STOOD if content["success"] else FELL
     record = _record(task, state, content["why"], **measured, strip=strip, report=content)
-    return record | {"owned": True}
+    return record | {"owned": _digest(task.result)}
 
 
-def _is_ours(task: ShotTask) -> bool:
-    """Whether a batch made the result; until there is a record of it, its report is there."""
+def _owned(task: ShotTask) -> str | bool:
+    """What tells the content of the result that a batch made from another; whether one made it,
+    where that is all that is known: until there is a record of it, its report is there."""
     record = read_record(task.record)
     return bool(task.parts(".json")) or (record is not None and record["owned"])
+
+
+def _check_ours(task: ShotTask) -> None:
+    """Raise FileError where no batch made the result that is there."""
+    owned = _owned(task)
+    if owned not in (True, _digest(task.result)):
+        what = "is no longer as the batch made it" if owned else "no batch has made it"
+        raise FileError(
+            f"'{task.result}' exists, and {what}: move it away, name another --output, or say "
+            "--overwrite."
+        )
 
 
 def _check_name(task: ShotTask) -> None:
@@ -268,7 +287,9 @@ def _check_name(task: ShotTask) -> None:
     longest = max(len(os.fsencode(task.part("0" * _MARK, end).name)) for end in _PARTS)
     over = longest + _TEMPORARY - _LONGEST
     if over > 0:
-        raise FileError(f"The name of the shot is too long: shorten it by {over} letters.")
+        raise FileError(
+            f"The name of the shot is too long: shorten it by {over} plain letters (é counts as 2)."
+        )
 
 
 def _check_room(task: ShotTask) -> None:
@@ -377,7 +398,7 @@ def _record(
 ) -> dict[str, Any]:
     """What became of a shot, as a dict for JSON.
 
-    seconds: that its process took. owned: whether the result, if there is one, is of a batch.
+    seconds: that its process took. owned: of the result, if there is one, as `_owned` has it.
     strip: text of an SVG. report: of `poise bake`.
     """
     return {
@@ -387,7 +408,7 @@ def _record(
         "why": why,
         "seconds": seconds,
         "fingerprint": fingerprint,
-        "owned": _is_ours(task),
+        "owned": _owned(task),
         "version": task.version,
         "arguments": list(task.arguments),
         "report": report,

@@ -117,7 +117,7 @@ def _add_own_arguments(verb, add):
         "--workers",
         type=whole("jobs"),
         metavar="N",
-        help="of each shot's search (shared by the jobs)",
+        help="processes of each shot's search, 1 at least (shared by the jobs)",
     )
     add("--scheduler", metavar="ADDRESS", help="bake on this Dask cluster: tcp://host:8786")
     add("--recursive", action="store_true", help="take the folders in folders too")
@@ -130,7 +130,11 @@ def _add_own_arguments(verb, add):
     )
     add("--report", type=Path, metavar="FILE", help="write the summary as HTML")
     add("--json", type=Path, metavar="FILE", help="write the summary as JSON")
-    add("--overwrite", action="store_true", help="replace results that no batch has made")
+    add(
+        "--overwrite",
+        action="store_true",
+        help="replace results that no batch has made, or that were changed since",
+    )
     add(
         "--farm",
         action="store_true",

@@ -70,7 +70,8 @@ from .command_check import add_check_arguments, check_lines, plot_target, write_
 def main(arguments, program="poise"):
     """Run the command with its arguments (a list of str); returns the exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if getattr(stream, "errors", "") == "strict":  # terminals lack letters of some names
+        # Terminals lack letters of some names; in the locale C, Python escapes none of them.
+        if getattr(stream, "errors", "") in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
     try:
         options = _parser(program).parse_args(_with_negatives(arguments))
@@ -107,7 +108,8 @@ def stop_as_by_ctrl_c():
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, None):
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+            # Raising SIGINT would do nothing in what a script starts in the background.
+            signal.signal(number, signal.default_int_handler)
 
 
 def register():
@@ -192,9 +194,10 @@ def _bake_targets(options, source):
 
 
 def _checkpoint(options, *others):
-    """Path of `--checkpoint`, None without; checked to be none of the others."""
+    """Path of `--checkpoint`, None without; checked to be writable, and none of the others."""
     if options.checkpoint is not None:
         demand_other(options, "--checkpoint", options.checkpoint, *others)
+        check_target(options.checkpoint, overwrite=True)
     return options.checkpoint
 
 
@@ -349,24 +352,24 @@ def _add_keys_arguments(parser):
     thinning("--source-keys", action="store_true", help="key where the source has keys")
     add(
         "--interpolation",
-        type=str.upper,
-        choices=("LINEAR", "BEZIER", "CONSTANT"),
-        default=default.interpolation,
-        help=f"between keys ({default.interpolation})",
+        type=str.lower,
+        choices=("linear", "bezier", "constant"),
+        default=default.interpolation.lower(),
+        help="between keys (%(default)s)",
     )
     add(
         "--root-motion",
-        type=str.upper,
-        choices=("BONE", "OBJECT"),
-        default=default.root_motion,
-        help=f"what takes the displacement of the root ({default.root_motion})",
+        type=str.lower,
+        choices=("bone", "object"),
+        default=default.root_motion.lower(),
+        help="what takes the displacement of the root (%(default)s)",
     )
     add(
         "--legs",
-        type=str.upper,
-        choices=("IK", "FK"),
-        default=default.legs,
-        help=f"what is keyed of legs on rigs that have both, as those with IK ({default.legs})",
+        type=str.lower,
+        choices=("ik", "fk"),
+        default=default.legs.lower(),
+        help="what is keyed of legs on rigs that have both, as those with IK (%(default)s)",
     )
     for name, end in (("--blend-in", "start"), ("--blend-out", "end")):
         add(
@@ -433,9 +436,9 @@ def _shot_options(options, cleaned):
             key_every=options.key_every or 1,
             tolerance=options.tolerance or 0.0,
             source_keys=options.source_keys,
-            interpolation=options.interpolation,
-            root_motion=options.root_motion,
-            legs=options.legs,
+            interpolation=options.interpolation.upper(),
+            root_motion=options.root_motion.upper(),
+            legs=options.legs.upper(),
             blend_in=options.blend_in,
             blend_out=options.blend_out,
             action=options.into,

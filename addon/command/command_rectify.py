@@ -120,12 +120,14 @@ def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) ->
 def conclude(shot: Shot, checkpoint: Path | None) -> None:
     """Once the result is safe: remove the checkpoint, or tell what it is for."""
     outcome = shot.rectified
-    if outcome is None or checkpoint is None or not checkpoint.exists():
+    if outcome is None or checkpoint is None:
         return
-    if outcome.ended == "budget":
+    if outcome.ended != "budget":
+        checkpoint.unlink(missing_ok=True)
+    elif checkpoint.exists():
         say(f"'{checkpoint}' keeps what is done: the same command with more --budget goes on.")
     else:
-        checkpoint.unlink(missing_ok=True)
+        say(f"'{checkpoint}' could not be written: this cannot be resumed.")
 
 
 def _simulate(shot: Shot) -> None:
@@ -186,12 +188,15 @@ def _follow(search: Rectification, caught: list[bool]) -> None:
     line = LiveLine()
     if search.nodes:
         say(f"Going on after {_reached(search, search.nodes[-1].sample):.2f} s.")
-    told, over = 0, False
+    told, over, warning = 0, False, ""
     try:
         while not over:
             over = search.poll()
             if caught and not over:
                 raise KeyboardInterrupt
+            if search.warning not in ("", warning):
+                line.say(f"poise: {search.warning}")
+            warning = search.warning
             reached = _reached(search, len(search.recording) - 1)
             if reached >= told + 1:
                 told = int(reached)

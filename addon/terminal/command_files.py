@@ -37,6 +37,8 @@ def open_shot(name, up=None, unit=None):
         raise FileError(f"There is no file '{path}': check its name.")
     if path.is_dir():
         raise FileError(f"'{path}' is a folder: name a .blend file in it.")
+    if not path.is_file():  # reading from a pipe might never end
+        raise FileError(f"'{path}' is a device or a pipe: name a file.")
     if path.suffix.lower() in FORMATS:
         import_shot(path, up, unit)
         return path
@@ -130,7 +132,9 @@ def output_target(options, source, ending):
         options.usage_error(f"--in-place is for .blend files, and '{source.name}' is none")
     output = source if options.in_place and source else target(options, source, ending)
     if not options.in_place:
-        demand_other_than_shot(options, output, source, "say --in-place")
+        blend = source is None or source.suffix.lower() not in FORMATS
+        advice = "say --in-place" if blend else "let its name end with .blend"
+        demand_other_than_shot(options, output, source, advice)
         demand_other(options, "--output", output)
         if output.suffix.lower() != ".blend" and not output.is_dir():
             options.usage_error("--output is to be a .blend file: let its name end with .blend")

@@ -13,6 +13,11 @@ from ...controller.processes import cluster
 from ...controller.processes.workers import SerialExecutor, WorkerPool
 from .command_arguments import whole
 
+#: Signals that may end a command as Ctrl-C does; some systems lack one.
+_ENDING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
 
 def worker_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that say who runs trials."""
@@ -50,8 +55,9 @@ def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
 
 @contextmanager
 def interrupts() -> Iterator[list[bool]]:
-    """A list that Ctrl-C adds to. Raised at once, as it is only the second time, it would meet the
-    optimiser in the middle of its arithmetic, parts of which take any exception for their own."""
+    """A list that Ctrl-C, and whatever does the same, adds to. Raised at once, as it is only the
+    second time, it would meet the optimiser in the middle of its arithmetic, parts of which take
+    any exception for their own."""
     caught: list[bool] = []
 
     def note(*_: object) -> None:
@@ -59,12 +65,13 @@ def interrupts() -> Iterator[list[bool]]:
             raise KeyboardInterrupt
         caught.append(True)
 
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before):  # ignored, as for what a script starts in the background
-        yield caught
-        return
-    signal.signal(signal.SIGINT, note)
+    # Not those that are ignored, as Ctrl-C for what a script starts in the background.
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in before:
+        signal.signal(number, note)
     try:
         yield caught
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -424,13 +424,16 @@ def test_module_ends_with_1_and_a_sentence(tmp_path, name):
     assert set(listing(tmp_path)) == {"text.blend"}
 
 
-def test_terminal_that_lacks_letters_of_a_name(tmp_path, import_clip):
+@pytest.mark.parametrize(
+    "told", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}]
+)
+def test_terminal_that_lacks_letters_of_a_name(tmp_path, import_clip, told):
     import_clip(CLIP).name = "Ĥéro ☃"
     shot = save(tmp_path)
     done = subprocess.run(
         [sys.executable, "-m", "poise", "inspect", shot, "--frames=1:20"],
         capture_output=True,
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        env=os.environ | told,
         timeout=120,
     )
     assert done.returncode == 0

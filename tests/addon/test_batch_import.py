@@ -60,7 +60,7 @@ def test_up_and_unit_are_overruled(clips, tmp_path, capsys):
     assert abs(head_height(read())) < 0.3, "it lies on its side, as it was told to"
 
 
-def test_bvh_is_baked_to_a_blend_beside_it(clips, tmp_path):
+def test_bvh_is_baked_to_a_blend_beside_it(clips, tmp_path, capsys):
     source, report = shutil.copy(clips["stand"].path, tmp_path), tmp_path / "report.json"
     assert poise("bake", source, "--frames=1:20", "--report", report) == 0
     told = json.loads(report.read_text())
@@ -71,6 +71,10 @@ def test_bvh_is_baked_to_a_blend_beside_it(clips, tmp_path):
     assert action.name == told["baked_action"]
     assert import_note(bpy.context.scene)["unit"] == pytest.approx(0.056444)
     assert poise("bake", source, "--in-place") == 2
+    capsys.readouterr()
+    assert poise("bake", source, "--output", source, "--overwrite") == 2
+    told = capsys.readouterr().err
+    assert "--output is the shot itself: let its name end with .blend" in told
 
 
 @pytest.fixture

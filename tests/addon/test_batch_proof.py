@@ -11,6 +11,7 @@ from pathlib import Path
 
 import bpy
 import pytest
+from helpers.commands import save_hanging
 from helpers.processes import assert_ends
 
 KILLED_AFTER = 6  # shots
@@ -42,7 +43,7 @@ def shots(tmp_path, import_clip, clips):
     content = (folder / "small.blend").read_bytes()
     (folder / "corrupt.blend").write_bytes(content[: len(content) // 3])
     (folder / "fall.bvh").write_bytes(clips["side_kick"].path.read_bytes())
-    os.mkfifo(folder / "hang.bvh")
+    save_hanging(folder / "hang.blend")
     return folder
 
 
@@ -69,7 +70,7 @@ def test_a_night_with_everything_in_it(shots, tmp_path):
     output, night = tmp_path / "baked", tmp_path / "night.json"
     files = [path for path in shots.rglob("*") if path.is_file()]
     sources = {path: path.read_bytes() for path in files}
-    assert len(files) == 19, "and one that hangs"
+    assert len(files) == 20
     command = [sys.executable, "-m", "poise", "batch", shots, "--recursive", "--jobs=2"]
     command += ["--timeout=60s", f"--output={output}", f"--json={night}"]
     command += [f"--report={tmp_path / 'night.html'}"]
@@ -96,7 +97,9 @@ def test_a_night_with_everything_in_it(shots, tmp_path):
     assert total["totals"] == {"stood": 17, "fell": 1, "hung": 1, "failed": 1, "left": 0}
     corrupt, hung, fell = total["shots"][:3]
     assert corrupt["shot"] == "corrupt.blend" and "cannot open '" in corrupt["why"]
-    assert hung["shot"] == "hang.bvh" and hung["why"].startswith("Not done after 1 min, and ended")
+    assert hung["shot"] == "hang.blend" and hung["why"].startswith(
+        "Not done after 1 min, and ended"
+    )
     assert fell["shot"] == "fall.bvh" and fell["why"].startswith("Fell at ")
 
     after = facts(output)

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 from helpers.processes import PATIENCE, assert_ends
 
+from poise.addon.blender.files import _temporary
 from poise.addon.blender.locks import claimed
 from poise.addon.command import batch_shot
 from poise.addon.command.batch_shot import (
@@ -127,7 +128,10 @@ def test_name_that_leaves_no_room_for_those_of_the_results(make_task):
         task = make_task(name=f"{'n' * (208 + over)}.bvh")
         record = perform(task)
         assert record["state"] == FAILED
-        assert record["why"] == f"The name of the shot is too long: shorten it by {over} letters."
+        told = (
+            f"The name of the shot is too long: shorten it by {over} plain letters (é counts as 2)."
+        )
+        assert record["why"] == told
         assert not left_over(task) and not task.log.exists()
     task = make_task(name=f"{'n' * 208}.bvh")
     assert perform(task)["state"] == STOOD
@@ -276,6 +280,35 @@ def test_what_no_batch_has_made_is_not_replaced(make_task):
     assert perform(replace(task, overwrite=True))["state"] == STOOD
 
 
+@pytest.mark.parametrize("arguments", [("--noise=5",), ("--noise=6",)])
+def test_what_was_changed_since_is_not_replaced(make_task, arguments):
+    """Whether the batch is the same or another one; a failure in between forgets nothing."""
+    task = make_task()
+    made = perform(task)
+    again = replace(task, arguments=arguments)
+    task.result.write_text("edited  by h")
+    for _ in range(2):
+        record = perform(again)
+        assert record["state"] == FAILED and finished(task) is None
+        assert "exists, and is no longer as the batch made it: move it away" in record["why"]
+        assert task.result.read_text() == "edited  by h" and calls(task) == 1
+    task.result.write_text("a result of ")
+    assert perform(again)["state"] == STOOD
+    task.result.write_text("edited")
+    assert perform(replace(again, overwrite=True))["state"] == STOOD
+    assert task.result.read_text() == "a result of "
+    assert made["owned"] and perform(again) == finished(again)
+
+
+def test_records_that_do_not_tell_their_results_go_on_as_before(make_task):
+    task = make_task()
+    record = perform(task) | {"owned": True}
+    task.record.write_text(json.dumps(record))
+    task.result.write_text("edited")
+    assert perform(task) == record
+    assert perform(replace(task, arguments=("--noise=6",)))["state"] == STOOD
+
+
 def test_result_without_a_record_is_made_anew_after_a_kill(make_task):
     task = make_task()
     task.result.write_text("made, and killed before it was on record")
@@ -300,6 +333,18 @@ def test_checkpoint_is_gone_on_from_only_if_nothing_has_changed(make_task):
     Path(task.source).write_text(keep)
     assert perform(other)["state"] == STOOD
     assert not left_over(task)
+
+
+@pytest.mark.parametrize("text", ["", "sys.exit(1)"])
+def test_what_was_being_written_at_a_kill_is_removed(make_task, text):
+    task = make_task(text, name="a [1].bvh")
+    part = task.part("0" * 64, ".blend")
+    half, checkpoint = _temporary(part), part.with_name(f".{part.name}.tuning.12")
+    other = half.with_name(half.name.replace("a [1]", "b"))
+    for path in (half, checkpoint, other):
+        path.write_text("half")
+    perform(task)
+    assert left_over(task) == {other.name}, "which is another shot's"
 
 
 def test_one_process_at_a_time(make_task):

@@ -19,6 +19,7 @@ from poise.addon.blender.locks import claimed
 from poise.addon.command import command_line, command_rectify
 from poise.addon.rigs import bake_marks, source_values
 from poise.addon.shots.shot import find_armature, warnings_of
+from poise.addon.terminal import command_files
 from poise.controller.exceptions import RigError
 
 #: Names of measures.md that are of one clip and one bake.
@@ -476,6 +477,18 @@ def test_a_checkpoint_is_a_file_of_its_own(shot):
     assert shot.read_bytes() == before and not output.exists()
 
 
+@pytest.mark.parametrize("name", ["pipe.blend", "pipe.bvh"])
+def test_only_files_are_read(tmp_path, monkeypatch, capsys, name):
+    """Nothing waits for the other end of a pipe."""
+    os.mkfifo(tmp_path / name)
+    monkeypatch.setattr(command_files, "import_shot", lambda *_: pytest.fail("is read"))
+    monkeypatch.setattr(command_files, "_starts_with", lambda *_: pytest.fail("is read"))
+    for verb in ("bake", "simulate", "inspect", "clean", "optimize", "robustness"):
+        assert poise(verb, tmp_path / name) == 1
+        told = capsys.readouterr().err
+        assert told == f"poise: '{tmp_path / name}' is a device or a pipe: name a file.\n"
+
+
 def test_only_files_are_written_and_links_stay(shot, capsys):
     os.mkfifo(shot.parent / "pipe")
     assert poise("inspect", shot, "--report", shot.parent / "pipe", "--overwrite") == 1
@@ -491,6 +504,15 @@ def test_only_files_are_written_and_links_stay(shot, capsys):
 def test_no_file_at_all_is_wrong_usage(capsys):
     assert poise("bake") == 2
     assert "no file is open: name shot.blend" in capsys.readouterr().err
+
+
+def test_choices_are_in_small_letters_and_taken_in_any(capsys):
+    assert poise("bake", "--help") == 0
+    told = capsys.readouterr().out
+    for choices in ("linear,bezier,constant", "bone,object", "ik,fk"):
+        assert f"{{{choices}}}" in told
+    parsed = command_line._parser("poise").parse_args(["bake", "--legs=FK", "--root-motion=Bone"])
+    assert (parsed.legs, parsed.root_motion) == ("fk", "bone")
 
 
 def test_help_and_version_end_with_0(capsys):

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.commands import save_hanging
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = Path(os.environ.get("REAL_BLENDER", ROOT.parent / "shared" / "tools" / "real-blender"))
@@ -230,7 +231,7 @@ def test_folder_is_baked(blender_program, clips, tmp_path):
     assert "cannot open" in told["shots"][0]["why"] and "Fell at" in told["shots"][1]["why"]
     assert (output / "a 'q\" 日本.bvh.blend").is_file()
 
-    os.mkfifo(shots / "hang.bvh")
+    save_hanging(shots / "hang.blend")
     process = blender_program.start(*command, "--overwrite")
     told = iter(process.stderr.readline, "")
     assert any("2 of 4 shots are done already." in line for line in told)

@@ -305,7 +305,7 @@ def start(shot):
     """start(*options) -> a process of its own that searches, with two workers; it is ended."""
     processes = []
 
-    def start(*options, workers="--workers=2"):
+    def start(*options, workers="--workers=2", ctrl_c=signal.SIG_DFL):
         command = [sys.executable, "-m", "poise", "optimize", shot, *SHORT, workers, *options]
         process = subprocess.Popen(
             [str(part) for part in command],
@@ -313,7 +313,7 @@ def start(shot):
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             # Whoever runs the tests in the background may have it ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=lambda: signal.signal(signal.SIGINT, ctrl_c),
         )
         processes.append(process)
         return process
@@ -369,7 +369,9 @@ def assert_ended(pids):
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 LONG = "--generations=200"
-SIGTERM, SIGHUP = (pytest.param(name, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGHUP"))
+SIGTERM, SIGHUP = (
+    pytest.param(name, signal.SIG_DFL, marks=pytest.mark.slow) for name in ("SIGTERM", "SIGHUP")
+)
 
 
 def test_a_second_process_for_the_same_output_is_refused(shot, capsys):
@@ -384,9 +386,13 @@ def test_a_second_process_for_the_same_output_is_refused(shot, capsys):
 
 
 @on_linux
-@pytest.mark.parametrize("asked", ["SIGINT", SIGTERM, SIGHUP])
-def test_no_process_is_left_after_ctrl_c_and_its_like(shot, start, asked):
-    process = start(LONG)
+@pytest.mark.parametrize(
+    ("asked", "ctrl_c"),
+    [("SIGINT", signal.SIG_DFL), ("SIGTERM", signal.SIG_IGN), SIGTERM, SIGHUP],
+)
+def test_no_process_is_left_after_ctrl_c_and_its_like(shot, start, asked, ctrl_c):
+    """Also where Ctrl-C is ignored, as in what a script starts in the background."""
+    process = start(LONG, ctrl_c=ctrl_c)
     read_until(process, "generation 1:")
     workers = children(process.pid)
     assert len(workers) == 2

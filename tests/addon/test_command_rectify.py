@@ -14,6 +14,7 @@ from poise.addon.blender import compat
 from poise.addon.blender.locks import claimed
 from poise.addon.command import command_rectify
 from poise.addon.shots.shot import Shot
+from poise.controller import documents
 from poise.controller.search import rectification
 from poise.controller.search.correction import Correction
 
@@ -93,6 +94,29 @@ def test_a_budget_bakes_what_it_reached_and_goes_on(shot, monkeypatch, capsys):
     assert "shot_poise.blend.checkpoint" not in set(listing(shot.parent))
     found = [json.loads(path.read_text())["rectification"] for path in (whole, parts)]
     assert found[0]["correction"] == found[1]["correction"]
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told(shot, monkeypatch, capsys):
+    def full(path, text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(documents, "write", full)
+    budget_after(monkeypatch, 2)
+    assert poise("bake", shot, *RECTIFY, "--budget=1h") == 3
+    told = capsys.readouterr().err
+    path = shot.with_name("shot_poise.blend.checkpoint")
+    warning = f"poise: The checkpoint '{path}' cannot be written (No space left on device)"
+    assert told.count(warning) == 1
+    assert f"'{path}' could not be written: this cannot be resumed." in told
+    assert set(listing(shot.parent)) == {"shot.blend", "shot_poise.blend"}
+
+
+def test_a_place_without_checkpoints_is_told_before_any_work(shot, capsys):
+    lost = shot.with_name("gone") / "mine.json"
+    assert poise("bake", shot, *RECTIFY, "--checkpoint", lost) == 1
+    told = capsys.readouterr().err
+    assert f"poise: There is no folder '{lost.parent}': make it, or name another one." in told
+    assert "reading" not in told and set(listing(shot.parent)) == {"shot.blend"}
 
 
 def test_a_budget_that_reaches_nothing_writes_nothing(shot, monkeypatch, capsys):

@@ -133,6 +133,8 @@ def test_what_is_nested_without_end_is_refused(kind, tmp_path):
                     load(path)
                 text = str(told.value)
                 assert "\n" not in text and len(text) < 2000 and text.endswith(".")
+                assert "recursion" not in text
+                assert depth == 100 or "is not JSON: it nests too deep" in text
 
 
 def test_a_checkpoint_that_was_changed_is_refused(tmp_path):

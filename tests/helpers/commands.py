@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What tests of the command line share."""
 
+import os
 from pathlib import Path
 
 import bpy
@@ -18,6 +19,18 @@ def save(folder):
     path = Path(folder) / "shot.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=True)
     return path
+
+
+def save_hanging(path):
+    """Save what is open as a shot that opens without end: it links a pipe, beside its folder."""
+    library, mesh = path.parent.parent / "pipe.blend", bpy.data.meshes.new("linked")
+    bpy.data.libraries.write(str(library), {mesh})
+    with bpy.data.libraries.load(str(library), link=True) as (_, linked):
+        linked.meshes = [mesh.name]
+    bpy.context.scene.collection.objects.link(bpy.data.objects.new("hangs", *linked.meshes))
+    bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
+    library.unlink()
+    os.mkfifo(library)
 
 
 def listing(folder):
