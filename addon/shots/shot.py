@@ -303,8 +303,11 @@ class Shot(ArmatureShot):
         None if contacts are to be found, after `read`.
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, motion: of controller, what performs and what it performs, after `embody`, which
-        `prepare` calls. reshaping: of controller.morphology, None if the body has the armature's
-        proportions. simulation: of controller, after `prepare` (which `simulate` calls).
+        `prepare` calls.
+    cleaned: Motion that was cleaned, with which results are compared then, after `prepare`; None
+        where nothing was.
+    reshaping: of controller.morphology, None if the body has the armature's proportions.
+    simulation: of controller, after `prepare` (which `simulate` calls).
     checked: controller.clip_check.ClipCheck, after `check`.
     choice: addon.method.Choice of how to perform, None if there was nothing to choose.
     rectified: controller.rectification.Rectification while it goes on, then its RectifyOutcome;
@@ -323,7 +326,7 @@ class Shot(ArmatureShot):
         self._carrier = ""
         self._pushes, self._weights, self._strength = (), {}, {}
         self.character = self.motion = self.checked = self._performed = None
-        self.reshaping = None
+        self.reshaping = self.cleaned = None
         self.gains = None
         self.simulation = None
         self.rectified = self.target = None
@@ -464,6 +467,8 @@ class Shot(ArmatureShot):
         settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
         self._performed = self._performed.under(settings, scenario)
         self.simulation = self._performed.simulation(self.gains, settings.seed)
+        cleaned = self.simulation.recording.cleaned()
+        self.cleaned = cleaned and performed_motion(cleaned, self._chains())
 
     def _mend(self):
         """Switch on the cleaning that the clip asks for, beside what was chosen."""
@@ -724,10 +729,11 @@ class Shot(ArmatureShot):
         return verdict
 
     def _judged(self, after):
-        """The Verdict on a Motion that has come of the source: a fall is none of its flaws."""
+        """The Verdict on a Motion that has come of the source, as it was cleaned: a fall is none of
+        its flaws."""
         recording = self.recording
-        before = _start_of(after, recording.standing)
-        return judge_motions(recording.motion, before, recording.success)
+        stood = _start_of(after, recording.standing)
+        return judge_motions(self.cleaned or recording.motion, stood, recording.success)
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
@@ -754,7 +760,7 @@ class Shot(ArmatureShot):
     def report(self):
         """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
         reading, recording, options = self.reading, self.recording, self.options
-        verdict = self.verdict
+        verdict, compared = self.verdict, "cleaned" if self.cleaned else "source"
         report = {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -769,7 +775,9 @@ class Shot(ArmatureShot):
             **_plain(recording.summary()),  # which counts recovery steps
             "fell_frame": self.fell_frame,
             "why": self.why,
-            "verdict": _plain(verdict.as_dict()) if verdict else None,
+            "verdict": {"compared_with": compared, **_plain(verdict.as_dict())}
+            if verdict
+            else None,
             "loose_bones": loose_bones.find(self.armature, reading),
             "method": asdict(self.choice) if self.choice else None,
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
