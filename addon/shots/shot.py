@@ -37,7 +37,7 @@ from ...controller.exceptions import (
     SettingsError,
     SimulationError,
 )
-from ...controller.falls.behaviours import STOP
+from ...controller.falls.behaviours import LIMP, STOP
 from ...controller.options import options_of, units_of
 from ...controller.reference.cleaning import CLEANING
 from ...controller.reference.gait import Endless
@@ -325,6 +325,7 @@ class Shot(ArmatureShot):
         self.objects = {}
         self._carrier = ""
         self._pushes, self._weights, self._strength = (), {}, {}
+        self._knocked_out = False
         self.character = self.motion = self.checked = self._performed = None
         self.reshaping = self.cleaned = None
         self.gains = None
@@ -371,6 +372,8 @@ class Shot(ArmatureShot):
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
         self._weights = weights.collect(self.scene, self.reading, options.weights)
         self._strength = strength.collect(self.scene, self.reading, options.strength)
+        out = strength.knock_out(self.armature, options.strength)
+        self._knocked_out = out is not None and out <= self.reading.frames[-1]
         yield 1.0
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
@@ -464,6 +467,8 @@ class Shot(ArmatureShot):
             strength=self._strength,
         )
         chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
+        if self._knocked_out and options.when_it_falls == STOP:
+            chosen["when_it_falls"] = LIMP
         settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
         self._performed = self._performed.under(settings, scenario)
         self.simulation = self._performed.simulation(self.gains, settings.seed)
@@ -772,6 +777,7 @@ class Shot(ArmatureShot):
             "range": _frames(reading),
             "fps": _plain(reading.rate),
             **{name: getattr(options, name) for name in options_of(options)},
+            "when_it_falls": self.simulation.settings.when_it_falls,
             **_plain(recording.summary()),  # which counts recovery steps
             "fell_frame": self.fell_frame,
             "why": self.why,
