@@ -38,6 +38,7 @@ from ...controller.exceptions import (
     SimulationError,
 )
 from ...controller.falls.behaviours import LIMP, STOP
+from ...controller.geometry.stance import LEFT, RIGHT
 from ...controller.options import options_of, units_of
 from ...controller.reference.cleaning import CLEANING
 from ...controller.reference.gait import Endless
@@ -684,12 +685,13 @@ class Shot(ArmatureShot):
 
     def compare(self):
         """Compare what `read_back` has read with the source. Touches nothing of Blender's data."""
-        source, after = self.recording.motion, self._after.motion
+        recording, after = self.recording, self._after.motion
+        source, stands = recording.motion, recording.reference_stance[:, None] & [LEFT, RIGHT]
         measures = controller.measures_of_bake(
             self.character,
-            _start_of(source, len(self.recording)),
+            _start_of(source, len(recording)),
             after,
-            self.recording.contacts,
+            (stands > 0, recording.contacts),
             self._terrain(source),
         )
         self._of_keys = self._judged(after)
