@@ -56,6 +56,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         "why": record["why"],
         "filled": report.get("filled", record["state"] == STOOD),
         "keeper": verdict.get("keeper"),
+        "compared_with": verdict.get("compared_with"),
         "not_kept_for": verdict.get("not_kept_for", []),
         "findings": [found["sentence"] for found in verdict.get("findings", [])],
         "seconds": record["seconds"],
@@ -150,7 +151,8 @@ def _figures(shot: dict[str, Any], total: dict[str, Any]) -> Iterator[tuple[str,
     """(name, text with its unit) of each figure that the shot has."""
     if shot["keeper"] is not None:
         kept = "keeper" if shot["keeper"] else f"not kept for {', '.join(shot['not_kept_for'])}"
-        yield "verdict", kept
+        cleaned = shot["compared_with"] == "cleaned"
+        yield "verdict", kept + ", compared with the cleaned motion" * cleaned
     for name in (*FIGURES, "seconds"):
         value, unit = shot[name], total["units"].get(name, "")
         if value is None:

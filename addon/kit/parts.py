@@ -115,6 +115,8 @@ def draw_outcome(
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
         draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
+    if recording.success and result.shot.cleaned:
+        sentence(box, context, "Compared with the cleaned motion.", "BLANK1")
 
 
 def draw_warnings(layout: "bpy.types.UILayout", context: "bpy.types.Context") -> None:

@@ -16,7 +16,10 @@ class POISE_OT_show_flaw(ShowFinding, bpy.types.Operator):
 
     bl_idname = "poise.show_flaw"
     bl_label = "Go to Flaw"
-    bl_description = "Go to the frame where the result is farthest from its source in this"
+    bl_description = (
+        "Go to the frame where the result is farthest in this from its source, or from the cleaned "
+        "motion if that was cleaned"
+    )
     bl_options = {"UNDO", "INTERNAL"}
 
     @classmethod

@@ -42,7 +42,9 @@ class POISE_PG_strength(bpy.types.PropertyGroup):
         "Right Leg", "Strength of the right hip, knee, ankle and toes, as if it were shot"
     )
     use_knock_out: switch_property(
-        "Knock Out", "Have it lose consciousness at a frame: from there on it has no tone"
+        "Knock Out",
+        "Have it lose consciousness at a frame: from there on it has no tone and goes down limp, "
+        "also where When It Falls is Stop",
     )
     knock_out: frame_property(
         "Knock Out at (frame)", "First frame without consciousness [frame]", 40
@@ -83,6 +85,14 @@ class StrengthOptions:
     limbs: dict = field(default_factory=dict)
 
 
+def knock_out(armature, options=None):
+    """First frame without consciousness; None if it stays conscious. options: StrengthOptions."""
+    chosen = getattr(armature.data, PROPERTY, None)
+    if options is not None and options.knock_out is not None:
+        return options.knock_out
+    return chosen.knock_out if chosen is not None and chosen.use_knock_out else None
+
+
 def collect(scene, reading, options=None):
     """{name of LIMBS: (F,) strength at the frames of the reading} of those that are not 1
     throughout. options: StrengthOptions."""
@@ -93,9 +103,7 @@ def collect(scene, reading, options=None):
         return {}
     found = values_at(scene, armature, frames, PROPERTY, tuple(LIMBS))
     found |= {name: np.full(len(frames), value) for name, value in options.limbs.items()}
-    out = options.knock_out
-    if out is None and chosen.use_knock_out:
-        out = chosen.knock_out
+    out = knock_out(armature, options)
     if out is not None:
         found["tone"] = np.where(frames < out, found["tone"], 0.0)
     return {name: values for name, values in found.items() if (values < 1).any()}

@@ -192,7 +192,7 @@ class CleanShot(ArmatureShot):
             "contact_slip": dict(zip(("before", "after"), self.slip, strict=True)),
             "uncarried": [list(span) for span in self.uncarried],
             "place": self.cleaned.com_shift(),
-            "verdict": self.verdict.as_dict(),
+            "verdict": {"compared_with": "source", **self.verdict.as_dict()},
             "smoothness": options.smoothness,
             "com": options.balance,
             "iterations": self.cleaned.iterations,

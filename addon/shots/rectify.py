@@ -89,7 +89,8 @@ def problem_of(shot):
             "Motion with motor noise cannot be rectified, since it would be another each time: set "
             "the noise to 0 N m, or choose the method Balance."
         )
-    if simulation.settings.when_it_falls != STOP:
+    # Strength, knock-outs with it, is refused with a sentence of its own.
+    if simulation.settings.when_it_falls != STOP and not simulation.strength:
         raise SettingsError(
             "A motion is rectified so that it does not fall: set what it does when it falls to "
             "Stop, or choose the method Balance."

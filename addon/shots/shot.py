@@ -37,7 +37,8 @@ from ...controller.exceptions import (
     SettingsError,
     SimulationError,
 )
-from ...controller.falls.behaviours import STOP
+from ...controller.falls.behaviours import LIMP, STOP
+from ...controller.geometry.stance import LEFT, RIGHT
 from ...controller.options import options_of, units_of
 from ...controller.reference.cleaning import CLEANING
 from ...controller.reference.gait import Endless
@@ -303,8 +304,11 @@ class Shot(ArmatureShot):
         None if contacts are to be found, after `read`.
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, motion: of controller, what performs and what it performs, after `embody`, which
-        `prepare` calls. reshaping: of controller.morphology, None if the body has the armature's
-        proportions. simulation: of controller, after `prepare` (which `simulate` calls).
+        `prepare` calls.
+    cleaned: Motion that was cleaned, with which results are compared then, after `prepare`; None
+        where nothing was.
+    reshaping: of controller.morphology, None if the body has the armature's proportions.
+    simulation: of controller, after `prepare` (which `simulate` calls).
     checked: controller.clip_check.ClipCheck, after `check`.
     choice: addon.method.Choice of how to perform, None if there was nothing to choose.
     rectified: controller.rectification.Rectification while it goes on, then its RectifyOutcome;
@@ -322,8 +326,9 @@ class Shot(ArmatureShot):
         self.objects = {}
         self._carrier = ""
         self._pushes, self._weights, self._strength = (), {}, {}
+        self._knocked_out = False
         self.character = self.motion = self.checked = self._performed = None
-        self.reshaping = None
+        self.reshaping = self.cleaned = None
         self.gains = None
         self.simulation = None
         self.rectified = self.target = None
@@ -368,6 +373,8 @@ class Shot(ArmatureShot):
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
         self._weights = weights.collect(self.scene, self.reading, options.weights)
         self._strength = strength.collect(self.scene, self.reading, options.strength)
+        out = strength.knock_out(self.armature, options.strength)
+        self._knocked_out = out is not None and out <= self.reading.frames[-1]
         yield 1.0
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
@@ -461,9 +468,13 @@ class Shot(ArmatureShot):
             strength=self._strength,
         )
         chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
+        if self._knocked_out and options.when_it_falls == STOP:
+            chosen["when_it_falls"] = LIMP
         settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
         self._performed = self._performed.under(settings, scenario)
         self.simulation = self._performed.simulation(self.gains, settings.seed)
+        cleaned = self.simulation.recording.cleaned()
+        self.cleaned = cleaned and performed_motion(cleaned, self._chains())
 
     def _mend(self):
         """Switch on the cleaning that the clip asks for, beside what was chosen."""
@@ -674,12 +685,13 @@ class Shot(ArmatureShot):
 
     def compare(self):
         """Compare what `read_back` has read with the source. Touches nothing of Blender's data."""
-        source, after = self.recording.motion, self._after.motion
+        recording, after = self.recording, self._after.motion
+        source, stands = recording.motion, recording.reference_stance[:, None] & [LEFT, RIGHT]
         measures = controller.measures_of_bake(
             self.character,
-            _start_of(source, len(self.recording)),
+            _start_of(source, len(recording)),
             after,
-            self.recording.contacts,
+            (stands > 0, recording.contacts),
             self._terrain(source),
         )
         self._of_keys = self._judged(after)
@@ -724,10 +736,11 @@ class Shot(ArmatureShot):
         return verdict
 
     def _judged(self, after):
-        """The Verdict on a Motion that has come of the source: a fall is none of its flaws."""
+        """The Verdict on a Motion that has come of the source, as it was cleaned: a fall is none of
+        its flaws."""
         recording = self.recording
-        before = _start_of(after, recording.standing)
-        return judge_motions(recording.motion, before, recording.success)
+        stood = _start_of(after, recording.standing)
+        return judge_motions(self.cleaned or recording.motion, stood, recording.success)
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""
@@ -754,7 +767,7 @@ class Shot(ArmatureShot):
     def report(self):
         """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
         reading, recording, options = self.reading, self.recording, self.options
-        verdict = self.verdict
+        verdict, compared = self.verdict, "cleaned" if self.cleaned else "source"
         report = {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -766,10 +779,13 @@ class Shot(ArmatureShot):
             "range": _frames(reading),
             "fps": _plain(reading.rate),
             **{name: getattr(options, name) for name in options_of(options)},
+            "when_it_falls": self.simulation.settings.when_it_falls,
             **_plain(recording.summary()),  # which counts recovery steps
             "fell_frame": self.fell_frame,
             "why": self.why,
-            "verdict": _plain(verdict.as_dict()) if verdict else None,
+            "verdict": {"compared_with": compared, **_plain(verdict.as_dict())}
+            if verdict
+            else None,
             "loose_bones": loose_bones.find(self.armature, reading),
             "method": asdict(self.choice) if self.choice else None,
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,

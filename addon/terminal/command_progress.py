@@ -51,10 +51,12 @@ def tell_left_out(shot: "Shot") -> None:
 
 def tell_verdict(verdict: dict[str, Any]) -> None:
     """Whether a result is a keeper, else a line for each reason against it."""
+    cleaned = verdict["compared_with"] == "cleaned"
+    than = ", compared with the cleaned motion" if cleaned else ""
     if verdict["keeper"]:
-        say("It is a keeper.")
+        say(f"It is a keeper{than}.")
         return
-    say("But it would not be kept:")
+    say(f"But it would not be kept{than}:")
     for found in verdict["findings"]:
         say(f"  {found['sentence']}")
 

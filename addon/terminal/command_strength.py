@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--knock-out",
         type=frame,
         metavar="FRAME",
-        help="from this frame on, it has lost consciousness",
+        help="from this frame on, it has lost consciousness, and goes down limp, also with "
+        "--when-it-falls stop",
     )
     add(
         "--strength",

@@ -28,18 +28,20 @@ def measures_of_bake(
     character: Character,
     before: Motion,
     after: Motion,
-    contacts: np.ndarray,
+    contacts: tuple[np.ndarray, np.ndarray],
     terrain: Terrain | None = None,
 ) -> dict[str, tuple[float | None, ...]]:
     """Compare the animation before and after.
 
-    before, after: Motion of n samples each; contacts: (n, 2) which feet stand, for both; terrain:
+    before, after: Motion of n samples each; contacts: (n, 2) which feet stand, of each; terrain:
     terrain.Terrain that they stand on, None for a level floor. Returns {name: (before, after)}:
     foot_slide [m/s], foot_penetration [mm], jitter [m/s^3], zmp_inside and pulls_on_ground [share],
     as `measures.md` defines them; None where no foot ever stands.
     """
-    contacts = np.asarray(contacts, bool)
-    pairs = [_measure(character, motion, contacts, terrain) for motion in (before, after)]
+    pairs = [
+        _measure(character, motion, np.asarray(stands, bool), terrain)
+        for motion, stands in zip((before, after), contacts, strict=True)
+    ]
     return {name: tuple(pair[name] for pair in pairs) for name in UNITS}
 
 

@@ -21,10 +21,12 @@ from .compliance import ARM_REACH, Arm, Compliance
 
 #: That the simulation ends there.
 STOP = "stop"
+#: And what whoever is knocked out does then all the same.
+LIMP = "limp"
 #: What a body does when it falls: {value: (name, words)}.
 WHEN_IT_FALLS = {
     STOP: ("Stop", "The simulation ends where the body loses its balance"),
-    "limp": ("Limp", "It goes down like somebody who has lost consciousness, and lies"),
+    LIMP: ("Limp", "It goes down like somebody who has lost consciousness, and lies"),
     "brace": ("Brace", "Hands reach for the floor, chin and trunk curl, legs brake; then it lies"),
     "stiff": ("Stiff", "It holds the pose in which it loses its balance, down to the floor"),
 }
@@ -270,4 +272,4 @@ class _BracingArm:
         return math.cos(_REACHED) * axis + math.sin(_REACHED) * aside
 
 
-BEHAVIOURS: dict[str, type[Limp]] = {"limp": Limp, "brace": Brace, "stiff": Stiff}
+BEHAVIOURS: dict[str, type[Limp]] = {LIMP: Limp, "brace": Brace, "stiff": Stiff}

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a body stands once it has got up: still, in a pose of its animation."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, multiply, quaternion_from_matrix
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from ..geometry.stance import DUAL
-from ..reference.performed import performed_motion
+from ..reference.performed import Changed, performed_motion
 from ..reference.reference import Reference
 from .compliance import arms_of
 from .loss import Moving
@@ -72,7 +71,7 @@ def standing_still(
     turns = quaternion_from_matrix(placed.frames @ raw.frames[sample].swapaxes(1, 2))
     moved = pose.root - raw.joints[sample, 0]
     performed = performed_motion(
-        _Still(still, np.repeat(turns[None], count, axis=0), np.repeat(moved[None], count, axis=0))
+        Changed(still, np.repeat(turns[None], count, axis=0), np.repeat(moved[None], count, axis=0))
     )
     return Standing(performed, pose)
 
@@ -85,26 +84,6 @@ def as_near(character: Character, reference: Reference, angles: np.ndarray) -> R
         wanted[:, arm.dofs] = arm.angles(arm.frame(wanted[0]), angles[arm.dofs])
         speeds[:, arm.dofs] = 0.0
     return replace(reference, angles=wanted, speeds=speeds)
-
-
-@dataclass(frozen=True)
-class _Still:
-    """What `performed_motion` asks of a recording."""
-
-    motion: Motion
-    turns: np.ndarray
-    moved: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.motion)
-
-    def differences(self, stretched: Sequence[str] = ()) -> tuple[np.ndarray, np.ndarray]:
-        """Turns (n, S, 4) and displacement (n, 3) [m] from the motion."""
-        return self.turns, self.moved
-
-    def simulated_legs(self) -> np.ndarray:
-        """(n,) all of them."""
-        return np.ones(len(self.motion))
 
 
 def _sample(character: Character, motion: Motion, reference: Reference) -> tuple[int, bool]:

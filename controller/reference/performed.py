@@ -2,7 +2,7 @@
 """The motion that a bake is going to write, before it is written."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -65,6 +65,27 @@ class Performance(Changes, Protocol):
 
     @property
     def reference_stance(self) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Changed:
+    """An animation that is changed all along by turns (n, S, 4) and a displacement (n, 3) [m] of
+    its pelvis, as `Changes` has them."""
+
+    motion: Motion
+    turns: np.ndarray
+    moved: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.motion)
+
+    def differences(self, stretched: Sequence[str] = ()) -> tuple[np.ndarray, np.ndarray]:
+        """The turns and the displacement."""
+        return self.turns, self.moved
+
+    def simulated_legs(self) -> np.ndarray:
+        """(n,) all of them."""
+        return np.ones(len(self.motion))
 
 
 def performed_motion(

@@ -85,7 +85,8 @@ class Reference:
 
     steps_per_sample: control steps from one sample to the next. start: Start; lowest: sole corner
     [m] of that pose, if what is under it were as high as the character's ground. raw: Pose as the
-    animation has it (of a looped clip: cleaned). smooth: Pose after cleaning and the low-pass;
+    animation has it (of a looped clip: cleaned); cleaned: Pose as it was cleaned, None where it has
+    no fault, or is looped. smooth: Pose after cleaning and the low-pass;
     everything below also has the feet planted. stance: (F,) states at the samples. Over the K
     steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM, VELOCITY and
     MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion itself takes,
@@ -123,6 +124,7 @@ class Reference:
     endless: bool = False
     walks: bool = False
     way: Way | None = None
+    cleaned: Pose | None = None
 
     def __len__(self) -> int:
         return len(self.stance)
@@ -205,12 +207,15 @@ class Reference:
             # A loop is for trials: its feet come round again, and there is no mark to stand on.
             on_mark = duration is None
             target = plant(character, cleaned, contacts, cutoff, footings, on_mark, terrain)
-        if raw_trajectory is not cleaned:
-            joints, frames = character.pose(raw_trajectory)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
+        mended = None
+        if raw_trajectory is not cleaned:
+            mended = raw
+            joints, frames = character.pose(raw_trajectory)
+            raw = Pose(character.body_centres(joints, frames), frames, joints)
         parts = (raw, cleaned, target)
         reference = _sample(cls, character, parts, contacts, rate, cutoff, footings, terrain)
-        return replace(reference, travels=travelling, walks=travelling)
+        return replace(reference, travels=travelling, walks=travelling, cleaned=mended)
 
 
 def _endless(

@@ -18,6 +18,7 @@ from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, S
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
 from ..reference.hand_back import stepped_back
+from ..reference.performed import Changed
 from ..reference.reference import Reference
 from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
 from .scenario import Scenario
@@ -482,6 +483,19 @@ class Recording:
             return quaternion_from_matrix(self._deltas()), self._apart()
         turns, displacement = self._weighed(self.weights, stretched)
         return quaternion_from_matrix(turns), displacement
+
+    def cleaned(self) -> Changed | None:
+        """All of the animation as far as cleaning alone changes what is simulated of it; None
+        where it was not cleaned, or had no fault."""
+        raw, mended, rate = self.reference.raw, self.reference.cleaned, self.motion.rate
+        if mended is None:
+            return None
+        turns = mended.frames @ np.swapaxes(raw.frames, -1, -2)
+        moved = mended.joints[:, 0] - raw.joints[:, 0]
+        if self.weights:
+            turns = self.weights.blended(turns, rate)
+            moved = self.weights.blended_root(moved, rate)
+        return Changed(self.motion, quaternion_from_matrix(turns), moved)
 
     def simulated_legs(self) -> np.ndarray:
         """(n,) how far the legs of a bake are those of the simulation, from 0 to 1."""

@@ -14,6 +14,7 @@ from poise.addon.settings import method
 from poise.addon.shots import rectify
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import takes_panel
+from poise.controller.body.bake_measures import UNITS
 from poise.controller.exceptions import SettingsError
 
 
@@ -62,6 +63,18 @@ def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
     first, last = heights(armature, report["range"])
     assert last < 0.4 * first, "it lies"
     assert batch_strip._FELL in strip.read_text()
+
+
+def test_what_the_source_measures_is_the_same_whatever_becomes_of_it(tmp_path, import_clip):
+    import_clip("dance")
+    shot, path, found = save(tmp_path), tmp_path / "report.json", []
+    for way in ("limp", "stiff"):
+        assert poise("bake", shot, "--when-it-falls", way, "--report", path, "--overwrite") == 0
+        report = json.loads(path.read_text())
+        found.append([report[name] for name in UNITS])
+    limp, stiff = found
+    assert [figure["before"] for figure in limp] == [figure["before"] for figure in stiff]
+    assert [figure["after"] for figure in limp] != [figure["after"] for figure in stiff]
 
 
 def test_a_get_up_is_baked_and_told(tmp_path, import_clip, capsys):

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import bpy
 import pytest
-from helpers.commands import poise
+from helpers.commands import poise, save
+from mathutils import Vector
 
-from poise.addon.blender import session
+from poise.addon.blender import compat, session
 from poise.addon.blender.translations import FOLDER, Catalog, read
 from poise.addon.kit import parts
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -124,6 +125,30 @@ def test_after_a_bake_the_keys_count(import_clip):
     assert of_keys is not of_simulation and of_keys.keeper
     bpy.data.actions.remove(bpy.data.actions[shot.baked.action])
     assert shot.verdict is of_simulation, "the bake is gone"
+
+
+def test_what_was_cleaned_is_compared_with_the_cleaned_motion(import_clip, tmp_path, capsys):
+    """A pop that Automatic has taken out is no flaw, and nothing that a search could mend."""
+    armature = import_clip("stand")
+    bone = armature.pose.bones[0]
+    rest = armature.matrix_world.to_3x3() @ bone.bone.matrix_local.to_3x3()
+    away = rest.inverted() @ Vector((40, 0, 10))
+    for curve in compat.curves(*compat.assigned(armature)):
+        if curve.data_path == bone.path_from_id("location"):
+            curve.keyframe_points[50].co.y += away[curve.array_index]
+    saved, path = save(tmp_path), tmp_path / "report.json"
+    assert bpy.ops.poise.simulate() == {"FINISHED"}
+    shot = session.result_of(bpy.context.scene, armature).shot
+    assert shot.mended and shot.choice.method == "balance" and shot.rectified is None
+    assert shot.judge().keeper, shot.judge().findings
+    told = "Keeper: 1.68 s, to frame 102 Compared with the cleaned motion."
+    assert outcome(armature)[0] == told
+    bpy.ops.poise.bake()
+    assert shot.verdict is not shot.judge() and shot.verdict.keeper
+    assert poise("bake", saved, "--clean=despike", "--report", path) == 0
+    assert "It is a keeper, compared with the cleaned motion." in capsys.readouterr().err
+    verdict = json.loads(path.read_text())["verdict"]
+    assert verdict["keeper"] and verdict["compared_with"] == "cleaned"
 
 
 def test_few_keys_are_judged_as_they_are(import_clip):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Physics where it is wanted: exact where it is not, continuous, and honest about help."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from poise.controller.gains.physics_weights import NAMES, PhysicsWeights
 from poise.controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from poise.controller.geometry.rotations import rotation_vector as vector
 from poise.controller.geometry.skeleton import PARENTS, SEGMENT_INDEX
+from poise.controller.reference.performed import performed_motion
 
 
 @pytest.fixture
@@ -209,3 +212,20 @@ def test_only_weights_below_one_count(body, swinging):
     built = PhysicsWeights.build(body, swinging, reference, {"arms": np.full(121, 0.5).tolist()})
     moved = [name.split("_")[0] in ("shoulder", "elbow") for name in body.dof_names]
     assert np.array_equal(built.joints[0], np.where(moved, 0.5, 1.0))
+
+
+def test_what_is_cleaned_is_so_where_it_is_simulated(standing):
+    """And what is not simulated keeps its pop; without one the animation is compared as it is."""
+    positions = standing.positions.copy()
+    positions[[20, 90], :, 0] += 0.4
+    popping = replace(standing, positions=positions)
+    character, settings = Character.from_motion(standing), Settings(cleaning=("despike",))
+    assert Simulation(character, standing, settings=settings).recording.cleaned() is None
+    root = np.r_[np.zeros(60), np.ones(len(standing) - 60)]
+    scenario = Scenario(weights={"root": root})
+    for weighed, wanted in ((Scenario(), [20, 90]), (scenario, [90])):
+        simulation = Simulation(character, popping, settings=settings, scenario=weighed)
+        found = performed_motion(simulation.recording.cleaned()).positions[..., 0]
+        moved = np.abs(found - positions[..., 0])
+        assert np.flatnonzero(np.nanmax(moved, axis=1) > 1e-6).tolist() == wanted
+        assert np.nanmin(moved[wanted]) == pytest.approx(0.4)

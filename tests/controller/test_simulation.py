@@ -300,7 +300,7 @@ def test_measures_of_a_bake(make_motion):
     dragged.positions[..., 0] += (0.25 * np.arange(121) / 60)[:, None]
     dragged.positions[..., 2] -= 0.02
     contacts = np.ones((121, 2), bool)
-    figures = measures_of_bake(character, motion, dragged, contacts)
+    figures = measures_of_bake(character, motion, dragged, (contacts, contacts))
     assert figures["foot_slide"] == pytest.approx((0, 0.25), abs=1e-9)
     assert figures["foot_penetration"] == pytest.approx((0, 20), abs=0.5)
     assert figures["jitter"] == pytest.approx((0, 0), abs=1e-3)
@@ -309,12 +309,14 @@ def test_measures_of_a_bake(make_motion):
     time = np.arange(121) / 60
     shaken = make_motion(seconds=2)
     shaken.positions[..., 2] += (0.1 * np.sin(2 * np.pi * 3 * time))[:, None]
-    figures = measures_of_bake(character, motion, shaken, contacts)
+    figures = measures_of_bake(character, motion, shaken, (contacts, contacts))
     assert figures["pulls_on_ground"][1] > 0.2
     # The third derivative of 0.1 sin(wt): mean size 0.1 w^3 2/pi, less what differences lose.
     assert figures["jitter"][1] == pytest.approx(0.1 * (6 * np.pi) ** 3 * 2 / np.pi, rel=0.05)
-    none = measures_of_bake(character, motion, motion, ~contacts)
+    none = measures_of_bake(character, motion, motion, (~contacts, ~contacts))
     assert none["foot_slide"] == (None, None)
+    figures = measures_of_bake(character, dragged, motion, (contacts, ~contacts))
+    assert figures["foot_slide"] == (pytest.approx(0.25), None), "each by its own contacts"
 
 
 @pytest.mark.parametrize("balance", BALANCE_MODES)
