@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 from bpy.props import PointerProperty
 
+from ...controller.exceptions import demand
 from ...controller.falls.strength import LIMBS
 from .weights import (
     OVERRIDABLE,
@@ -85,7 +86,7 @@ class StrengthOptions:
 
 def collect(scene, reading, options=None):
     """{name of LIMBS: (F,) strength at the frames of the reading} of those that are not 1
-    throughout. options: StrengthOptions."""
+    throughout. options: StrengthOptions. Raises SettingsError for a knock-out at another frame."""
     options = options or StrengthOptions()
     armature, frames = scene.objects[reading.armature], reading.frames
     chosen = getattr(armature.data, PROPERTY, None)
@@ -97,5 +98,10 @@ def collect(scene, reading, options=None):
     if out is None and chosen.use_knock_out:
         out = chosen.knock_out
     if out is not None:
+        demand(
+            frames[0] <= out <= frames[-1],
+            f"The Knock Out is at frame {out:g}, outside of the frames {frames[0]:g} to "
+            f"{frames[-1]:g} that are simulated: move it, or switch it off.",
+        )
         found["tone"] = np.where(frames < out, found["tone"], 0.0)
     return {name: values for name, values in found.items() if (values < 1).any()}
