@@ -378,7 +378,7 @@ class Recording:
         if self.strength is not None and self.strength.faints(self._count - 1):
             told = f"Fell at {self.fell_at:.2f} s (frame {frame:g})."
             return f"{told} {self.weakness}"
-        words = MEASURES[name].told.format(value=value, limit=limit)
+        words = MEASURES[name].told_of(value, limit)
         if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
             words = "the body comes down so hard that the engine cannot go on"
         told = f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
