@@ -25,13 +25,17 @@ PROPERTY = "poise_strength"
 
 
 def _strength(name, description):
-    return share_property(name, description=f"{description}: 0 has none, 1 all that it has [share]")
+    return share_property(
+        name,
+        description=f"{description}. From 0, none, to 1, all that it has; "
+        "below 0.5 it does not get up [share]",
+    )
 
 
 class POISE_PG_strength(bpy.types.PropertyGroup):
     """How strong an armature's character is."""
 
-    tone: _strength("Tone", "Strength of the whole body; below a tenth it faints, and goes down")
+    tone: _strength("Tone", "Strength of the whole body; below 0.1 it faints, and goes down")
     trunk: _strength("Trunk", "Strength of the spine")
     neck: _strength("Neck", "Strength of the neck")
     arm_l: _strength("Left Arm", "Strength of the left shoulder and elbow")

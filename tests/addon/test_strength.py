@@ -81,6 +81,12 @@ def test_no_search_is_offered_to_who_is_knocked_out(import_clip):
     assert quick.steps_after_fall(shot) == ()
 
 
+def test_sliders_say_what_they_mean(armature):
+    known = armature.data.poise_strength.bl_rna.properties
+    assert all("From 0, none, to 1" in known[name].description for name in LIMBS)
+    assert "below 0.1 it faints" in known["tone"].description
+
+
 def test_a_change_of_strength_is_one(armature):
     options = ShotOptions(armature="Ann")
     before = outdated.settings_of(bpy.context.scene, armature, options)
