@@ -87,18 +87,21 @@ class RectifyJob(SimulateJob):
             self.doing = "simulating"
             yield from simulating(shot)
             yield from in_background(shot.judge)
+            chosen = shot.choice
             if not (yield from in_background(lambda: method.look_back(shot))):
                 return
-            self._keep_balanced()
+            self._keep_balanced(chosen)
             self.doing = "rectifying"
             yield from self._rectify()
             yield from in_background(lambda: method.take_better(shot))
             return
         yield from self._rectify()
 
-    def _keep_balanced(self):
-        """What balance alone did is the result, however the search ends."""
-        session.keep(self.scene_name, self.armature_name, self.shot.balanced(), self.settings)
+    def _keep_balanced(self, chosen):
+        """What balance alone did is the result, however the search ends. chosen: the Choice."""
+        shot = self.shot.balanced()
+        shot.decide(method.stopped(chosen))
+        session.keep(self.scene_name, self.armature_name, shot, self.settings)
         self.balanced = True
 
     def _rectify(self):

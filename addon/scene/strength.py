@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 from bpy.props import PointerProperty
 
+from ...controller.exceptions import demand
 from ...controller.falls.strength import LIMBS
 from .weights import (
     OVERRIDABLE,
@@ -24,13 +25,17 @@ PROPERTY = "poise_strength"
 
 
 def _strength(name, description):
-    return share_property(name, description=f"{description}: 0 has none, 1 all that it has [share]")
+    return share_property(
+        name,
+        description=f"{description}. From 0, none, to 1, all that it has; "
+        "below 0.5 it does not get up [share]",
+    )
 
 
 class POISE_PG_strength(bpy.types.PropertyGroup):
     """How strong an armature's character is."""
 
-    tone: _strength("Tone", "Strength of the whole body; below a tenth it faints, and goes down")
+    tone: _strength("Tone", "Strength of the whole body; below 0.1 it faints, and goes down")
     trunk: _strength("Trunk", "Strength of the spine")
     neck: _strength("Neck", "Strength of the neck")
     arm_l: _strength("Left Arm", "Strength of the left shoulder and elbow")
@@ -95,7 +100,7 @@ def knock_out(armature, options=None):
 
 def collect(scene, reading, options=None):
     """{name of LIMBS: (F,) strength at the frames of the reading} of those that are not 1
-    throughout. options: StrengthOptions."""
+    throughout. options: StrengthOptions. Raises SettingsError for a knock-out at another frame."""
     options = options or StrengthOptions()
     armature, frames = scene.objects[reading.armature], reading.frames
     chosen = getattr(armature.data, PROPERTY, None)
@@ -105,5 +110,10 @@ def collect(scene, reading, options=None):
     found |= {name: np.full(len(frames), value) for name, value in options.limbs.items()}
     out = knock_out(armature, options)
     if out is not None:
+        demand(
+            frames[0] <= out <= frames[-1],
+            f"The Knock Out is at frame {out:g}, outside of the frames {frames[0]:g} to "
+            f"{frames[-1]:g} that are simulated: move it, or switch it off.",
+        )
         found["tone"] = np.where(frames < out, found["tone"], 0.0)
     return {name: values for name, values in found.items() if (values < 1).any()}

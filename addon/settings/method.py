@@ -18,6 +18,8 @@ from . import presets
 METHODS = ("auto", "balance", "rectify")
 #: What is said where a clip asks to be rectified, before and after balance alone will do.
 _FIRST, _ENOUGH = " Balance alone is tried first.", " Balance alone was enough."
+#: How a verdict begins before balance alone is tried, and once it would not be kept.
+_WILL, _WAS = "Balance alone will do: ", "Balance alone was tried: "
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,18 @@ def look_back(shot: Shot) -> str:
     if why:
         shot.decide(shot.choice.searching(why))
     elif shot.choice is not None:
-        shot.decide(replace(shot.choice, why=shot.choice.why.replace(_FIRST, _ENOUGH)))
+        verdict = shot.judge()
+        kept = shot.recording.success and verdict is not None and verdict.keeper
+        told = shot.choice.why.replace(_FIRST, _ENOUGH)
+        shot.decide(replace(shot.choice, why=told if kept else told.replace(_WILL, _WAS)))
     return why
+
+
+def stopped(choice: Choice) -> Choice:
+    """The Choice of a shot that balance alone performs, since the search that followed was stopped.
+    choice: that of before the search."""
+    why = f"{choice.why.replace(_FIRST, '')} Rectifying was stopped."
+    return replace(choice, method="balance", why=why, retry=False)
 
 
 def not_kept(shot: Shot) -> str:

@@ -82,9 +82,11 @@ def _is_less(data: "bpy.types.Armature", owner: str, shares: Iterable[str]) -> b
 
 def steps_after_fall(shot: Shot) -> tuple[str, ...]:
     """What may help a shot that did not perform all of its motion: some of "resume", "finer",
-    "rectify" and "optimize", the most promising first."""
+    "rectify" and "optimize", the most promising first; none of them gives a weak body strength."""
     if shot.rectified is not None:
         return ("resume",) if shot.rectified.ended in ("budget", "stopped") else ("finer",)
+    if shot.recording.weakness:
+        return ()
     if isinstance(shot.simulation.motion, Endless) or method.refused(shot.simulation):
         return ("optimize",)
     return "rectify", "optimize"

@@ -2,10 +2,12 @@
 """What was set otherwise when a simulation was made than it is now.
 
 Of an object all counts that may move or shape it: its channels, keys, modifiers, constraints and
-mesh, and the same of its parent and of what these settings name. Poise's own bakes do not count.
+mesh, and the same of its parent and of what these settings name. Poise's own bakes do not count,
+nor do the names of objects.
 """
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,8 +59,10 @@ def settings_of(
         name: tuple(getattr(options, field) for field in fields)
         for name, fields in _OPTIONS.items()
     }
-    heading = options.walk and scene.objects.get(options.walk.heading or "")
-    found["Locomotion"] += (_moved_by(heading),)
+    if options.walk:
+        heading = scene.objects.get(options.walk.heading or "")
+        walk = options.walk if heading is None else replace(options.walk, heading=None)
+        found["Locomotion"] = walk, _moved_by(heading)
     pushing = [push for push in scene.poise.pushes.items if push.use]
     empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
     described = options_of(options)
@@ -75,7 +79,7 @@ def settings_of(
         "Pushes": [[_values(push) for push in pushing], [_moved_by(one) for one in empties]],
         "Objects": [
             _values(scene.poise.objects),
-            [_marked(thing) for thing in objects.marked(scene)],
+            [_marked(thing) for thing in sorted(objects.marked(scene), key=_number)],
         ],
         "Physics Weights": _shares(armature.data, weights.PROPERTY),
         "Strength": _shares(armature.data, strength.PROPERTY),
@@ -112,6 +116,11 @@ def _source(thing: "bpy.types.Object") -> tuple[str | None, str | None]:
     return action and action.name, compat.slot_name(slot)
 
 
+def _number(thing: "bpy.types.Object") -> int:
+    """What an object keeps under any name."""
+    return thing.session_uid
+
+
 def _marked(thing: "bpy.types.Object") -> tuple:
     """What counts of a thing or a collider."""
     return _moved_by(thing), _shape(thing), _values(thing.poise)
@@ -127,7 +136,7 @@ def _moved_by(
     itself count. seen: objects that are told already."""
     seen = set() if seen is None else seen
     if thing is None or thing in seen:
-        return thing and thing.name
+        return thing and thing.session_uid
     seen.add(thing)
     source = bake_target.unbaked(thing)
     mark = bake_target.mark_of(*compat.assigned(thing))
@@ -146,7 +155,7 @@ def _moved_by(
         others.append((thing.parent_type, thing.parent_bone, inverse, parent))
     if thing.type == "CURVE":
         others.append(_path(thing.data))
-    return thing.name, _source(thing), channels, [_keys(curve) for curve in curves], others
+    return thing.session_uid, _source(thing), channels, [_keys(curve) for curve in curves], others
 
 
 def _line(thing: "bpy.types.Object", bone: str) -> list[str]:
@@ -177,7 +186,7 @@ def _shape(thing: "bpy.types.Object") -> tuple:
         len(mesh.polygons),
         [(block.name, block.value, block.mute) for block in blocks],
         [(one.type, _values(one)) for one in thing.modifiers],
-        [_moved_by(one) for one in sorted(objects, key=lambda one: one.name)],
+        [_moved_by(one) for one in sorted(objects, key=_number)],
     )
 
 
@@ -224,7 +233,7 @@ def _values(group: Any) -> dict[str, Any]:
             continue
         value = getattr(group, name)
         if prop.type == "POINTER":
-            value = getattr(value, "name", None)
+            value = getattr(value, "session_uid", getattr(value, "name", None))
         elif getattr(prop, "is_array", False):
             value = np.ravel(value).tolist()
         values[name] = value

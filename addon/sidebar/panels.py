@@ -223,6 +223,8 @@ class POISE_PT_measures(Panel, bpy.types.Panel):
         result = session.result_of(context.scene, armature)
         shot = result.shot
         summary = result.summary
+        if summary["help"]:  # of getting up, which the result tells
+            summary = summary | {"residual": summary["help"]["mean"]}
         maxima = result.recording.measures.maxima
         table = layout.box().column(align=True)
         table_row(table, "Error", "Mean", "Limit", head=True)
@@ -236,9 +238,10 @@ class POISE_PT_measures(Panel, bpy.types.Panel):
         if not shot.measures or not bake_target.is_there(shot.baked):
             return
         table = layout.box().column(align=True)
-        table_row(table, "Bake", "Before", "After", head=True)
+        table_row(table, "Bake", "Before", "After", head=True, factor=0.46)
         for name, label, form in BAKE_ROWS:
-            table_row(table, label, *(figure(form, value) for value in shot.measures[name]))
+            values = (figure(form, value) for value in shot.measures[name])
+            table_row(table, label, *values, factor=0.46)
 
 
 class POISE_PT_bake(Panel, bpy.types.Panel):

@@ -13,6 +13,7 @@ import bpy
 
 from ...controller.checks import clip_check
 from ...controller.contacts.contact_plan import POINTS
+from ...controller.falls.strength import CALLED
 from ...controller.gains import regions
 from ...controller.geometry import skeleton
 from ...controller.reference.cleaning import CLEANING
@@ -272,6 +273,7 @@ def _tables():
         "addon/rigs/rig.py": [
             text for slot in rig.SLOTS for text in (rig.label(slot), rig.label(slot).capitalize())
         ],
+        "controller/falls/strength.py": CALLED.values(),
         "addon/kit/rows.py": {one.zero for one in _described()},
         "controller/search/robustness.py": robustness.STEPS,
         "controller/simulation/measures.py": [

@@ -20,6 +20,16 @@ LIMBS: dict[str, tuple[str, ...]] = {
     "leg_l": ("hip_l", "knee_l", "ankle_l", "toe_l"),
     "leg_r": ("hip_r", "knee_r", "ankle_r", "toe_r"),
 }
+#: What sentences call them.
+CALLED = {
+    "tone": "whole body",
+    "trunk": "trunk",
+    "neck": "neck",
+    "arm_l": "left arm",
+    "arm_r": "right arm",
+    "leg_l": "left leg",
+    "leg_r": "right leg",
+}
 #: Whoever has less than this of all tone stands no more; of any limb's strength, does not get up.
 #: By judgement.
 _FAINT, _WEAK = 0.1, 0.5
@@ -27,10 +37,12 @@ _FAINT, _WEAK = 0.1, 0.5
 
 @dataclass(frozen=True)
 class Strength:
-    """joints: (F, dofs) share at the samples. tone: (F,) of the whole body."""
+    """joints: (F, dofs) share at the samples. tone: (F,) of the whole body. shares: {name of LIMBS:
+    (F,)} of what has not all of its own."""
 
     joints: np.ndarray
     tone: np.ndarray
+    shares: dict[str, np.ndarray]
 
     @classmethod
     def build(cls, character: Character, given: dict[str, Any], samples: int) -> "Strength | None":
@@ -38,6 +50,7 @@ class Strength:
         number or one for each sample of the motion}, of which the last one holds beyond its end.
         Raises SettingsError for an unknown name, or a value outside of 0 to 1."""
         joints, tone = np.ones((samples, character.dofs)), np.ones(samples)
+        shares: dict[str, np.ndarray] = {}
         for name, values in given.items():
             if name not in LIMBS:
                 known = ", ".join(LIMBS)
@@ -48,13 +61,24 @@ class Strength:
             share = share[np.minimum(np.arange(samples), len(share) - 1)]
             chosen = [dof.startswith(LIMBS[name]) for dof in character.dof_names]
             joints[:, chosen] *= share[:, None]
+            shares[name] = share
             if name == "tone":
                 tone = share
-        return cls(joints, tone) if (joints < 1).any() else None
+        return cls(joints, tone, shares) if (joints < 1).any() else None
 
     def faints(self, sample: int) -> bool:
         """Whether the body has too little tone to stand."""
         return bool(self.tone[sample] < _FAINT)
+
+    def fainted(self, sample: int) -> int:
+        """The sample from which on the body faints, up to this one, in which it does."""
+        awake = np.flatnonzero(self.tone[:sample] >= _FAINT)
+        return int(awake[-1]) + 1 if len(awake) else 0
+
+    def weakest(self, sample: int) -> tuple[str, float]:
+        """What has the smallest share of its strength, as sentences call it, and that share."""
+        name = min(self.shares, key=lambda one: self.shares[one][sample])
+        return CALLED[name], float(self.shares[name][sample])
 
     def may_rise(self, sample: int) -> bool:
         """Whether it is strong enough to get up."""

@@ -97,6 +97,17 @@ class Collider:
         """Whether it has a path."""
         return np.ndim(self.positions) == 2
 
+    @property
+    def top(self) -> float:
+        """Height [m] of its highest point at the first sample."""
+        solid, position = self.solid, np.reshape(self.positions, (-1, 3))[0]
+        if solid.kind == "sphere":
+            return float(position[2] + solid.size[0])
+        turn = matrix_from_quaternion(np.reshape(self.rotations, (-1, 4))[0])
+        if solid.kind == "box":
+            return float(position[2] + np.abs(turn[2]) @ np.asarray(solid.size))
+        return float(position[2] + (np.asarray(solid.vertices, float) @ turn[2]).max())
+
     def check(self) -> None:
         """Raise SettingsError if it cannot be."""
         demand(

@@ -11,6 +11,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.foot import parts_down
 from ..body.sole import Ground
+from ..falls.strength import Strength
 from ..gains.physics_weights import PhysicsWeights
 from ..geometry.motion import Motion
 from ..geometry.rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
@@ -78,6 +79,9 @@ class Recording:
         self.scenario = scenario
         #: Where not all of the body is simulated throughout.
         self.weights: PhysicsWeights | None = None
+        #: Where it has not all of its strength; and whether it is to get up where it falls.
+        self.strength: Strength | None = None
+        self.gets_up = False
         #: Recovery steps: (time [s], 0 for the left or 1 for the right foot) each.
         self.steps: list[tuple[float, int]] = []
         #: The foot that takes one now, 0 or 1, or None: it does not stand, however low it is.
@@ -362,20 +366,45 @@ class Recording:
         return self.measures.reward((len(self.reference) - 1) / self.motion.rate)
 
     def why(self) -> str:
-        """One sentence on when and why it fell, or an empty string."""
+        """When and why it fell, in a sentence or two, or an empty string."""
         name = self.fell_measure
         if self.fell_at is None:
             return ""
         if self.stood is not None:
-            return self._what_fell(self.fell_at, self.stood)
+            return f"{self._what_fell(self.fell_at, self.stood)} {self.weakness}".rstrip()
         if name is None:
             return ""
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
         frame = self.motion.frame(self._count - 1)
-        words = MEASURES[name].told.format(value=value, limit=limit)
+        if self.strength is not None and self.strength.faints(self._count - 1):
+            told = f"Fell at {self.fell_at:.2f} s (frame {frame:g})."
+            return f"{told} {self.weakness}"
+        words = MEASURES[name].told_of(value, limit)
         if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
             words = "the body comes down so hard that the engine cannot go on"
-        return f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
+        told = f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
+        return f"{told} {self.weakness}".rstrip()
+
+    @property
+    def weakness(self) -> str:
+        """A sentence on what it had too little strength for, to stand or to get up; an empty string
+        if that was no reason to fall."""
+        strength = self.strength
+        if strength is None or self.fell_at is None:
+            return ""
+        stays = self.stood is not None and self.gets_up and self.up is None
+        sample = self._count - 1 if stays else self.standing - 1
+        if strength.may_rise(sample):
+            return ""
+        if strength.faints(sample):
+            frame = self.motion.frame(strength.fainted(sample))
+            if stays:
+                return f"It is unconscious from frame {frame:g} on, and does not get up."
+            return f"It is unconscious from frame {frame:g} on."
+        frame, (name, share) = self.motion.frame(sample), strength.weakest(sample)
+        if stays:
+            return f"It is too weak to get up at frame {frame:g}: {name} at {share:.0%}."
+        return f"It is weak at frame {frame:g}: {name} at {share:.0%} of its strength."
 
     def _what_fell(self, fell_at: float, stood: int) -> str:
         lost, rests, up = self.motion.frame(stood - 1), self.rest_at, self.up_at

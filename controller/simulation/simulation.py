@@ -212,6 +212,8 @@ class Simulation:
             )
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.recording.weights = self.weights
+        self.recording.strength = self.strength
+        self.recording.gets_up = self.settings.get_up
         self._loss = self._foresee_fall()
         self._kept: deque[Saved] = deque()
         self._begun = False

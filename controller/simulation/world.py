@@ -54,7 +54,10 @@ _RESIDUAL = 1e-4
 #: floor and colliders are so much higher than they are called, and soles are where they are called.
 #: By trial, on soles that lost contact.
 _SLOP = 0.001
-_RAISED = np.array([0.0, 0.0, _SLOP])
+#: A collider whose top is so far [m] below the floor, or less than the second above it, is brought
+#: to that over it: of two surfaces at one height the rougher one would hold the feet. The first by
+#: judgement; with the second, what rests in the collider is out of the floor.
+_FLUSH, _OVER_FLOOR = 0.005, _SLOP
 #: Half the length and width of the floor [m]: twice the step in which it follows.
 _FLOOR_SIZE = 1000.0
 #: The floor lies under the character, in steps of so many metres: most lie on one and the same.
@@ -141,9 +144,10 @@ def _segment_link(joint: Joint) -> int:
 class _Path:
     """How a collider moves: straight and evenly from sample to sample."""
 
-    def __init__(self, collider: Collider, rate: float) -> None:
+    def __init__(self, collider: Collider, rate: float, raised: float) -> None:
+        """rate: of its samples [Hz]. raised: how much higher it is [m] than it is called."""
         self._rate = rate
-        self._positions = np.asarray(collider.positions, float) + _RAISED
+        self._positions = np.asarray(collider.positions, float) + [0.0, 0.0, raised]
         self._rotations = np.asarray(collider.rotations, float)
         matrices = matrix_from_quaternion(self._rotations)
         turns = matrices[1:] @ matrices[:-1].swapaxes(1, 2)
@@ -234,7 +238,7 @@ class World:
         self._body = self._make_body()
         self._colliders = [self._make_collider(c) for c in self.scenario.colliders]
         self._paths = {
-            number: _Path(collider, sample_rate)
+            number: _Path(collider, sample_rate, self._raised(collider))
             for number, collider in enumerate(self.scenario.colliders)
             if collider.moves
         }
@@ -313,6 +317,11 @@ class World:
             raise SettingsError("PyBullet cannot take the shape of an object: simplify it.")
         return number
 
+    def _raised(self, collider: Collider) -> float:
+        """How much higher [m] a collider is than it is called."""
+        over = collider.top - self.floor
+        return _SLOP + (_OVER_FLOOR - over if -_FLUSH <= over < _OVER_FLOOR else 0.0)
+
     def _make_collider(self, collider: Collider) -> int:
         position = np.asarray(collider.positions, float)
         rotation = np.asarray(collider.rotations, float)
@@ -321,7 +330,7 @@ class World:
         body = pybullet.createMultiBody(
             _HEAVY if collider.moves else 0,
             self._make_solid(collider.solid),
-            basePosition=(position + _RAISED).tolist(),
+            basePosition=(position + [0.0, 0.0, self._raised(collider)]).tolist(),
             baseOrientation=_bullet(rotation),
             **self._keywords,
         )

@@ -874,6 +874,15 @@ def test_panels_tell_what_cannot_be_measured(armature):
     assert "–" in drawn()
 
 
+def test_help_in_getting_up_is_among_the_measures(import_clip, monkeypatch):
+    armature = import_clip("stand")
+    bpy.ops.poise.simulate()
+    assert "0 N" in drawn().split("Help from outside")[1].split("On edges")[0]
+    told = result(armature).summary | {"help": {"mean": 74.2, "most": 200.0}}
+    monkeypatch.setitem(vars(result(armature)), "summary", told)
+    assert "74 N" in drawn().split("Help from outside")[1].split("On edges")[0]
+
+
 def test_panels_tell_a_guessed_scale(import_clip):
     import_clip("stand", global_scale=1.0)
     bpy.ops.poise.inspect()

@@ -24,6 +24,7 @@ from poise.addon.shots import outdated
 from poise.addon.shots import rectify as settings_of_rectify
 from poise.addon.shots.shot import Shot
 from poise.addon.sidebar import panels, rectify_panel
+from poise.controller.checks.verdict import Verdict
 from poise.controller.exceptions import ExecutorError, PoiseError
 from poise.controller.search import rectification
 
@@ -340,6 +341,13 @@ def test_automatic_lets_a_squat_be_balanced(squat):
     assert np.array_equal(places(result(squat).recording), automatic)
 
 
+def test_what_balance_alone_was_to_do_is_told_as_tried_where_it_is_no_keeper(squat, monkeypatch):
+    monkeypatch.setattr(Verdict, "keeper", property(lambda _: False))
+    bpy.ops.poise.simulate()
+    why = result(squat).shot.choice.why
+    assert why.startswith("Balance alone was tried: it stays in place") and "will do" not in why
+
+
 def test_automatic_rectifies_a_walk_that_balance_does_not_keep(armature, monkeypatch):
     scene_settings().last_frame = 70
     monkeypatch.setattr(method, "not_kept", lambda _shot: "It slides.")
@@ -367,7 +375,8 @@ def test_escape_of_automatic_keeps_what_balance_did(window, armature, monkeypatc
     shot = result(armature).shot
     assert shot is not before and shot.rectified is None and shot.verdict is not None
     assert np.array_equal(places(shot.recording), places(before.recording))
-    assert shot.choice.method == "balance" and "It slides." in shot.choice.why
+    assert shot.choice.method == "balance" and "It slides." not in shot.choice.why
+    assert shot.choice.why.endswith(" Rectifying was stopped.")
     assert not outdated.changed(
         result(armature).settings,
         outdated.settings_of(bpy.context.scene, armature, shot.options),

@@ -15,6 +15,7 @@ from poise.addon.settings import method, quick
 from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.staging import weights_panel
+from poise.controller.exceptions import SettingsError
 from poise.controller.falls.strength import LIMBS
 
 pytestmark = pytest.mark.usefixtures("registered")
@@ -58,6 +59,32 @@ def test_the_command_line_replaces_what_the_armature_has(armature):
     found = collected(knock_out=12.0, limbs={"arm_l": 1.0, "neck": 0.5})
     assert sorted(found) == ["neck", "tone"]
     assert found["tone"][10] == 1 and not found["tone"][11:].any()
+
+
+def test_a_knock_out_outside_of_the_frames_is_told(armature):
+    chosen = armature.data.poise_strength
+    chosen.use_knock_out, chosen.knock_out = True, 41
+    with pytest.raises(SettingsError, match="Knock Out is at frame 41, outside of the frames 1 to"):
+        collected()
+    chosen.use_knock_out = False
+    assert collected() == {}
+
+
+def test_no_search_is_offered_to_who_is_knocked_out(import_clip):
+    armature = import_clip("stand")
+    armature.data.poise_strength.use_knock_out = True
+    armature.data.poise_strength.knock_out = 10
+    shot = Shot(bpy.context.scene, ShotOptions(armature=armature.name))
+    list(shot.read())
+    list(shot.simulate())
+    assert not shot.recording.success and "unconscious from frame 10 on" in shot.why
+    assert quick.steps_after_fall(shot) == ()
+
+
+def test_sliders_say_what_they_mean(armature):
+    known = armature.data.poise_strength.bl_rna.properties
+    assert all("From 0, none, to 1" in known[name].description for name in LIMBS)
+    assert "below 0.1 it faints" in known["tone"].description
 
 
 def test_a_change_of_strength_is_one(armature):

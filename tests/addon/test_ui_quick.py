@@ -148,7 +148,8 @@ def test_whatever_moves_or_shapes_what_is_in_the_scene_is_named(settings, armatu
     scene, data = bpy.context.scene, bpy.data
     bpy.ops.mesh.primitive_cube_add(location=(0, 9, 0))
     lift = bpy.context.object
-    lift.poise.role = "COLLIDER"
+    bpy.ops.mesh.primitive_cube_add(location=(0, 19, 0))
+    lift.poise.role = bpy.context.object.poise.role = "COLLIDER"
     wave, subdivided = lift.modifiers.new("w", "WAVE"), lift.modifiers.new("s", "SUBSURF")
     cast = lift.modifiers.new("c", "CAST")
     things = {name: data.objects.new(name, None) for name in ("shaft", "house", "aim", "wind", "x")}
@@ -194,6 +195,9 @@ def test_whatever_moves_or_shapes_what_is_in_the_scene_is_named(settings, armatu
         assert outdated.changed(before, now()) == [told], name
         setattr(owner, name, was)
         assert outdated.changed(before, now()) == [], name
+    for thing in (armature, lift, *things.values()):
+        thing.name = f"z {thing.name}"
+    assert outdated.changed(before, now()) == [], "names move nothing"
 
 
 def test_a_bake_is_no_change_of_what_it_was_made_from(settings, armature):

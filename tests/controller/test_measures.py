@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from poise.controller.geometry.stance import DUAL, FLIGHT, LEFT, RIGHT
-from poise.controller.simulation.measures import MAXIMA, Measures, pose_error, slide_speed
+from poise.controller.simulation.measures import MAXIMA, MEASURES, Measures, pose_error, slide_speed
 
 
 def run(measures, samples, **errors):
@@ -92,3 +92,9 @@ def test_a_trial_can_only_end_early_by_a_measure_past_half_its_maximum():
     measures.add(0.08, False, 0.05, 300.0)
     assert measures.end_fall()
     assert (measures.fell_at, measures.fell_measure) == (1 / 60, "pose_error")
+
+
+def test_what_is_beyond_its_limit_never_reads_as_if_it_were_not():
+    told = MEASURES["pose_error"].told_of
+    assert "0.1003 m away" in told(0.10031, 0.1) and "0.106 m away" in told(0.1063, 0.1)
+    assert "50.3% of" in MEASURES["stance_error"].told_of(0.503, 0.5)

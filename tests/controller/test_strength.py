@@ -118,6 +118,29 @@ def test_who_comes_to_gets_up_then_and_not_before(make_motion):
     assert faint.up_at is None and faint.summary()["help"] is None
 
 
+# --- What is told of it ---------------------------------------------------------------------------
+
+
+def test_the_reason_is_told(make_motion):
+    motion = make_motion(3.0)
+    frame = round(motion.frame(round(0.5 * motion.rate)))
+    out = f"It is unconscious from frame {frame} on"
+    faint = {"tone": until(motion, 0.5)}
+    stopped = simulation(motion, "stop", faint).run()
+    assert stopped.why().endswith(f"). {out}.") and "pose" not in stopped.why()
+    assert simulation(motion, "limp", faint).run().why().endswith(f" {out}.")
+    lies = simulation(motion, "limp", faint, get_up=True).run()
+    assert lies.why().endswith(f" {out}, and does not get up.")
+    weak = {"leg_l": 0.0}
+    stopped = simulation(motion, "stop", weak).run()
+    assert stopped.why().endswith(": left leg at 0% of its strength.")
+    lies = simulation(motion, "limp", weak, get_up=True).run()
+    assert "It is too weak to get up at frame" in lies.why()
+    push = Push(0.5, 0.2, (600.0, 0.0, 0.0))
+    pushed = simulation(motion, "stop", {"neck": 0.8}, pushes=(push,)).run()
+    assert pushed.fell_at is not None and not pushed.weakness
+
+
 # --- What cannot be ------------------------------------------------------------------------------
 
 

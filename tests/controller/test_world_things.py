@@ -13,12 +13,13 @@ from poise.controller.exceptions import SettingsError
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
 from poise.controller.geometry.solids import (
+    corners_of,
     fewer_points,
     mass_properties,
     principal_axes,
     stands_at,
 )
-from poise.controller.simulation.scenario import Collider, Scenario, Solid, Thing
+from poise.controller.simulation.scenario import Collider, Push, Scenario, Solid, Thing
 from poise.controller.simulation.world import World
 
 RATE = 300.0
@@ -254,6 +255,32 @@ def test_it_stands_on_a_box(standing, height):
     assert np.allclose(cops[np.isfinite(cops[..., 0])][:, 2], height, atol=0.003)
     rise = recording.body_positions[-1, 0, 2] - recording.body_positions[0, 0, 2]
     assert abs(rise) < 0.01
+
+
+@pytest.mark.parametrize("top", [-0.004, 0.0, 0.001])
+@pytest.mark.parametrize("kind", ["box", "hull", "mesh"])
+def test_a_collider_at_the_height_of_the_floor_decides(standing, kind, top):
+    """Ice that nobody has lifted over the floor is ice: a push slides the feet off over it."""
+    solid = Solid("box", (3, 3, 0.1))
+    if kind != "box":
+        corners = corners_of(solid).reshape(-1, 3)
+        solid = Solid(kind, (), corners, np.arange(len(corners)).reshape(-1, 3))
+    ice = Collider("Ice", solid, (0, 0, top - 0.1), friction=0.02)
+    push = Push(0.5, 0.1, (60.0, 0.0, 0.0), "pelvis")
+    recording = simulated(standing, colliders=(ice,), floor=min(0.0, top), pushes=(push,))
+    forces = recording.contact_forces[30:].sum(1)
+    assert np.linalg.norm(forces[:, :2], axis=1).max() < 0.03 * forces[:, 2].max()
+
+
+def test_colliders_elsewhere_are_where_they_are_called(adult):
+    """Only those whose top is the floor's are lifted off it, by a hair."""
+    box = Solid("box", (1, 1, 0.1))
+    heights = {0.02: 0.02, 0.0: 0.001, -0.004: 0.001, -0.02: 0.0}
+    for top, height in heights.items():
+        scenario = Scenario(colliders=(Collider("Slab", box, (0, 0, top - 0.1)),), floor=0.0)
+        world = World(adult, RATE, Legs(adult).segments, scenario, 60.0)
+        assert world.height_at(0.5, 0.5) == pytest.approx(height, abs=1e-6)
+        world.close()
 
 
 def test_it_stands_on_a_slight_ramp(standing):
