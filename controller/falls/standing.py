@@ -94,6 +94,7 @@ class _Still:
     motion: Motion
     turns: np.ndarray
     moved: np.ndarray
+    hold: None = None
 
     def __len__(self) -> int:
         return len(self.motion)
