@@ -21,6 +21,7 @@ from ...controller.geometry.rotations import matrix_from_quaternion
 from ...controller.geometry.skeleton import ENTRIES, PARENTS, SEGMENT_INDEX, SEGMENTS, SIDES
 from ...controller.geometry.trajectory import low_passed_turns
 from ...controller.reference.gait import Endless
+from ...controller.reference.lying import Hold
 from ...controller.reference.performed import CHAIN_CUTOFF
 from ..blender import compat, keys
 from ..blender.evaluation import Evaluation, LastOfTurn, evaluating
@@ -28,7 +29,8 @@ from ..blender.pose import inverse, nearest_rotation, slerp
 from ..rigs import bake_target, loose_bones, reference, rig, sampling, source_values, strips
 from ..rigs.bake_target import KINDS
 from ..scene import walks
-from . import bake_proportions, bake_solver, ik_legs
+from . import bake_proportions, bake_solver, ik_legs, lying
+from .clip import Clip
 
 if TYPE_CHECKING:
     import bpy
@@ -149,6 +151,7 @@ def baking(
     reshaping: Reshaping | None = None,
     kind: str = KINDS[0],
     stretched: Mapping[str, np.ndarray] | None = None,
+    hold: Hold | None = None,
 ) -> Generator[float, None, BakeResult]:
     """Write what differs from the reference to a new action, and assign that: yields the progress
     from 0 to 1.
@@ -162,6 +165,8 @@ def baking(
     kind: what is baked, of bake_target.KINDS; it takes the place of an earlier bake of that kind.
     stretched: {segment of a leg that stretches in the animation: (n,) how far, from 0 to 1, it is
         to do so no more}.
+    hold: how what is not simulated comes to a stop in a fall, of the n samples; the bake ends with
+        them then. None for a body that stands.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before, as it is if the generator is closed half-way.
@@ -192,8 +197,16 @@ def baking(
         evaluation = stack.enter_context(evaluating(scene, armature))
         yield from evaluation.going_aside()
         yield 0.0
-        clip = yield from _extended(evaluation, reading, source, slot, len(rotation_deltas))
+        fell = hold is not None or len(rotation_deltas) < len(reading.frames)
+        clip = yield from _extended(evaluation, reading, source, slot, len(rotation_deltas), fell)
         yield 0.0
+        lines = {} if reshaping else loose_bones.lines(armature, reading)
+        if hold is not None:
+            hold = hold.after(clip.simulated.start)
+            if reading.rig_map.controls:
+                hold = hold.sharing()
+            clip = lying.held(armature, reading.rig_map, clip, hold, lines)
+            yield 0.0
         proportions = None
         if reshaping is not None:
             proportions = bake_proportions.Proportions(armature, reading, clip, reshaping)
@@ -201,11 +214,13 @@ def baking(
         deltas = rotation_deltas, root_displacement
         rig_map = options.keyed(reading.rig_map)
         legs = ik_legs.find(armature, rig_map) if options.legs == "IK" else ()
-        loose = {} if proportions else loose_bones.lines(armature, reading)
+        loose = lines
         for leg in legs:
             loose = {bone: line for bone, line in loose.items() if bone not in leg.controls}
         yield 0.0
-        wanted = _Wanted(reading, rig_map, clip, deltas, options, proportions, loose, stretched)
+        wanted = _Wanted(
+            reading, rig_map, clip, deltas, options, proportions, loose, stretched, hold
+        )
         yield from wanted.spread({})
         keyed = bake_solver.solver(armature, rig_map, clip, wanted, legs)
         yield 0.0
@@ -213,13 +228,11 @@ def baking(
         yield 0.0
         tracks = yield from keyed.tracks()
         bake_target.check_undriven(armature, [track.path for track in tracks])
-        loop = None
-        if reading.looped is not None:
-            loop = functools.partial(walks.loop_curves, reading=reading)
+        prepare = _prepared(reading, clip, hold, keyed.bones, lines, armature)
         chosen, take = options.action, options.take
         ceiling = strips.lowest(armature)
         yield 0.0
-        with bake_target.Target(armature, source, slot, chosen, kind, loop, take) as target:
+        with bake_target.Target(armature, source, slot, chosen, kind, prepare, take) as target:
             yield from target.filling()
             yield LastOfTurn(0.0)
             error, fit = yield from _write(evaluation, clip, wanted, keyed, tracks, target, options)
@@ -257,6 +270,29 @@ def baking(
         over=strips.over(armature, baked),
         missed=_missed(armature, fit),
     )
+
+
+def _prepared(
+    reading: reference.Reading,
+    clip: Clip,
+    hold: Hold | None,
+    keyed: Sequence[str],
+    lines: Mapping[str, tuple[str, ...]],
+    armature: "bpy.types.Object",
+) -> Callable[[Any], None] | None:
+    """What is done to the curves that are taken over from the source, or None."""
+    if hold is None:
+        if reading.looped is None:
+            return None
+        return functools.partial(walks.loop_curves, reading=reading)
+    bones = lying.bones_of(armature, reading.rig_map, keyed, lines)
+
+    def prepare(holder: Any) -> None:
+        if reading.looped is not None:
+            walks.loop_curves(holder, reading)
+        lying.still(holder, bones, clip, hold)
+
+    return prepare
 
 
 def _missed(armature: "bpy.types.Object", fit: "_Off") -> str:
@@ -363,34 +399,16 @@ def _check_deltas(
         )
 
 
-@dataclass
-class Clip:
-    """The reference at every frame that is keyed: the simulated ones and those around them.
-
-    frames: (T,). simulated: slice of those that were simulated. times: (T,) where their keys go.
-    names: (B,) bones; poses, bases: (T, B, 4, 4) in the armature's space;
-    objects, object_bases: (T, 4, 4).
-    """
-
-    frames: np.ndarray
-    simulated: slice
-    times: np.ndarray
-    names: tuple
-    poses: np.ndarray
-    bases: np.ndarray
-    objects: np.ndarray
-    object_bases: np.ndarray
-
-
 def _extended(
     evaluation: Evaluation,
     reading: reference.Reading,
     source: "bpy.types.Action | None",
     slot: "bpy.types.ActionSlot | None",
     count: int,
+    fell: bool,
 ) -> Generator[float, None, Clip]:
-    """The Clip of a reading of which `count` samples were simulated; yields the progress of
-    reading those around them."""
+    """The Clip of a reading of which `count` samples were simulated, to a fall or not; yields the
+    progress of reading those around them."""
     frames = reading.frames[:count]
     try:
         first, last = sampling.animated_range(evaluation.armature, source, slot)
@@ -399,8 +417,8 @@ def _extended(
         first, last = frames[0], frames[-1]
     before = np.arange(math.floor(first), math.ceil(frames[0]))
     after = np.arange(math.floor(frames[-1]) + 1, math.ceil(last) + 1)
-    if count < len(reading.frames):
-        after = after[:0]  # it fell: back to the animation would be a jump
+    if fell:
+        after = after[:0]  # back to the animation would be a jump
     if reading.looped is not None:
         after = after[:0]  # so it would from a walk that has gone on elsewhere
         assert isinstance(reading.motion, Endless)  # as all that is looped
@@ -463,13 +481,14 @@ class _Wanted:
         proportions: bake_proportions.Proportions | None = None,
         loose: Mapping[str, tuple[str, ...]] | None = None,
         stretched: Mapping[str, np.ndarray] | None = None,
+        hold: Hold | None = None,
     ) -> None:
         """loose: {bone: the bone that it goes with, and all above that} of those that go with the
-        body without hanging on it. stretched: as `baking` has it. Nothing is anywhere before
-        `spread`."""
+        body without hanging on it. stretched: as `baking` has it. hold: of all frames of
+        the clip. Nothing is anywhere before `spread`."""
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
-        self._proportions, self._loose = proportions, loose or {}
+        self._proportions, self._loose, self._hold = proportions, loose or {}, hold
         self.factors = proportions.factors if proportions else {}
         self.sizes = proportions.sizes if proportions else {}
         weight = _blend_weights(clip, options)
@@ -540,7 +559,10 @@ class _Wanted:
         before = next(b for b in reversed(self.matrices) if self.slots[b] == parent)
         for i, bone in enumerate(between):
             share = shares.get(bone, (i + 1) / (len(between) + 1))
-            self._put(segment, bone, before, slerp(start, end, share))
+            turn = slerp(start, end, share)
+            if self._hold:
+                turn = slerp(turn, delta, self._hold.whole)
+            self._put(segment, bone, before, turn)
             before = bone
         self._put(segment, last, before, delta)
 

@@ -657,6 +657,7 @@ class Shot(ArmatureShot):
             self.reshaping,
             kind,
             dict.fromkeys(self.stretched, recording.simulated_legs()),
+            recording.hold,
         )
         contacts.hand_on(self.armature)
         self.measures, self._of_keys = {}, None  # until it is read back
@@ -712,7 +713,8 @@ class Shot(ArmatureShot):
 
     def performed(self):
         """What a bake of what was simulated so far writes -> Motion."""
-        return performed_motion(self.recording, self._chains(), self.stretched)
+        controls = bool(self.reading.rig_map.controls)
+        return performed_motion(self.recording, self._chains(), self.stretched, controls)
 
     @property
     def verdict(self):

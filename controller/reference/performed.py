@@ -13,6 +13,7 @@ from ..geometry.motion import Motion
 from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from ..geometry.skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, POINTS, SEGMENT_INDEX
 from ..geometry.trajectory import low_passed_turns
+from .lying import Hold
 from .reference import Reference
 from .terrain import Surroundings
 
@@ -37,6 +38,9 @@ class Changes(Protocol):
 
     @property
     def motion(self) -> Motion: ...
+
+    @property
+    def hold(self) -> Hold | None: ...
 
     def __len__(self) -> int: ...
 
@@ -75,6 +79,7 @@ class Changed:
     motion: Motion
     turns: np.ndarray
     moved: np.ndarray
+    hold: None = None
 
     def __len__(self) -> int:
         return len(self.motion)
@@ -89,7 +94,10 @@ class Changed:
 
 
 def performed_motion(
-    recording: Changes, chains: dict[str, np.ndarray] | None = None, legs: Sequence[str] = ()
+    recording: Changes,
+    chains: dict[str, np.ndarray] | None = None,
+    legs: Sequence[str] = (),
+    controls: bool = False,
 ) -> Motion:
     """The animation as far as it was simulated, moved by what the simulation changes as a bake
     moves it -> Motion of at least two samples.
@@ -97,12 +105,15 @@ def performed_motion(
     chains: {"trunk" or "head": (at least n, k, 3) where the k bones begin [m] over which a bake
     spreads the segment's turn}, in the animation; those of one bone may be left out.
     legs: segments whose length changes in the animation, and no more where they are simulated.
+    controls: whether a rig's controls move the chains, which share turns in a fall, too.
     """
     motion, count = recording.motion, len(recording)
     deltas, moved = recording.differences(legs)
     share = recording.simulated_legs()
     turns = matrix_from_quaternion(deltas)
-    chains = chains or {}
+    chains, hold = chains or {}, recording.hold
+    if hold and controls:
+        hold = hold.sharing()
     slow = low_passed_turns(deltas, motion.rate, CHAIN_CUTOFF) if chains else deltas
     before, after = motion.positions[:count], motion.positions[:count].copy()
     after[:, LANDMARK_INDEX["pelvis"]] += moved
@@ -111,29 +122,46 @@ def performed_motion(
             carrier = PARENTS[carrier]  # a rig without toes
         landmark, joint = LANDMARK_INDEX[name], LANDMARK_INDEX[JOINT_OF[carrier]]
         start, place = before[:, joint], after[:, joint]
+        rotations = motion.rotations[:count, SEGMENT_INDEX[carrier]]
         if carrier in chains:
             heads = chains[carrier][:count]
-            start, place = heads[:, -1], place + _bent(heads, slow, carrier)
+            start = heads[:, -1]
+            arms = [heads[:, i + 1] - heads[:, i] for i in range(heads.shape[1] - 1)]
+            if hold:
+                arms = [hold.carried(rotations, arm) for arm in arms]
+            place = place + _bent(arms, slow, deltas, hold, carrier)
         arm = before[:, landmark] - start
+        if hold:
+            arm = hold.carried(rotations, arm)
         if carrier in legs:
-            rotations = motion.rotations[:count, SEGMENT_INDEX[carrier]]
             arm = unstretched(rotations, arm, share)
         after[:, landmark] = place + _turned(turns[:, SEGMENT_INDEX[carrier]], arm)
     rotations = multiply(deltas, motion.rotations[:count])
     return replace(motion, rotations=rotations, positions=after)
 
 
-def _bent(heads: np.ndarray, slow: np.ndarray, segment: str) -> np.ndarray:
+def _bent(
+    arms: Sequence[np.ndarray],
+    slow: np.ndarray,
+    turns: np.ndarray,
+    hold: Hold | None,
+    segment: str,
+) -> np.ndarray:
     """(n, 3) from the first to the last bone of a chain between a segment's parent and itself, all
-    but the last of which share the slow part of their turns (n, S, 4)."""
+    but the last of which share the slow part of their turns (n, S, 4), or make them as one where
+    that holds. arms: (n, 3) each, from bone to bone in the animation."""
     ends = SEGMENT_INDEX[PARENTS[segment]], SEGMENT_INDEX[segment]
     start, end = np.moveaxis(slow[:, ends], 1, 0)
     between = rotation_vector(multiply(start * _CONJUGATE, end))
-    bones = heads.shape[1]
+    bones = len(arms) + 1
     reach = np.zeros((len(slow), 3))
-    for i in range(bones - 1):
+    for i, arm in enumerate(arms):
         share = multiply(start, exponential((i + 1) / bones * between))
-        reach += _turned(matrix_from_quaternion(share), heads[:, i + 1] - heads[:, i])
+        if hold:
+            rest = multiply(share * _CONJUGATE, turns[:, ends[1]])
+            rest = hold.whole[:, None] * rotation_vector(rest)
+            share = multiply(share, exponential(rest))
+        reach += _turned(matrix_from_quaternion(share), arm)
     return reach
 
 

@@ -19,6 +19,7 @@ from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, S
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
 from ..reference.hand_back import stepped_back
+from ..reference.lying import Hold
 from ..reference.performed import Changed
 from ..reference.reference import Reference
 from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
@@ -455,6 +456,11 @@ class Recording:
             return np.zeros((2, 2))
         return np.stack([sizes.mean(0), sizes.max(0)], 1)
 
+    @property
+    def hold(self) -> Hold | None:
+        """How what is not simulated comes to a stop in a fall; None for a body that stands."""
+        return Hold.of(self.stood, self._count, self.motion.rate)
+
     def joints(self) -> np.ndarray:
         """(n, S, 3) joint centres of the simulation [m]."""
         offset = np.einsum("fsij,sj->fsi", self._frames, self.character.centres)
@@ -473,13 +479,15 @@ class Recording:
 
     def _deltas(self) -> np.ndarray:
         """(n, S, 3, 3) the same, of a body that is simulated throughout."""
-        raw = self.reference.raw.frames[: self._count]
+        raw, hold = self.reference.raw.frames[: self._count], self.hold
         turns = self._frames @ np.swapaxes(raw, -1, -2)
+        if hold:
+            turns = hold.turns(raw, self._frames, self.motion.rotations[: self._count])
         for side in SIDES:
-            self._correct_leg(turns, side)
+            self._correct_leg(turns, side, hold)
         return turns
 
-    def _correct_leg(self, turns: np.ndarray, side: str) -> None:
+    def _correct_leg(self, turns: np.ndarray, side: str, hold: Hold | None) -> None:
         n = self._count
         thigh, shin, foot = (SEGMENT_INDEX[f"{part}_{side}"] for part in ("thigh", "shin", "foot"))
         pelvis, hip, knee, ankle = (
@@ -489,12 +497,18 @@ class Recording:
         apart = ankle - self.reference.raw.joints[:n, foot]
         joints = self.joints()
         kept = _slow_part(apart, self.motion.rate)
-        if self.stood is not None:  # what lies has turned with its legs
-            kept = kept.copy()
-            kept[self.stood :] = _rotate(turns[self.stood :, shin], kept[self.stood :])
+        arms = [hip - pelvis, knee - hip, ankle - knee]
+        if hold:
+            bones = self.motion.rotations[:n]
+            *arms, kept = (
+                hold.carried(bones[:, bone], arm)
+                for bone, arm in zip((0, thigh, shin, shin), (*arms, kept), strict=True)
+            )
+            # What lies has turned with its legs.
+            kept[hold.stood :] = _rotate(turns[hold.stood :, shin], kept[hold.stood :])
         target = joints[:, foot] + kept
-        reach = _rotate(turns[:, thigh], knee - hip) + _rotate(turns[:, shin], ankle - knee)
-        baked = joints[:, 0] + _rotate(turns[:, 0], hip - pelvis) + reach
+        reach = _rotate(turns[:, thigh], arms[1]) + _rotate(turns[:, shin], arms[2])
+        baked = joints[:, 0] + _rotate(turns[:, 0], arms[0]) + reach
         square = (reach**2).sum(1, keepdims=True)
         vector = np.cross(reach, target - baked) / square
         turn = matrix_from_quaternion(exponential(vector))

@@ -9,6 +9,7 @@ import pytest
 from helpers.commands import poise, save
 
 from poise.addon.plots import batch_strip
+from poise.addon.rigs import reference
 from poise.addon.rigs.sampling import run
 from poise.addon.settings import method
 from poise.addon.shots import rectify
@@ -16,16 +17,20 @@ from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import takes_panel
 from poise.controller.body.bake_measures import UNITS
 from poise.controller.exceptions import SettingsError
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
 
 
 @pytest.fixture
 def fallen(import_clip):
-    """fallen(kind) -> a Shot of somebody who loses balance in a kick, simulated."""
+    """fallen(kind) -> a Shot of somebody who loses balance in a kick, or another clip,
+    simulated."""
+    there = set()
 
-    import_clip("side_kick")
-
-    def perform(kind):
-        shot = Shot(bpy.context.scene, ShotOptions(when_it_falls=kind))
+    def perform(kind, clip="side_kick", **options):
+        if clip not in there:
+            import_clip(clip)
+            there.add(clip)
+        shot = Shot(bpy.context.scene, ShotOptions(when_it_falls=kind, **options))
         run(shot.read())
         run(shot.simulate())
         return shot
@@ -130,6 +135,51 @@ def test_the_keys_of_a_fall_are_what_was_simulated(fallen):
     assert shot.baked.error_mm < 0.5
     assert shot.baked.frames[1] == shot.reading.frames[-1]
     assert set(shot.measures) >= {"foot_slide", "jitter"}
+
+
+def placed(shot, frames):
+    """(F, landmarks, 3) of what the armature of a shot shows at frames [m], {bone: (F, 2, 3)} its
+    heads and tails."""
+    armature = shot.armature
+    poses, ends = [], []
+    for frame in frames:
+        bpy.context.scene.frame_set(int(frame), subframe=float(frame % 1))
+        world = armature.matrix_world
+        poses.append([np.array(world @ bone.matrix) for bone in armature.pose.bones])
+        ends.append([(world @ b.head, world @ b.tail) for b in armature.pose.bones])
+    names = [bone.name for bone in armature.pose.bones]
+    rig_map, unit = shot.reading.rig_map, shot.reading.metres_per_unit
+    points = unit * reference.landmark_positions(armature, rig_map, names, np.array(poses))
+    ends = unit * np.array(ends)
+    return points, {name: ends[:, i] for i, name in enumerate(names)}
+
+
+def test_a_fall_is_baked_where_it_was_simulated(fallen):
+    """Bones of spine and neck that share a turn put shoulders and head into the floor."""
+    shot = fallen("limp", "dance", frames=(1, 180))
+    recording = shot.recording
+    run(shot.baking())
+    points, _ = placed(shot, shot.reading.frames)
+    wanted = shot.performed().positions
+    known = np.isfinite(wanted).all((0, 2)) & np.isfinite(points).all((0, 2))
+    assert np.abs(points - wanted)[:, known].max() < 2e-3
+    after = slice(recording.stood + round(0.3 * recording.motion.rate), None)
+    segments = [SEGMENT_INDEX[name] for name in ("head", "upper_arm_l", "upper_arm_r")]
+    marks = [LANDMARK_INDEX[name] for name in ("neck", "shoulder_l", "shoulder_r")]
+    apart = recording.joints()[after][:, segments] - points[after][:, marks]
+    assert np.linalg.norm(apart, axis=2).max() < 1e-3
+
+
+def test_what_is_not_simulated_stops_on_a_body_that_lies(fallen):
+    """Clavicles, hands and neck went on with the animation, and so did all after the range."""
+    shot = fallen("limp", "dance", frames=(1, 180))
+    recording, last = shot.recording, shot.reading.frames[-1]
+    assert last + 20 < shot.armature.animation_data.action.frame_range[1]
+    run(shot.baking())
+    rest = shot.reading.frames[round(recording.rest_at * recording.motion.rate) + 1]
+    _, ends = placed(shot, [*np.arange(rest, last + 1), last + 1, last + 20])
+    most = {name: np.ptp(each, axis=0).max() for name, each in ends.items()}
+    assert max(most.values()) < 0.002
 
 
 def test_what_is_to_fall_is_not_rectified(fallen):

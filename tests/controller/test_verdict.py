@@ -349,6 +349,7 @@ def recording_of(motion, deltas, displacement, count=None):
 
     return Stand(
         motion=motion,
+        hold=None,
         differences=lambda _stretched: (deltas[:count], displacement[:count]),
         simulated_legs=lambda: np.ones(count or len(motion)),
     )

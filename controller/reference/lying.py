@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a body that has fallen shows of its animation: what is not simulated comes to a stop."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
+
+#: The animation of what is not simulated runs down in so long [s], and the bones of spine and neck
+#: stop to share a turn in so long [s]: before anybody is on the floor. By judgement.
+_STOPS, _WHOLE = 0.3, 0.2
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Which sample of the animation each of n samples shows of what is not simulated.
+
+    stood: samples before the fall. at: (n,) which sample, with fractions. whole: (n,) from 0 to 1,
+    how far a chain of bones turns as one.
+    """
+
+    stood: int
+    at: np.ndarray
+    whole: np.ndarray
+
+    @classmethod
+    def of(cls, stood: int | None, count: int, rate: float) -> "Hold | None":
+        """That of a body that falls after so many of its samples; None if it does not."""
+        if stood is None:
+            return None
+        last, samples = max(stood - 1, 0), np.arange(count)
+        share = np.clip((samples - last) / (_STOPS * rate), 0, 1)
+        # The integral of a speed that falls from 1 to 0 smoothly.
+        run = _STOPS * rate * (share - share**3 + share**4 / 2)
+        whole = np.clip((samples - last) / (_WHOLE * rate), 0, 1)
+        return cls(stood, np.minimum(samples, last) + run, whole**2 * (3 - 2 * whole))
+
+    def sharing(self) -> "Hold":
+        """The same of chains that share their turns all along, as those of controls do."""
+        return replace(self, whole=np.zeros_like(self.whole))
+
+    def after(self, count: int) -> "Hold":
+        """The same behind so many more samples."""
+        before = np.arange(count)
+        whole = np.concatenate([np.zeros(count), self.whole])
+        return replace(
+            self,
+            stood=self.stood + count,
+            at=np.concatenate([before, count + self.at]),
+            whole=whole,
+        )
+
+    def shown(self, values: np.ndarray) -> np.ndarray:
+        """(n, …) values of the animation as they are shown; until the fall as they are."""
+        return np.concatenate([values[: self.stood], self._between(*self._ends(values))])
+
+    def shown_turns(self, turns: np.ndarray) -> np.ndarray:
+        """The same of (n, …, 4) quaternions."""
+        low, high = self._ends(turns)
+        high = np.where((low * high).sum(-1, keepdims=True) < 0, -high, high)
+        mixed = self._between(low, high)
+        mixed /= np.linalg.norm(mixed, axis=-1, keepdims=True)
+        return np.concatenate([turns[: self.stood], mixed])
+
+    def carried(self, turns: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+        """(n, 3) vectors that turn with what has (n, 4) turns, as they are shown in that."""
+        frames = matrix_from_quaternion(turns)
+        own = self.shown(np.einsum("fji,fj->fi", frames, vectors))
+        held = np.einsum("fij,fj->fi", frames, own)
+        return np.concatenate([vectors[: self.stood], held[self.stood :]])
+
+    def turns(self, before: np.ndarray, after: np.ndarray, bones: np.ndarray) -> np.ndarray:
+        """(n, S, 3, 3) turns of bones that carry segments, whose frames are (n, S, 3, 3) before and
+        after, with what is between the two as it is shown. bones: (n, S, 4) in the animation."""
+        own = matrix_from_quaternion(bones)
+        apart = self.shown_turns(quaternion_from_matrix(np.swapaxes(before, -1, -2) @ own))
+        held = after @ matrix_from_quaternion(apart) @ np.swapaxes(own, -1, -2)
+        plain = after @ np.swapaxes(before, -1, -2)
+        return np.concatenate([plain[: self.stood], held[self.stood :]])
+
+    def _ends(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        low = np.floor(self.at[self.stood :]).astype(int)
+        return values[low], values[np.minimum(low + 1, len(values) - 1)]
+
+    def _between(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        share = self.at[self.stood :] % 1
+        share = share.reshape(-1, *[1] * (low.ndim - 1))
+        return (1 - share) * low + share * high
