@@ -174,13 +174,14 @@ class ClipCheck:
 
     @property
     def mending(self) -> str:
-        """What `mends` mends, in a sentence; empty if there is nothing."""
-        found = [finding.sentence for finding in self.faults if finding.kind in _MENDED_BY]
+        """What `mends` mends, the worst first, in a sentence; empty if there is nothing."""
+        found = [finding for finding in self.faults if finding.kind in _MENDED_BY]
         if not found:
             return ""
-        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        found.sort(key=lambda finding: -finding.value / finding.limit)
+        told = "; ".join(finding.sentence for finding in found)
         names = ", ".join(name.capitalize() for name in self.mends)
-        return f"Cleaned by itself ({names}): {found[0]}{more}."
+        return f"Cleaned by itself ({names}): {told}."
 
     @property
     def doubts(self) -> tuple[Finding, ...]:
