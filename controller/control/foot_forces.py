@@ -22,7 +22,7 @@ from ..body.sole import (
 from ..body.state import State
 from ..gains.gains import Gains
 from ..gains.styles import Factors, of_joints
-from ..reference.reference import COM, SLOPES, VELOCITY, Reference
+from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
 from .pressure import (
     STEP_EDGE_SHARE,
@@ -96,7 +96,7 @@ class FootForces(Balance):
             return 1.0, 1.0
         heels, loads = self.reference.heels[step].tolist(), self.reference.load[step].tolist()
         narrow = [
-            max(1 - heel, edge_of(self._tilt(step, foot)))
+            max(1 - heel, edge_of(self.reference.tilt(step, foot)))
             for foot, (heel, load) in enumerate(zip(heels, loads, strict=True))
             if load
         ]
@@ -170,13 +170,9 @@ class FootForces(Balance):
             back = -(ahead[0] * sole.ahead_x + ahead[1] * sole.ahead_y)
             heel = max(heel, min((back - _TOE_ROOM) / _HEEL_ROOM, 1.0))
         found = self.carry(sole, heel, edge_share(share, heel))
-        return on_edge(found, sole, self._tilt(step, foot))
-
-    def _tilt(self, step: int, foot: int) -> float:
-        """How the side axis of the reference's foot rises from its floor, as Sole has it."""
-        left_x, left_y, left_z = self.reference.feet[step, foot, :, 1].tolist()
-        rise_x, rise_y = self.reference.floors[step, foot, SLOPES].tolist()
-        return left_z - rise_x * left_x - rise_y * left_y
+        if self.reference.travels:  # there it let a jog stray twice as far, and a run fall
+            return found
+        return on_edge(found, sole, self.reference.tilt(step, foot))
 
     def _capture_point(self, step: int) -> tuple[float, float]:
         """How far the capture point (x, y) [m] is ahead of the reference's own, from the feet."""

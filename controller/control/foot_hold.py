@@ -20,15 +20,16 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..body.sole import Ground, Sole
+from ..body.sole import Ground, Sole, edge_of
 from ..body.state import State
 from ..reference.reference import Reference
 from ..reference.way import Course
 from .legs import AXES, Legs
 
-#: Of an adult of 71 kg and 1.80 m, as all here [N m/rad]; in place feet that pivot under all of the
+#: Of an adult of 71 kg and 1.80 m, as all here [N m/rad], while it travels or stands on an edge,
+#: and in place: a softer one in roll lets feet land straight, and feet that pivot under all of the
 #: weight need more.
-ROLL_STIFFNESS = 125.0
+ROLL_STIFFNESS, ROLL_STIFFNESS_IN_PLACE = 125.0, 60.0
 YAW_STIFFNESS, YAW_STIFFNESS_IN_PLACE = 125.0, 150.0
 #: Share of the body's weight at which a foot has all of that.
 _FULL_LOAD = 0.15
@@ -64,7 +65,7 @@ class FootHold:
         """course: what leads the body along its way, None where nothing does."""
         self._reference, self._legs, self._course = reference, legs, course
         yaw = YAW_STIFFNESS if reference.travels else YAW_STIFFNESS_IN_PLACE
-        self._roll, self._yaw = ROLL_STIFFNESS * size, yaw * size
+        self._roll, self._yaw, self._size = [0.0, 0.0], yaw * size, size
         self._full_load = _FULL_LOAD * character.mass * GRAVITY
         self._toe_stiffness, self._toe_torque = _TOE_STIFFNESS * size, _TOE_TORQUE * size
         self._toe_limit = _TOE_LIMIT * size
@@ -100,7 +101,14 @@ class FootHold:
                 continue
             self._shares[foot] = min(force[2] / self._full_load, 1.0)
             self._goals[foot] = self.goal(foot, step, state, grounds[foot])
+            self._roll[foot] = self._size * self._roll_stiffness(foot, step)
             self._presses[foot] = _moment_about_hinge(sole, point, force)
+
+    def _roll_stiffness(self, foot: int, step: int) -> float:
+        if self._reference.travels:
+            return ROLL_STIFFNESS
+        share = edge_of(self._reference.tilt(step, foot))
+        return ROLL_STIFFNESS_IN_PLACE + share * (ROLL_STIFFNESS - ROLL_STIFFNESS_IN_PLACE)
 
     def stand(self, standing: Sequence[int]) -> None:
         """Only the toes: for a balance that does not plan the feet's forces."""
@@ -117,7 +125,7 @@ class FootHold:
             if goal is None:
                 continue
             roll, ankle = self._ankles[foot] + 1, share * self._shares[foot]
-            torques[roll] += ankle * self._roll * (goal.roll - angles[roll])
+            torques[roll] += ankle * self._roll[foot] * (goal.roll - angles[roll])
             torques[roll + 1] += ankle * self._yaw * (goal.twist - angles[roll + 1])
 
     def toe_motor(

@@ -129,6 +129,12 @@ class Reference:
     def __len__(self) -> int:
         return len(self.stance)
 
+    def tilt(self, step: int, foot: int) -> float:
+        """How the side axis of the left or right foot rises from its floor, as sole.Sole has it."""
+        left_x, left_y, left_z = self.feet[step, foot, :, 1].tolist()
+        rise_x, rise_y = self.floors[step, foot, SLOPES].tolist()
+        return float(left_z - rise_x * left_x - rise_y * left_y)
+
     def goals_over_base(self) -> np.ndarray:
         """(K, 3, 3) goals that ask nothing of how the masses are spread, as SCA12 has them for a
         body that is not the actor's: the centre of mass at rest above the base of support, and no

@@ -34,12 +34,17 @@ def _commands():
 
 def _numeric():
     """(command, option) of all options that take numbers."""
-    texts = (None, str, Path, str.upper)
+    texts = (None, str, Path)
     for name, parser in _commands().items():
         for action in parser._actions:
             kind = getattr(action.type, "__closure__", None)  # a batch passes on what it was given
             kind = kind[0].cell_contents if kind and name == "batch" else action.type
-            if action.option_strings and kind not in texts and "cleaning" not in repr(kind):
+            if (
+                action.option_strings
+                and not action.choices
+                and kind not in texts
+                and "cleaning" not in repr(kind)
+            ):
                 yield name, action.option_strings[0]
 
 
