@@ -22,7 +22,7 @@ _FRONT = 0.6
 EDGE_SHARE, DUAL_EDGE_SHARE, _RAISED_EDGE_SHARE = 0.95, 0.8, 0.4
 #: From the first of these tilts on a foot is meant to stand on its edge, and by so much more on
 #: that alone: this share of its width. By trial on a captured squat.
-_TILTED, _MORE_TILTED, _EDGE = 0.05, 0.1, 0.1
+_TILTED, _MORE_TILTED, _EDGE = 0.1, 0.15, 0.1
 #: A range along the foot keeps from heel and tip by this share of the sole's length.
 _ROOM = 0.03
 #: From here on the ball counts as down.

@@ -29,7 +29,7 @@ from .legs import AXES, Legs
 #: Of an adult of 71 kg and 1.80 m, as all here [N m/rad], while it travels or stands on an edge,
 #: and in place: a softer one in roll lets feet land straight, and feet that pivot under all of the
 #: weight need more.
-ROLL_STIFFNESS, ROLL_STIFFNESS_IN_PLACE = 125.0, 60.0
+ROLL_STIFFNESS, ROLL_STIFFNESS_IN_PLACE = 125.0, 100.0
 YAW_STIFFNESS, YAW_STIFFNESS_IN_PLACE = 125.0, 150.0
 #: Share of the body's weight at which a foot has all of that.
 _FULL_LOAD = 0.15

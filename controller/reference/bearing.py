@@ -26,7 +26,15 @@ from ..body.character import Character
 from ..body.foot import Foot
 from ..body.footing import Footing, floors_under, level
 from ..body.momentum import GRAVITY, com_dynamics
-from ..body.sole import DUAL_EDGE_SHARE, EDGE_SHARE, Ground, carrying, edge_share, sole_of
+from ..body.sole import (
+    DUAL_EDGE_SHARE,
+    EDGE_SHARE,
+    Ground,
+    carrying,
+    edge_share,
+    on_edge,
+    sole_of,
+)
 from ..geometry import banded
 from ..geometry.skeleton import FEET, TOES
 from ..geometry.stance import runs, support_reach
@@ -238,7 +246,7 @@ def _pressed(
             foot, ankle, frame, bend, Ground(ankle[0], ankle[1], height, slopes[0], slopes[1])
         )
         heel, share = sole.heel_down, DUAL_EDGE_SHARE if both else EDGE_SHARE
-        region = carrying(sole, heel, edge_share(share, heel))
+        region = on_edge(carrying(sole, heel, edge_share(share, heel)), sole, sole.tilt)
         corners.append(
             [
                 region.place((1 + along * _LENGTH) / 2, (1 + across * _WIDTH) / 2)

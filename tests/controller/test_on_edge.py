@@ -106,5 +106,5 @@ def test_an_edge_that_is_meant_to_be_down_is_pressed_on_alone(make_motion, sign)
     assert min(abs(found.right - edge), abs(found.left - edge)) == pytest.approx(0)
     assert found.left - found.right == pytest.approx(0.1 * (sole.left - sole.right))
     # No other way from the one to the other than over what lies between.
-    widths = [found.left - found.right for _, _, found in map(pressed, np.linspace(0.04, 0.2, 9))]
+    widths = [found.left - found.right for _, _, found in map(pressed, np.linspace(0.04, 0.3, 9))]
     assert (np.diff(widths) < 1e-9).all()
