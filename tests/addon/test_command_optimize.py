@@ -313,7 +313,10 @@ def start(shot):
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             # Whoever runs the tests in the background may have it ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, ctrl_c),
+            preexec_fn=lambda: (
+                signal.signal(signal.SIGINT, ctrl_c),
+                signal.signal(signal.SIGHUP, signal.SIG_DFL),
+            ),
         )
         processes.append(process)
         return process

@@ -268,7 +268,7 @@ def test_a_collider_at_the_height_of_the_floor_decides(standing, kind, top):
     ice = Collider("Ice", solid, (0, 0, top - 0.1), friction=0.02)
     push = Push(0.5, 0.1, (60.0, 0.0, 0.0), "pelvis")
     recording = simulated(standing, colliders=(ice,), floor=min(0.0, top), pushes=(push,))
-    forces = recording.contact_forces[30:].sum(1)
+    forces = recording.contact_forces[30:50].sum(1)  # what falls later strikes it
     assert np.linalg.norm(forces[:, :2], axis=1).max() < 0.03 * forces[:, 2].max()
 
 
