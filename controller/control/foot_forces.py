@@ -94,10 +94,11 @@ class FootForces(Balance):
         """More where a body in place has little to stand on."""
         if self.reference.travels:
             return 1.0, 1.0
-        heels, loads = self.reference.heels[step].tolist(), self.reference.load[step].tolist()
+        reference = self.reference
+        heels, loads, tilts = reference.heels[step], reference.load[step], reference.tilts[step]
         narrow = [
-            max(1 - heel, edge_of(self.reference.tilt(step, foot)))
-            for foot, (heel, load) in enumerate(zip(heels, loads, strict=True))
+            max(1 - heel, edge_of(tilt))
+            for heel, load, tilt in zip(heels.tolist(), loads.tolist(), tilts.tolist(), strict=True)
             if load
         ]
         least = min(narrow, default=0.0)
@@ -172,7 +173,7 @@ class FootForces(Balance):
         found = self.carry(sole, heel, edge_share(share, heel))
         if self.reference.endless:  # its cycle rolls so little that it only strays by this
             return found
-        return on_edge(found, sole, self.reference.tilt(step, foot))
+        return on_edge(found, sole, float(self.reference.tilts[step, foot]))
 
     def _capture_point(self, step: int) -> tuple[float, float]:
         """How far the capture point (x, y) [m] is ahead of the reference's own, from the feet."""

@@ -107,7 +107,7 @@ class FootHold:
     def _roll_stiffness(self, foot: int, step: int) -> float:
         if self._reference.travels:
             return ROLL_STIFFNESS
-        share = edge_of(self._reference.tilt(step, foot))
+        share = edge_of(float(self._reference.tilts[step, foot]))
         return ROLL_STIFFNESS_IN_PLACE + share * (ROLL_STIFFNESS - ROLL_STIFFNESS_IN_PLACE)
 
     def stand(self, standing: Sequence[int]) -> None:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -129,11 +130,11 @@ class Reference:
     def __len__(self) -> int:
         return len(self.stance)
 
-    def tilt(self, step: int, foot: int) -> float:
-        """How the side axis of the left or right foot rises from its floor, as sole.Sole has it."""
-        left_x, left_y, left_z = self.feet[step, foot, :, 1].tolist()
-        rise_x, rise_y = self.floors[step, foot, SLOPES].tolist()
-        return float(left_z - rise_x * left_x - rise_y * left_y)
+    @cached_property
+    def tilts(self) -> np.ndarray:
+        """(K, 2) how the side axis of either foot rises from its floor, as sole.Sole has it."""
+        left, rises = self.feet[..., 1], self.floors[..., SLOPES]
+        return left[..., 2] - rises[..., 0] * left[..., 0] - rises[..., 1] * left[..., 1]
 
     def goals_over_base(self) -> np.ndarray:
         """(K, 3, 3) goals that ask nothing of how the masses are spread, as SCA12 has them for a

@@ -36,8 +36,8 @@ class Measure:
 
     def told_of(self, value: float, limit: float) -> str:
         """Why a trial ended, with so many digits that a value beyond its limit reads as one."""
+        usual = self.told.partition("{value:")[2].partition("}")[0]
         for more in range(4):
-            usual = self.told.partition("{value:")[2].partition("}")[0]
             spec = f".{int(usual[1]) + more}{usual[2]}"
             told = self.told.replace(usual, spec, 1)
             if format(value, spec) != format(limit, spec):

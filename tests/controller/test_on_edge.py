@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from helpers.motions import for_a_while
 
 from poise.controller import Character, Motion, Simulation
 from poise.controller.body.sole import Ground, carrying, on_edge, sole_of
@@ -25,9 +26,7 @@ DEAD_ZONE = np.radians(3)
 def tipped(make_motion):
     """The Motion: each foot turns about its ankle, soles to each other."""
     still = make_motion(seconds=9.0)
-    time = np.arange(len(still)) / still.rate
-    phase = np.clip(time - TIPS, 0, 1) - np.clip(time - COMES_DOWN, 0, 1)
-    angle = MOST * phase**2 * (3 - 2 * phase)
+    angle = MOST * for_a_while(still, TIPS, COMES_DOWN)
     rotations = still.rotations.copy()
     for side, sign in zip(SIDES, (-1, 1), strict=True):
         foot = SEGMENT_INDEX[f"foot_{side}"]
@@ -76,10 +75,10 @@ def test_the_reference_rolls_over_the_outer_edges(tipped, held):
 def test_the_body_stands_on_its_edges(tipped, held):
     recording = Simulation(Character.from_motion(tipped), tipped).run()
     assert recording.success, recording.why()
-    turns = matrix_from_quaternion(recording.body_rotations[held][:, FEET])
+    frames = matrix_from_quaternion(recording.body_rotations)
     wanted = tilt_of(recording.reference.raw.frames[held][:, FEET])
-    assert np.abs(tilt_of(turns) - wanted).max() < 0.1
-    edges = outer_edges(recording.character, recording.joints(), recording._frames)
+    assert np.abs(tilt_of(frames[held][:, FEET]) - wanted).max() < 0.1
+    edges = outer_edges(recording.character, recording.joints(), frames)
     slid = np.linalg.norm((edges[held] - edges[held][:1])[..., :2], axis=-1)
     assert slid.max() < 0.01
 

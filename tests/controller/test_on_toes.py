@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from helpers.motions import for_a_while
 
 from poise.controller import Character, Motion, Push, Scenario, Settings, Simulation
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
@@ -18,9 +19,7 @@ RISES, COMES_DOWN = 1.0, 4.0  # [s], each for one second
 def tiptoe(make_motion):
     """The Motion: the feet turn about the balls, and lift all else but the toes with them."""
     still = make_motion(seconds=6.0)
-    time = np.arange(len(still)) / still.rate
-    phase = np.clip(time - RISES, 0, 1) - np.clip(time - COMES_DOWN, 0, 1)
-    pitch = HIGHEST * phase**2 * (3 - 2 * phase)
+    pitch = HIGHEST * for_a_while(still, RISES, COMES_DOWN)
     turn = exponential(pitch[:, None] * [0.0, 1.0, 0.0])
     rotations, positions = still.rotations.copy(), still.positions.copy()
     balls = [LANDMARK_INDEX[f"ball_{side}"] for side in SIDES]
