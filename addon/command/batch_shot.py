@@ -32,6 +32,10 @@ STOOD, FELL, FAILED, HUNG = "stood", "fell", "failed", "hung"
 #: Look whether the process has ended, or shall, this often [s].
 _TURN = 0.1
 
+#: A shot of a worker that died is begun elsewhere as soon as its connection is lost, which the
+#: system may close before the lock: it is free within this time [s], by judgement.
+_DYING = 10.0
+
 #: Among so many last lines is the one that says why; Blender may say good-bye after it.
 _ENDS = 3
 
@@ -165,17 +169,20 @@ def read_record(path: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and set(content) == _KEYS else None
 
 
-def perform(task: ShotTask, stop: threading.Event | None = None) -> dict[str, Any] | None:
+def perform(
+    task: ShotTask, stop: threading.Event | None = None, patience: float = 0.0
+) -> dict[str, Any] | None:
     """Bake a shot, unless that is done already -> its record, which is in its file too.
 
-    stop: threading.Event that ends it early; the result is None then. What is the shot's fault, or
+    stop: threading.Event that ends it early; the result is None then. patience: how long another
+    process that works on it is waited for [s]. What is the shot's fault, or
     the disk's, is told in the record and nothing is raised.
     """
     try:
         _check_name(task)
         task.record.parent.mkdir(parents=True, exist_ok=True)
         taken = f"Another process works on '{task.name}': wait for it, or end it."
-        with claimed(task.record, taken):
+        with claimed(task.record, taken, patience):
             return finished(task) or _performed(task, stop)
     except (FileError, TakenError) as error:
         return _record(task, FAILED, str(error))
@@ -185,7 +192,7 @@ def perform(task: ShotTask, stop: threading.Event | None = None) -> dict[str, An
 
 def perform_there(fields: dict[str, Any]) -> dict[str, Any] | None:
     """`perform` for the fields of a ShotTask, on another machine."""
-    return perform(ShotTask(**fields))
+    return perform(ShotTask(**fields), patience=_DYING)
 
 
 def lost(task: ShotTask, why: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 """One shot of a batch: processes that crash, hang or are killed, what is said of them, and what is
 left on the disk. A small script stands in for `poise bake`."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,13 +10,14 @@ import shutil
 import subprocess
 import sys
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from helpers.processes import PATIENCE, assert_ends
 
+from poise.addon.blender import locks
 from poise.addon.blender.files import _temporary
 from poise.addon.blender.locks import claimed
 from poise.addon.command import batch_shot
@@ -28,6 +30,7 @@ from poise.addon.command.batch_shot import (
     ShotTask,
     finished,
     perform,
+    perform_there,
 )
 
 pytestmark = pytest.mark.skipif(
@@ -354,6 +357,15 @@ def test_one_process_at_a_time(make_task):
     assert record["state"] == FAILED
     assert record["why"] == "Another process works on 'a shot.bvh': wait for it, or end it."
     assert not task.record.exists(), "it is the other's"
+
+
+def test_worker_that_dies_is_waited_for(make_task, monkeypatch):
+    task = make_task()
+    with contextlib.ExitStack() as dying:
+        dying.enter_context(claimed(task.record, "taken"))
+        clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda _: dying.close())
+        monkeypatch.setattr(locks, "time", clock)
+        assert perform_there(asdict(task))["state"] == STOOD
 
 
 def test_full_disk_is_told_before_any_work(make_task, monkeypatch):
