@@ -57,6 +57,9 @@ class Engine(Protocol):
     def bias(self, state: State, inertia: np.ndarray, /) -> np.ndarray:
         """(6 + dofs,) gravity and velocity-dependent forces."""
 
+    def grip(self, shares: Sequence[float], /) -> None:
+        """Let what is under either foot hold it by a share of its friction."""
+
 
 class Choices(Protocol):
     """What is to be chosen of the control, as simulation.Settings has it."""

@@ -156,6 +156,7 @@ class FootForces(Balance):
             self.weigh,
         )
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
+        self.world.grip(self.foot_hold.grip(step))
         return -self.legs.transposed_jacobian(points, forces, moments)
 
     def region(
@@ -171,8 +172,6 @@ class FootForces(Balance):
             back = -(ahead[0] * sole.ahead_x + ahead[1] * sole.ahead_y)
             heel = max(heel, min((back - _TOE_ROOM) / _HEEL_ROOM, 1.0))
         found = self.carry(sole, heel, edge_share(share, heel))
-        if self.reference.endless:  # its cycle rolls so little that it only strays by this
-            return found
         return on_edge(found, sole, float(self.reference.tilts[step, foot]))
 
     def _capture_point(self, step: int) -> tuple[float, float]:

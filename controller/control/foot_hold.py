@@ -13,7 +13,7 @@ place, where nothing else is said.
 """
 
 from collections.abc import Sequence
-from math import asin, atan, atan2, hypot, pi
+from math import asin, atan, atan2, hypot, pi, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,13 @@ from .legs import AXES, Legs
 #: weight need more.
 ROLL_STIFFNESS, ROLL_STIFFNESS_IN_PLACE = 125.0, 100.0
 YAW_STIFFNESS, YAW_STIFFNESS_IN_PLACE = 125.0, 150.0
+#: A foot's spring turns it no harder in place than for such an error [rad]: feet that stick would
+#: turn legs and hips the other way instead.
+_MOST_TWIST_IN_PLACE = 0.1
+#: Feet pivot about one point, ball or heel; boxes about all of their corners. So what pivots in
+#: place is held by so much of its friction alone: beyond the first of these speeds, mostly by the
+#: second beyond that [rad/s].
+_PIVOT_GRIP, _STILL, _PIVOTING = 0.25, 0.1, 0.15
 #: Share of the body's weight at which a foot has all of that.
 _FULL_LOAD = 0.15
 #: How far [rad] the ankle may be asked to turn: the range of its roll.
@@ -65,6 +72,7 @@ class FootHold:
         """course: what leads the body along its way, None where nothing does."""
         self._reference, self._legs, self._course = reference, legs, course
         yaw = YAW_STIFFNESS if reference.travels else YAW_STIFFNESS_IN_PLACE
+        self._most_twist = _FARTHEST if reference.travels else _MOST_TWIST_IN_PLACE
         self._roll, self._yaw, self._size = [0.0, 0.0], yaw * size, size
         self._full_load = _FULL_LOAD * character.mass * GRAVITY
         self._toe_stiffness, self._toe_torque = _TOE_STIFFNESS * size, _TOE_TORQUE * size
@@ -110,6 +118,19 @@ class FootHold:
         share = edge_of(float(self._reference.tilts[step, foot]))
         return ROLL_STIFFNESS_IN_PLACE + share * (ROLL_STIFFNESS - ROLL_STIFFNESS_IN_PLACE)
 
+    def grip(self, step: int) -> list[float]:
+        """Share of the floor's friction that holds either foot."""
+        if self._reference.travels:
+            return [1.0, 1.0]
+        grips = []
+        for foot, standing in enumerate(self._standing):
+            speed = abs(float(self._reference.pivots[step, foot]))
+            pivots = standing * tanh(max(speed - _STILL, 0.0) / _PIVOTING)
+            # One whose heel is up turns about its ball as it is.
+            pivots *= float(self._reference.heels[step, foot])
+            grips.append(1 - (1 - _PIVOT_GRIP) * pivots)
+        return grips
+
     def stand(self, standing: Sequence[int]) -> None:
         """Only the toes: for a balance that does not plan the feet's forces."""
         self._standing = standing
@@ -126,7 +147,8 @@ class FootHold:
                 continue
             roll, ankle = self._ankles[foot] + 1, share * self._shares[foot]
             torques[roll] += ankle * self._roll[foot] * (goal.roll - angles[roll])
-            torques[roll + 1] += ankle * self._yaw * (goal.twist - angles[roll + 1])
+            most, twist = self._most_twist, goal.twist - angles[roll + 1]
+            torques[roll + 1] += ankle * self._yaw * min(max(twist, -most), most)
 
     def toe_motor(
         self, step: int, state: State, share: float

@@ -47,6 +47,9 @@ _STRAIGHT = np.radians(10)
 #: A curve may turn a walker by at most so much in a cycle [rad]; in tight ones they fall, see
 #: `researcher.md`, Endless walks.
 _MOST_TURN = np.radians(60)
+#: So far feet that stand turn and tip without meaning it [rad]: those that did so as captured fell
+#: out of tight bends, and under noise on the spot.
+_TREMOR = np.radians(12)
 _LEANING = 0.6  # [s] over which a body begins to lean into a bend
 #: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
 _LEAST_TRAVEL = 0.1
@@ -366,7 +369,7 @@ def walking_target(
         angles[at],
     )
     smooth = target.smoothed(cutoff).trajectory
-    smooth = rolled(character, smooth, contacts[at])
+    smooth = rolled(character, smooth, contacts[at], _TREMOR)
     own = slice(period, period + len(motion))
     cut = replace(
         smooth, root=smooth.root[own], rotation=smooth.rotation[own], angles=smooth.angles[own]

@@ -17,7 +17,13 @@ from ..contacts.contact_plan import ContactPlan
 from ..contacts.planned_contacts import planned_contacts
 from ..exceptions import MotionError
 from ..geometry.motion import Motion
-from ..geometry.rotations import continuous, matrix_from_quaternion, quaternion_from_matrix, unit
+from ..geometry.rotations import (
+    arctan2,
+    continuous,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    unit,
+)
 from ..geometry.skeleton import FEET, joint_of_dof
 from ..geometry.stance import (
     Above,
@@ -135,6 +141,12 @@ class Reference:
         """(K, 2) how the side axis of either foot rises from its floor, as sole.Sole has it."""
         left, rises = self.feet[..., 1], self.floors[..., SLOPES]
         return left[..., 2] - rises[..., 0] * left[..., 0] - rises[..., 1] * left[..., 1]
+
+    @cached_property
+    def pivots(self) -> np.ndarray:
+        """(K, 2) how fast either foot turns about the vertical [rad/s]."""
+        heading = np.unwrap(arctan2(self.feet[..., 1, 0], self.feet[..., 0, 0]), axis=0)
+        return np.gradient(heading, axis=0) * self.rate
 
     def goals_over_base(self) -> np.ndarray:
         """(K, 3, 3) goals that ask nothing of how the masses are spread, as SCA12 has them for a

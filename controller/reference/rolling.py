@@ -31,8 +31,9 @@ _HEEL_OFF = 0.003
 _LEVEL, _FLAT = 0.06, 0.1
 _FEWEST = 3  # samples that are flat, else the flattest ones
 _FLATTEST = 5
-#: What a standing foot turns and tips by more than this [rad] it keeps, smoothed over so long [s].
-_DEAD_ZONE, _BELL = np.radians(3), 0.15
+#: A standing foot turns and tips as much as captured from twice its tremor on [rad], and by little
+#: below it, smoothed over so long [s]; so much it is not on its heel in place [rad].
+_TREMOR, _BELL, _DEAD_ZONE = np.radians(5), 0.15, np.radians(3)
 _MOST_ROLL = 0.7  # [rad] that a standing foot tips: a captured squat tips by 0.8
 _RAMP = 0.12  # [s] beside a stance in which the foot still is as it stood
 _CLEARANCE = 0.05  # [m] of a sole in mid-swing, or ...
@@ -51,16 +52,14 @@ def rolled(
     character: Character,
     trajectory: Trajectory,
     contacts: np.ndarray,
-    footings: tuple[Footing, Footing] | None = None,
-    terrain: Terrain | None = None,
+    tremor: float = _TREMOR,
 ) -> Trajectory:
-    """Trajectory whose feet roll on the floor while `contacts` (F, 2) hold, and clear it else.
+    """Trajectory whose feet roll on a level floor while `contacts` (F, 2) hold, and clear it else.
 
-    footings: (left, right) Footing, None on the level; terrain: terrain.Terrain that lies between
-    them, None on the level. The pelvis is lower by what the clip's own floor is higher, and else
-    where it was; the legs reach the feet by bending.
+    tremor: how far a standing foot turns and tips without meaning it [rad]. The pelvis is lower by what the clip's own
+    floor is higher, and else where it was; the legs reach the feet by bending.
     """
-    return RolledFeet(character, trajectory, contacts, footings, terrain).trajectory()
+    return RolledFeet(character, trajectory, contacts, tremor=tremor).trajectory()
 
 
 class RolledFeet:
@@ -69,7 +68,8 @@ class RolledFeet:
     in_place: feet that stand as long as they like, on the ball with all of their toes, instead of
     passing over them as they do in a walk; on_mark: a foot that stands at the first sample stands
     where it is then, and else in the middle of where it is while flat. steps: (F, 2, 2) how far
-    elsewhere [m] the left and the right foot stand, None for nowhere.
+    elsewhere [m] the left and the right foot stand, None for nowhere. footings: (left, right)
+    Footing, None on the level; terrain: terrain.Terrain that lies between them, None on the level.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class RolledFeet:
         in_place: bool = False,
         on_mark: bool = True,
         steps: np.ndarray | None = None,
+        tremor: float = _TREMOR,
     ) -> None:
         self._character, self._rate = character, trajectory.rate
         # A walk's legs are too short for moments alone, and by millimetres.
@@ -103,6 +104,7 @@ class RolledFeet:
                 terrain,
                 on_mark,
                 steps[:, side],
+                tremor,
             )
             self._frames[:, foot] = rolling.frames
             self._frames[:, toe] = rolling.frames @ rotation_about(1, rolling.bend)
@@ -164,7 +166,9 @@ class _Rolling:
         terrain: Terrain | None,
         on_mark: bool,
         steps: np.ndarray,
+        tremor: float,
     ) -> None:
+        self._tremor = tremor
         self._steps = np.column_stack([steps, np.zeros(len(steps))])
         self._foot, self._rate, self._contact = foot, rate, contact
         self._footing, self._terrain, self._on_mark = footing, terrain, on_mark
@@ -238,7 +242,7 @@ class _Rolling:
             look = in_plane(look, up)
             across = np.cross(up, look)
             ahead[part] = self._pivoted(look, across, part)
-            roll[part] = np.clip(_kept_turn(self._roll[part], self._rate), -_MOST_ROLL, _MOST_ROLL)
+            roll[part] = np.clip(self._kept_turn(self._roll[part]), -_MOST_ROLL, _MOST_ROLL)
             captured = self._captured[part] - point
             frames = _turned(ahead[part], up, pitch[part], roll[part])
             rolled, lowest = self._rolled(frames, self.bend[part], up)
@@ -276,8 +280,14 @@ class _Rolling:
     def _pivoted(self, look: np.ndarray, across: np.ndarray, part: slice) -> np.ndarray:
         """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
         heading = self._heading[part]
-        turn = _kept_turn(np.arctan2(heading @ across, heading @ look), self._rate)[:, None]
+        turn = self._kept_turn(np.arctan2(heading @ across, heading @ look))[:, None]
         return np.cos(turn) * look + np.sin(turn) * across
+
+    def _kept_turn(self, angles: np.ndarray) -> np.ndarray:
+        """What angles (n,) [rad] of a standing foot keep: a foot that pivots in the clip pivots, one
+        that trembles does not."""
+        kept = angles * (1 - np.exp(-((angles / self._tremor) ** 2)))
+        return bell(kept, _BELL, self._rate)
 
     def _way(self) -> np.ndarray:
         """(F,) height [m] of what the foot has to clear: from the floor of one stance to that of
@@ -337,13 +347,6 @@ def _turned(ahead: np.ndarray, up: np.ndarray, pitch: np.ndarray, roll: np.ndarr
 def _along(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """(...,) parts of vectors (..., 3) along unit vectors (..., 3)."""
     return (vectors * directions).sum(-1)
-
-
-def _kept_turn(angles: np.ndarray, rate: float) -> np.ndarray:
-    """What angles (n,) [rad] of a standing foot keep: a foot that pivots in the clip pivots, one
-    that trembles does not."""
-    beyond = np.sign(angles) * np.maximum(np.abs(angles) - _DEAD_ZONE, 0)
-    return bell(beyond, _BELL, rate)
 
 
 def _flattest(pitch: np.ndarray, limit: float) -> np.ndarray:

@@ -123,12 +123,14 @@ class Touch(NamedTuple):
 class Saved(NamedTuple):
     """A state of the world, in the engine's memory.
 
-    number: the engine's. launched: things that have started. parting: as World has it.
+    number: the engine's. launched: things that have started. parting: as World has it. grips: as
+    World.grip takes them.
     """
 
     number: int
     launched: set[int]
     parting: dict[int, set[int]]
+    grips: list[float]
 
 
 def _bullet(quaternion: Sequence[float] | np.ndarray) -> list[float]:
@@ -252,6 +254,7 @@ class World:
         #: Left and right foot, left and right toes: in what belongs to a foot by its number, those
         #: of toes are 2 higher.
         self.foot_links = [self.links[segment] for segment in FEET + TOES]
+        self._grips = [1.0, 1.0]  # as `grip` takes them
         self._dofs = list(range(character.dofs))
         self._segment_links = [self.links[i] for i in range(1, len(SEGMENTS))]
         self._rest = [0.0] * (6 + character.dofs)
@@ -636,6 +639,7 @@ class World:
     ) -> None:
         """Put the body in a pose: pelvis joint position (3,), frame (3, 3), velocities of the
         pelvis joint point, joint angles and speeds."""
+        self.grip([1.0, 1.0])
         arm = frame @ self.character.centres[0]
         quaternion = _bullet(quaternion_from_matrix(frame))
         joints = np.stack([angles, speeds], 1)
@@ -762,6 +766,15 @@ class World:
             physicsClientId=self._client,
         )
 
+    def grip(self, shares: Sequence[float]) -> None:
+        """Let what is under either foot hold it by a share of its friction (2,), from now on."""
+        for foot, share in enumerate(shares):
+            if share == self._grips[foot]:
+                continue
+            self._grips[foot] = share
+            for link in self.foot_links[foot::2]:
+                self._change(self._body, link, lateralFriction=share * FRICTION)
+
     def step(self) -> None:
         """Advance by 1 / rate."""
         pybullet.stepSimulation(self._client)
@@ -859,12 +872,13 @@ class World:
             self._detected = True
         handle = pybullet.saveState(**self._keywords)
         parting = {body: set(links) for body, links in self._parting.items()}
-        return Saved(handle, set(self._launched), parting)
+        return Saved(handle, set(self._launched), parting, list(self._grips))
 
     def restore(self, handle: Saved) -> None:
         """Return to a saved state."""
-        number, launched, parting = handle
+        number, launched, parting, grips = handle
         pybullet.restoreState(number, **self._keywords)
+        self.grip(grips)
         self._launched = set(launched)
         for body in self._parting.keys() | parting.keys():
             before, after = self._parting.get(body, set()), parting.get(body, set())

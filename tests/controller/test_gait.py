@@ -195,7 +195,7 @@ def test_a_body_is_led_round_a_tight_bend(walker, clip):
     recording = Simulation(character, endless).run()
     assert recording.success, recording.why()
     away = np.linalg.norm(recording.com[:, :2] - [0, 1.5], axis=1) - 1.5
-    assert np.abs(away).max() < 0.3
+    assert np.abs(away).max() < 0.25
     assert recording.summary()["pose_error"] < 0.1, "it is compared as it has turned"
 
 
@@ -301,11 +301,7 @@ def test_walks_stand_for_20_s_on_unseen_noise(walker, name):
     character, motion, cycle = walker(name)
     endless = Walk(cycle, 20.0).motion(character, motion)
     reference = Reference.build(character, endless)
-    fell = []
     for seed in range(9000, 9008):
         settings = Settings(noise=5.0, seed=seed)
         recording = Simulation(character, endless, None, settings, reference).run()
-        if not recording.success:
-            fell.append((seed, recording.why()))
-    # On the spot one leg carries for most of the time, and feet tip over their edges.
-    assert len(fell) <= (3 if name == "knee_raises" else 0), fell
+        assert recording.success, (seed, recording.why())

@@ -167,6 +167,23 @@ def test_a_world_can_go_back(world):
     assert np.array_equal(*ends)
 
 
+def test_a_world_knows_how_its_feet_are_held(world):
+    def frictions():
+        links = world.foot_links  # left and right, toes behind
+        return [pybullet.getDynamicsInfo(world._body, i, world._client)[1] for i in links]
+
+    throw(world)
+    world.grip([0.25, 1.0])
+    assert frictions() == [0.25, 1.0, 0.25, 1.0]
+    handle = world.save()
+    world.grip([1.0, 0.5])
+    assert frictions() == [1.0, 0.5, 1.0, 0.5]
+    world.restore(handle)
+    assert frictions() == [0.25, 1.0, 0.25, 1.0]
+    throw(world)
+    assert frictions() == [1.0] * 4
+
+
 def test_worlds_do_not_mix(adult, make_motion):
     """What one world answers does not depend on the others that are open."""
     child = Character.from_motion(make_motion(stature=1.1))
