@@ -92,9 +92,10 @@ class Recording:
         #: (3, 3) how the body has turned from a reference that goes straight on.
         self.turn: np.ndarray | None = None
         self.wall_time = 0.0
-        #: Samples until balance was lost, where the body has fallen from there on; how deep [m] it
-        #: has been in what it lies on.
+        #: Samples until balance was lost, where the body has fallen from there on, and those until
+        #: it was lost again by a body that stood again; how deep [m] it has been in what it lies on.
         self.stood: int | None = None
+        self.fell_again: list[int] = []
         self.deepest = 0.0
         #: Samples until it began to get up for the last time, and until it stood again, if it does.
         self.rested: int | None = None
@@ -167,6 +168,8 @@ class Recording:
         if self.stood is None:
             self.stood = self._count
             self.measures.end()
+        elif self.up is not None:
+            self.fell_again.append(self._count)
         self.rested = self.up = None
 
     def rise(self) -> None:
@@ -187,6 +190,7 @@ class Recording:
         self._count = min(self._count, count)
         if self.stood is not None and count < self.stood:
             self.stood = None
+            self.fell_again.clear()
         self.measures.keep(self._count)
         if self._count:
             last = self._count - 1
@@ -372,7 +376,9 @@ class Recording:
         if self.fell_at is None:
             return ""
         if self.stood is not None:
-            return f"{self._what_fell(self.fell_at, self.stood)} {self.weakness}".rstrip()
+            *before, last = self.stood, *self.fell_again
+            told = [self._got_up(stood) for stood in before]
+            return " ".join([*told, self._what_fell(last), self.weakness]).rstrip()
         if name is None:
             return ""
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
@@ -407,25 +413,30 @@ class Recording:
             return f"It is too weak to get up at frame {frame:g}: {name} at {share:.0%}."
         return f"It is weak at frame {frame:g}: {name} at {share:.0%} of its strength."
 
-    def _what_fell(self, fell_at: float, stood: int) -> str:
-        lost, rests, up = self.motion.frame(stood - 1), self.rest_at, self.up_at
+    def _got_up(self, stood: int) -> str:
+        at, lost = (stood - 1) / self.motion.rate, self.motion.frame(stood - 1)
+        return f"Fell at {at:.2f} s (frame {lost:g}), and got up."
+
+    def _what_fell(self, stood: int) -> str:
+        at, lost = (stood - 1) / self.motion.rate, self.motion.frame(stood - 1)
+        rests, up = self.rest_at, self.up_at
         if up is not None:
             stands = self.motion.frame(up * self.motion.rate)
             mean = self.helped[0, 0]
             return (
-                f"Fell at {fell_at:.2f} s (frame {lost:g}), and stands again from {up:.2f} s "
+                f"Fell at {at:.2f} s (frame {lost:g}), and stands again from {up:.2f} s "
                 f"(frame {stands:g}) on; {mean:.0f} N from outside helped it up, in the mean."
             )
         if rests is None:
-            return f"Fell at {fell_at:.2f} s (frame {lost:g}), and still moves at the end."
+            return f"Fell at {at:.2f} s (frame {lost:g}), and still moves at the end."
         rest = self.motion.frame(rests * self.motion.rate)
         if self.rested is not None:
             return (
-                f"Fell at {fell_at:.2f} s (frame {lost:g}), lies still at {rests:.2f} s (frame "
+                f"Fell at {at:.2f} s (frame {lost:g}), lies still at {rests:.2f} s (frame "
                 f"{rest:g}), and has not got up at the end."
             )
         return (
-            f"Fell at {fell_at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
+            f"Fell at {at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
             f"(frame {rest:g}) on."
         )
 

@@ -335,16 +335,40 @@ def test_the_forces_of_a_lying_body_are_its_weight(adult, standing):
 
 
 @pytest.mark.slow
-def test_who_is_pushed_over_again_gets_up_again(make_motion):
+def test_who_is_pushed_over_again_falls_as_a_whole_and_gets_up_again(make_motion):
+    """It tried to get up while it toppled, with feet alone that met the floor."""
     motion = make_motion(18.0)
     again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
-    recording = simulation(motion, pushes=(again,)).run()
+    simulated, told = simulation(motion, pushes=(again,)), []
+    for _ in simulated:
+        told.append(simulated.recording.why())
+    recording = simulated.recording
     high = recording.com[:, 2] / recording.com[0, 2]
     lies, stands, lies_again = (
         high[round(60 * start) : round(60 * end)] for start, end in ((1, 4), (9, 9.5), (10, 13))
     )
     assert lies.min() < 0.3 and lies_again.min() < 0.3 and stands.min() > 0.85
+    assert high.min() > 0.03, "it lies on the floor"
     assert recording.fell_at < 2 and recording.up_at > 11
+    (fell,) = recording.fell_again
+    assert 570 < fell < 620
+    first, last = f"Fell at {recording.fell_at:.2f} s (frame ", f"(frame {fell})"
+    assert all("stands again" in one for one in told[550:570])
+    assert not any("stands again" in one for one in told[fell:800])
+    assert "and got up. Fell at" in told[fell] and last in told[fell]
+    assert told[fell].startswith(first) and told[fell].endswith("still moves at the end.")
+    assert last in told[-1] and "stands again from" in told[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [9.8, 9.9])
+def test_who_topples_as_the_range_ends_does_not_stand(make_motion, end):
+    """Before it is certain that it falls, and in the very sample in which that is."""
+    again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
+    recording = simulation(make_motion(11.0), seconds=end, pushes=(again,)).run()
+    assert recording.filled and recording.up_at is None
+    assert recording.fell_again == [len(recording)]
+    assert recording.why().endswith(f"(frame {len(recording)}), and still moves at the end.")
 
 
 def test_nobody_gets_up_from_what_is_not_level(adult, standing):
