@@ -14,7 +14,12 @@ from ..body.sole import Ground
 from ..falls.strength import Strength
 from ..gains.physics_weights import PhysicsWeights
 from ..geometry.motion import Motion
-from ..geometry.rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
+from ..geometry.rotations import (
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    quaternion_from_matrix,
+)
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
@@ -92,8 +97,8 @@ class Recording:
         #: (3, 3) how the body has turned from a reference that goes straight on.
         self.turn: np.ndarray | None = None
         self.wall_time = 0.0
-        #: Samples until balance was lost, where the body has fallen from there on, and those until
-        #: it was lost again by a body that stood again; how deep [m] it has been in what it lies on.
+        #: Samples until balance was lost, where the body has fallen from there on, and until it was
+        #: lost again by a body that stood again; how deep [m] it has been in what it lies on.
         self.stood: int | None = None
         self.fell_again: list[int] = []
         self.deepest = 0.0
@@ -377,8 +382,8 @@ class Recording:
             return ""
         if self.stood is not None:
             *before, last = self.stood, *self.fell_again
-            told = [self._got_up(stood) for stood in before]
-            return " ".join([*told, self._what_fell(last), self.weakness]).rstrip()
+            ups = [self._got_up(stood) for stood in before]
+            return " ".join([*ups, self._what_fell(last), self.weakness]).rstrip()
         if name is None:
             return ""
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
@@ -492,11 +497,19 @@ class Recording:
         """(n, S, 3, 3) the same, of a body that is simulated throughout."""
         raw, hold = self.reference.raw.frames[: self._count], self.hold
         turns = self._frames @ np.swapaxes(raw, -1, -2)
+        bones = self.reference.bones
         if hold:
-            turns = hold.turns(raw, self._frames, self.motion.rotations[: self._count])
+            shown = self.motion.rotations if bones is None else bones
+            turns = hold.turns(raw, self._frames, shown[: self._count])
+        if bones is not None:
+            turns = turns @ self._despiked(bones)[: self._count]
         for side in SIDES:
             self._correct_leg(turns, side, hold)
         return turns
+
+    def _despiked(self, bones: np.ndarray) -> np.ndarray:
+        """(F, S, 3, 3) turns from what carries the segments to the same without pops."""
+        return matrix_from_quaternion(multiply(bones, self.motion.rotations * [1, -1, -1, -1]))
 
     def _correct_leg(self, turns: np.ndarray, side: str, hold: Hold | None) -> None:
         n = self._count
@@ -545,6 +558,8 @@ class Recording:
         if mended is None:
             return None
         turns = mended.frames @ np.swapaxes(raw.frames, -1, -2)
+        if self.reference.bones is not None:
+            turns = turns @ self._despiked(self.reference.bones)
         moved = mended.joints[:, 0] - raw.joints[:, 0]
         if self.weights:
             turns = self.weights.blended(turns, rate)
