@@ -45,13 +45,12 @@ def _linked(path):
     """Paths of the libraries of a .blend file; Blender says what is wrong with one that is no such
     file, or broken."""
     found = []
-    with contextlib.suppress(*_BROKEN):
-        with path.open("rb") as file:
-            for content in _blocks(_plain(file), b"LI"):
-                names = [name for name in content.split(b"\0") if name.startswith(b"/")]
-                found += [
-                    _absolute(name.decode("utf-8", "surrogateescape"), path) for name in names
-                ]
+    with contextlib.suppress(*_BROKEN), path.open("rb") as file:
+        for content in _blocks(_plain(file), b"LI"):
+            names = [name for name in content.split(b"\0") if name.startswith(b"/")]
+            found += [
+                _absolute(name.decode("utf-8", "surrogateescape"), path) for name in names
+            ]
     return found
 
 
