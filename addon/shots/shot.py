@@ -786,7 +786,7 @@ class Shot(ArmatureShot):
             **_plain(recording.summary()),  # which counts recovery steps
             "fell_frame": self.fell_frame,
             "fell_again": [
-                _frame_at(motion, (count - 1) / motion.rate) for count in recording.fell_again
+                _plain(reading.motion.frame(count - 1)) for count in recording.fell_again
             ],
             "why": self.why,
             "verdict": {"compared_with": compared, **_plain(verdict.as_dict())}

@@ -48,9 +48,7 @@ def _linked(path):
     with contextlib.suppress(*_BROKEN), path.open("rb") as file:
         for content in _blocks(_plain(file), b"LI"):
             names = [name for name in content.split(b"\0") if name.startswith(b"/")]
-            found += [
-                _absolute(name.decode("utf-8", "surrogateescape"), path) for name in names
-            ]
+            found += [_absolute(name.decode("utf-8", "surrogateescape"), path) for name in names]
     return found
 
 

@@ -208,6 +208,15 @@ def test_all_stops_where_the_simulation_does(fallen):
     assert np.abs(points[: len(wanted)] - wanted)[:, known].max() < 2e-3
 
 
+def test_frames_in_which_it_fell_again_are_reported(fallen):
+    shot = fallen("limp")
+    assert shot.report()["fell_again"] == []
+    shot.recording.fell_again.append(shot.recording.stood + 7)
+    report = shot.report()
+    assert report["fell_again"] == [report["fell_frame"] + 7]
+    assert report["units"]["fell_again"] == "frame"
+
+
 def test_what_is_to_fall_is_not_rectified(fallen):
     shot = fallen("limp")
     assert method.refused(shot.simulation) == (
