@@ -166,7 +166,7 @@ def baking(
     stretched: {segment of a leg that stretches in the animation: (n,) how far, from 0 to 1, it is
         to do so no more}.
     hold: how what is not simulated comes to a stop in a fall, of the n samples; the bake ends with
-        them then. None for a body that stands.
+        them then. None for a body that stands, or does to where the bake ends: all stops there.
 
     Returns a BakeResult. The source action is not changed. Raises BakeError or SettingsError; the
     scene is then as before, as it is if the generator is closed half-way.
@@ -197,8 +197,11 @@ def baking(
         evaluation = stack.enter_context(evaluating(scene, armature))
         yield from evaluation.going_aside()
         yield 0.0
-        fell = hold is not None or len(rotation_deltas) < len(reading.frames)
-        clip = yield from _extended(evaluation, reading, source, slot, len(rotation_deltas), fell)
+        count = len(rotation_deltas)
+        fell = hold is not None or count < len(reading.frames)
+        if fell and hold is None:  # it ends there, all of it
+            hold = Hold.of(count, count, reading.rate)
+        clip = yield from _extended(evaluation, reading, source, slot, count, fell)
         yield 0.0
         lines = {} if reshaping else loose_bones.lines(armature, reading)
         if hold is not None:

@@ -86,6 +86,7 @@ UNITS = {
     "cpu": "s",
     "wall": "s",
     "fell_frame": "frame",
+    "fell_again": "frame",
     "frames": "frame",
     "range": "frame",
     **MEASURE_UNITS,
@@ -784,6 +785,9 @@ class Shot(ArmatureShot):
             "when_it_falls": self.simulation.settings.when_it_falls,
             **_plain(recording.summary()),  # which counts recovery steps
             "fell_frame": self.fell_frame,
+            "fell_again": [
+                _plain(reading.motion.frame(count - 1)) for count in recording.fell_again
+            ],
             "why": self.why,
             "verdict": {"compared_with": compared, **_plain(verdict.as_dict())}
             if verdict

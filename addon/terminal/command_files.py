@@ -13,6 +13,7 @@ from ..blender.locks import claimed
 from ..rigs import bake_marks, strips
 from .command_import import FORMATS, import_shot
 from .command_libraries import libraries, libraries_blamed
+from .command_linked import demand_openable
 from .command_progress import follow, say, tell_unit
 
 #: Options whose value may be a file that is read.
@@ -47,6 +48,7 @@ def open_shot(name, up=None, unit=None):
             f"'{path}' is not a .blend file: name a file that Blender saved, or one with the "
             f"ending {', '.join(FORMATS)}."
         )
+    demand_openable(path)
     try:
         bpy.ops.wm.open_mainfile(filepath=str(path), load_ui=False)
     except RuntimeError as error:

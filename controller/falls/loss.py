@@ -52,6 +52,9 @@ class BalanceLoss:
         self._rate, self._size = rate, stature / _ADULT
         self._lasting = max(1, round(_LASTING * rate))
         self._count = 0
+        #: Whether, at the last sample that it was told of, the body is where it falls from if
+        #: nothing holds it, even if it does not sink yet.
+        self.topples = False
 
     def lost(self, sample: int, com: np.ndarray, corners: np.ndarray) -> bool:
         """Whether it is lost at a sample of 1 or later. com (2, 3) and corners (2, 2, c, 3) of the
@@ -60,6 +63,6 @@ class BalanceLoss:
         far = max(_OUTSIDE * self._size, wanted.outside[sample] + _FARTHER * self._size)
         low = now.height[1] < _LOW * wanted.height[sample]
         sinks = now.velocity[1, 2] < min(wanted.velocity[sample, 2], 0.0) - _SINKING
-        falls = sinks and (low or now.outside[1] > far)
-        self._count = self._count + 1 if falls else 0
+        self.topples = bool(low or now.outside[1] > far)
+        self._count = self._count + 1 if sinks and self.topples else 0
         return self._count >= self._lasting

@@ -7,17 +7,25 @@ whole way from there to the simulation. What has no fault is not touched at all.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..body.character import Character
 from ..exceptions import SettingsError
 from ..geometry.leg_bending import bend_leg
-from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
+from ..geometry.motion import Motion
+from ..geometry.rotations import (
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    quaternion_from_matrix,
+    rotation_vector,
+)
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from ..geometry.stance import adult_size, around, runs
 from ..geometry.trajectory import Trajectory
-from .faults import DEPTH, Ground, Pop, find_pops, meet_ground, relative_frames
+from .faults import DEPTH, Ground, Pop, find_pops, find_turn_pops, meet_ground, relative_frames
 from .terrain import Terrain
 
 #: What there is, in the order in which it is done.
@@ -71,7 +79,8 @@ def despike(
     turns = relative_frames(character, frames)
     for pop in pops:
         if pop.channel is not None:
-            _mend_turn(turns[:, pop.channel], pop, trajectory.rate)
+            for channel in (pop.channel, *_bearers(character, pop.channel)):
+                _mend_turn(turns[:, channel], pop, trajectory.rate)
         elif pop.stays:
             root[pop.last :] -= _unexpected(root, pop)
         else:
@@ -79,6 +88,40 @@ def despike(
     if all(pop.channel is None for pop in pops):
         return replace(trajectory, root=root)
     return character.trajectory_of(trajectory.rate, root, _chained(character, turns))
+
+
+class Despiked(NamedTuple):
+    """A motion without pops: trajectory of the body, and (F, S, 4) turns of what carries its
+    segments, None if nothing popped."""
+
+    trajectory: Trajectory
+    bones: np.ndarray | None
+
+
+def despike_motion(character: Character, trajectory: Trajectory, motion: Motion) -> Despiked:
+    """A motion, and its trajectory, without pops of joints and root, nor of what carries a segment
+    beside what its joints can do.
+
+    A forearm that turns over about itself does not show in a body whose elbow is a hinge, nor does
+    what a flip has of that: the hand would keep it.
+    """
+    raw = quaternion_from_matrix(character.pose(trajectory)[1])
+    apart = multiply(raw * [1, -1, -1, -1], motion.rotations)
+    pops = [*find_pops(character, trajectory), *find_turn_pops(apart, trajectory.rate)]
+    if not pops:
+        return Despiked(trajectory, None)
+    for pop in pops:
+        if pop.channel is not None:
+            hanging = [joint.segment for joint in character.joints if joint.parent == pop.channel]
+            for channel in (pop.channel, *_bearers(character, pop.channel), *hanging):
+                _mend_turn(apart[:, channel], pop, trajectory.rate)
+    return Despiked(despike(character, trajectory, pops), multiply(raw, apart))
+
+
+def _bearers(character: Character, channel: int | None) -> list[int]:
+    """The segment on which one hangs by a hinge, if it does: that turns as the hinge needs it."""
+    joints = (joint for joint in character.joints if joint.segment == channel)
+    return [joint.parent for joint in joints if len(joint.axes) == 1]
 
 
 def _chained(character: Character, turns: np.ndarray) -> np.ndarray:

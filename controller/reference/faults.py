@@ -90,17 +90,22 @@ def find_pops(character: Character, trajectory: Trajectory) -> tuple[Pop, ...]:
     """Tuple of Pop: joints, in the order of SEGMENTS, then the root. Toes do not count: captures
     often have noise there, and no body stands or falls by it."""
     turns = relative_frames(character, character.pose(trajectory)[1])
-    speeds = _departure(joint_velocities(turns, trajectory.rate), trajectory.rate)
-    found = []
-    for channel in range(len(SEGMENTS)):
-        if channel in MINOR:
-            continue
-        path = turns[:, channel]
-        found += _pops(channel, speeds[:, channel], POP_SPEED, _angles(path), trajectory.rate)
+    found = find_turn_pops(turns, trajectory.rate)
     velocity = np.diff(trajectory.root, axis=0)[:, None] * trajectory.rate
     speeds = _departure(velocity, trajectory.rate)[:, 0]
     apart = _distances(trajectory.root)
     return tuple(found + _pops(None, speeds, TELEPORT_SPEED, apart, trajectory.rate))
+
+
+def find_turn_pops(turns: np.ndarray, rate: float) -> list[Pop]:
+    """[Pop] of turns (F, S, 4) of segments, in the order of SEGMENTS, but of toes."""
+    speeds = _departure(joint_velocities(turns, rate), rate)
+    found = []
+    for channel in range(len(SEGMENTS)):
+        if channel not in MINOR:
+            path = turns[:, channel]
+            found += _pops(channel, speeds[:, channel], POP_SPEED, _angles(path), rate)
+    return found
 
 
 def find_flips(motion: Motion) -> list[tuple[int, int, float]]:

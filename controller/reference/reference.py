@@ -37,7 +37,7 @@ from ..geometry.stance import (
 )
 from ..geometry.trajectory import Trajectory, butterworth
 from .bearing import bearable
-from .cleaning import clean
+from .cleaning import clean, despike_motion
 from .gait import Endless, walking_target
 from .planting import physical
 from .terrain import Terrain
@@ -93,7 +93,8 @@ class Reference:
     steps_per_sample: control steps from one sample to the next. start: Start; lowest: sole corner
     [m] of that pose, if what is under it were as high as the character's ground. raw: Pose as the
     animation has it (of a looped clip: cleaned); cleaned: Pose as it was cleaned, None where it has
-    no fault, or is looped. smooth: Pose after cleaning and the low-pass;
+    no fault, or is looped; bones: (F, S, 4) turns of what carries its segments where those were
+    cleaned, else None. smooth: Pose after cleaning and the low-pass;
     everything below also has the feet planted. stance: (F,) states at the samples. Over the K
     steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM, VELOCITY and
     MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion itself takes,
@@ -132,6 +133,7 @@ class Reference:
     walks: bool = False
     way: Way | None = None
     cleaned: Pose | None = None
+    bones: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.stance)
@@ -188,7 +190,11 @@ class Reference:
             return _endless(cls, character, motion, rate, cutoff, led)
         motion.demand_upright()
         raw_trajectory = character.trajectory(motion)
-        cleaned = clean(character, raw_trajectory, cleaning, terrain)
+        cleaned, bones = raw_trajectory, None
+        if "despike" in cleaning:
+            cleaned, bones = despike_motion(character, raw_trajectory, motion)
+        others = [name for name in cleaning if name != "despike"]
+        cleaned = clean(character, cleaned, others, terrain)
         joints, frames = character.pose(cleaned)
         corners = character.sole_corners(joints, frames)
         over = terrain.over(corners, joints[:, FEET]) if terrain else None
@@ -209,7 +215,7 @@ class Reference:
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)
             cleaned, period = cleaned.looped(duration, travel)
-            raw_trajectory = cleaned  # a loop is never baked
+            raw_trajectory, bones = cleaned, None  # a loop is never baked
             joints, frames = character.pose(cleaned)
             corners = character.sole_corners(joints, frames)
             over = terrain.over(corners, joints[:, FEET]) if terrain else None
@@ -234,7 +240,7 @@ class Reference:
             raw = Pose(character.body_centres(joints, frames), frames, joints)
         parts = (raw, cleaned, target)
         reference = _sample(cls, character, parts, contacts, rate, cutoff, footings, terrain)
-        return replace(reference, travels=travelling, walks=travelling, cleaned=mended)
+        return replace(reference, travels=travelling, walks=travelling, cleaned=mended, bones=bones)
 
 
 def _endless(

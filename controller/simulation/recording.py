@@ -14,7 +14,12 @@ from ..body.sole import Ground
 from ..falls.strength import Strength
 from ..gains.physics_weights import PhysicsWeights
 from ..geometry.motion import Motion
-from ..geometry.rotations import exponential, matrix_from_quaternion, quaternion_from_matrix
+from ..geometry.rotations import (
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    quaternion_from_matrix,
+)
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
@@ -92,9 +97,10 @@ class Recording:
         #: (3, 3) how the body has turned from a reference that goes straight on.
         self.turn: np.ndarray | None = None
         self.wall_time = 0.0
-        #: Samples until balance was lost, where the body has fallen from there on; how deep [m] it
-        #: has been in what it lies on.
+        #: Samples until balance was lost, where the body has fallen from there on, and until it was
+        #: lost again by a body that stood again; how deep [m] it has been in what it lies on.
         self.stood: int | None = None
+        self.fell_again: list[int] = []
         self.deepest = 0.0
         #: Samples until it began to get up for the last time, and until it stood again, if it does.
         self.rested: int | None = None
@@ -167,6 +173,8 @@ class Recording:
         if self.stood is None:
             self.stood = self._count
             self.measures.end()
+        elif self.up is not None:
+            self.fell_again.append(self._count)
         self.rested = self.up = None
 
     def rise(self) -> None:
@@ -187,6 +195,7 @@ class Recording:
         self._count = min(self._count, count)
         if self.stood is not None and count < self.stood:
             self.stood = None
+            self.fell_again.clear()
         self.measures.keep(self._count)
         if self._count:
             last = self._count - 1
@@ -372,7 +381,9 @@ class Recording:
         if self.fell_at is None:
             return ""
         if self.stood is not None:
-            return f"{self._what_fell(self.fell_at, self.stood)} {self.weakness}".rstrip()
+            *before, last = self.stood, *self.fell_again
+            ups = [self._got_up(stood) for stood in before]
+            return " ".join([*ups, self._what_fell(last), self.weakness]).rstrip()
         if name is None:
             return ""
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]
@@ -407,25 +418,30 @@ class Recording:
             return f"It is too weak to get up at frame {frame:g}: {name} at {share:.0%}."
         return f"It is weak at frame {frame:g}: {name} at {share:.0%} of its strength."
 
-    def _what_fell(self, fell_at: float, stood: int) -> str:
-        lost, rests, up = self.motion.frame(stood - 1), self.rest_at, self.up_at
+    def _got_up(self, stood: int) -> str:
+        at, lost = (stood - 1) / self.motion.rate, self.motion.frame(stood - 1)
+        return f"Fell at {at:.2f} s (frame {lost:g}), and got up."
+
+    def _what_fell(self, stood: int) -> str:
+        at, lost = (stood - 1) / self.motion.rate, self.motion.frame(stood - 1)
+        rests, up = self.rest_at, self.up_at
         if up is not None:
             stands = self.motion.frame(up * self.motion.rate)
             mean = self.helped[0, 0]
             return (
-                f"Fell at {fell_at:.2f} s (frame {lost:g}), and stands again from {up:.2f} s "
+                f"Fell at {at:.2f} s (frame {lost:g}), and stands again from {up:.2f} s "
                 f"(frame {stands:g}) on; {mean:.0f} N from outside helped it up, in the mean."
             )
         if rests is None:
-            return f"Fell at {fell_at:.2f} s (frame {lost:g}), and still moves at the end."
+            return f"Fell at {at:.2f} s (frame {lost:g}), and still moves at the end."
         rest = self.motion.frame(rests * self.motion.rate)
         if self.rested is not None:
             return (
-                f"Fell at {fell_at:.2f} s (frame {lost:g}), lies still at {rests:.2f} s (frame "
+                f"Fell at {at:.2f} s (frame {lost:g}), lies still at {rests:.2f} s (frame "
                 f"{rest:g}), and has not got up at the end."
             )
         return (
-            f"Fell at {fell_at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
+            f"Fell at {at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
             f"(frame {rest:g}) on."
         )
 
@@ -481,11 +497,19 @@ class Recording:
         """(n, S, 3, 3) the same, of a body that is simulated throughout."""
         raw, hold = self.reference.raw.frames[: self._count], self.hold
         turns = self._frames @ np.swapaxes(raw, -1, -2)
+        bones = self.reference.bones
         if hold:
-            turns = hold.turns(raw, self._frames, self.motion.rotations[: self._count])
+            shown = self.motion.rotations if bones is None else bones
+            turns = hold.turns(raw, self._frames, shown[: self._count])
+        if bones is not None:
+            turns = turns @ self._despiked(bones)[: self._count]
         for side in SIDES:
             self._correct_leg(turns, side, hold)
         return turns
+
+    def _despiked(self, bones: np.ndarray) -> np.ndarray:
+        """(F, S, 3, 3) turns from what carries the segments to the same without pops."""
+        return matrix_from_quaternion(multiply(bones, self.motion.rotations * [1, -1, -1, -1]))
 
     def _correct_leg(self, turns: np.ndarray, side: str, hold: Hold | None) -> None:
         n = self._count
@@ -534,6 +558,8 @@ class Recording:
         if mended is None:
             return None
         turns = mended.frames @ np.swapaxes(raw.frames, -1, -2)
+        if self.reference.bones is not None:
+            turns = turns @ self._despiked(self.reference.bones)
         moved = mended.joints[:, 0] - raw.joints[:, 0]
         if self.weights:
             turns = self.weights.blended(turns, rate)

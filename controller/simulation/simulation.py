@@ -472,20 +472,25 @@ class Simulation:
         and again, if it gets up."""
         last, recording = len(self.reference) - 1, self.recording
         tries = 0
+        recording.fall()
         while first < last:
-            recording.fall()
             fall = self._begin_fall()
-            first = yield from self._fall(fall, first)
-            while first < last and tries < _TRIES:
-                tries += 1
-                recording.rise()
-                rising = GetUp(self.world.character, self.world, self.rate, self._standing.pose)
-                first = yield from self._get_up(rising, first)
-                if not rising.done:
-                    break
+            first = yield from self._fall(fall, first, rises=tries < _TRIES)
+            if first == last:
+                return
+            tries += 1
+            recording.rise()
+            rising = GetUp(self.world.character, self.world, self.rate, self._standing.pose)
+            first = yield from self._get_up(rising, first)
+            if rising.done:
                 recording.stands()
                 tries, loss = 0, self._begin_standing(rising, first)
-                first = yield from self._stand(loss, first)
+                first, stands = yield from self._stand(loss, first)
+                if stands:
+                    return
+            elif first == last:
+                return
+            recording.fall()
 
     def _begin_fall(self) -> Fall:
         """Have the body in a world in which it can fall."""
@@ -504,8 +509,9 @@ class Simulation:
         self.recording.swing = None
         return Fall(body, self.world, self.settings.when_it_falls, self.rate)
 
-    def _fall(self, fall: Fall, first: int) -> Generator[int | None, None, int]:
-        """Go on with a fall until the body gets up, or to the end. Returns the last sample."""
+    def _fall(self, fall: Fall, first: int, rises: bool) -> Generator[int | None, None, int]:
+        """Go on with a fall until the body gets up, if it still tries to (rises), or to the end.
+        Returns the last sample."""
         alone = not self.scenario.things and not any(c.moves for c in self.scenario.colliders)
         quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
         observation, sample = None, first
@@ -515,7 +521,7 @@ class Simulation:
                 observation = yield from self._moving_to(sample, fall)
             self.recording.add(sample, observation)
             yield sample
-            if fall.asleep and self._gets_up(sample):
+            if rises and fall.asleep and self._gets_up(sample):
                 break
         return sample
 
@@ -565,9 +571,11 @@ class Simulation:
         self._since = first
         return self._loss_of(reference)
 
-    def _stand(self, loss: BalanceLoss, first: int) -> Generator[int | None, None, int]:
+    def _stand(
+        self, loss: BalanceLoss, first: int
+    ) -> Generator[int | None, None, tuple[int, bool]]:
         """Go on with a body that stands again until it loses its balance, or to the end. Returns
-        the last sample."""
+        the last sample, and whether it stands there."""
         sample = first
         for sample in range(first + 1, len(self.reference)):
             yield from self._advancing(sample)
@@ -576,8 +584,8 @@ class Simulation:
             self._record(sample, observation)
             yield sample
             if self._loses_balance(loss, sample) or self._faints(sample):
-                break
-        return sample
+                return sample, False
+        return sample, not loss.topples
 
     def _moving_to(self, sample: int, mover: Mover) -> Generator[None, None, Observation]:
         """`_advancing` and `observe` of a body that falls or gets up."""

@@ -462,6 +462,34 @@ def test_libraries_are_not_overwritten(shot):
     assert library.read_bytes() == before
 
 
+def linked(library):
+    """The object that is named as the file, linked from it."""
+    with bpy.data.libraries.load(str(library), link=True, relative=True) as (_, into):
+        into.objects = [library.stem]
+    return into.objects[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_library_that_is_a_pipe_is_waited_for_by_nobody(shot, compressed):
+    """Nor one that a library links: Blender waits for what is written to it."""
+    inner, outer = (shot.with_name(f"{name}.blend") for name in ("inner", "outer"))
+    bpy.data.libraries.write(str(inner), {bpy.data.objects.new("inner", None)})
+    made = bpy.data.objects.new("outer", None)
+    made.parent = linked(inner)
+    bpy.data.libraries.write(str(outer), {made}, compress=compressed)
+    bpy.data.objects.remove(made)
+    bpy.context.scene.collection.objects.link(linked(outer))
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot), compress=compressed)
+    inner.unlink()
+    assert module("inspect", shot).returncode == 0, "one that is missing is none that is a pipe"
+    os.mkfifo(inner)
+    done = module("bake", shot, FRAMES)
+    assert done.returncode == 1
+    (told,) = done.stderr.strip().splitlines()
+    assert "inner.blend' of '" in told and "outer.blend' is a device or a pipe: put" in told
+
+
 def test_a_checkpoint_is_a_file_of_its_own(shot):
     """It is removed in the end."""
     output, before = shot.with_name("out.blend"), shot.read_bytes()

@@ -182,6 +182,41 @@ def test_what_is_not_simulated_stops_on_a_body_that_lies(fallen):
     assert max(most.values()) < 0.002
 
 
+def test_all_stops_where_the_simulation_does(fallen):
+    """With Stop, too: bones that nobody mapped went on with the animation."""
+    shot = fallen("stop", "dance", frames=(1, 230))
+    armature, source = shot.armature, shot.armature.animation_data.action
+    bpy.ops.object.mode_set(mode="EDIT")
+    finger = armature.data.edit_bones.new("finger")
+    hand = armature.data.edit_bones["LeftHand"]
+    finger.head, finger.tail, finger.parent = hand.tail, hand.tail + 3 * hand.vector, hand
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for frame in (1, 200):
+        armature.pose.bones["finger"].rotation_mode = "XYZ"
+        armature.pose.bones["finger"].rotation_euler.x = frame / 100
+        armature.pose.bones["finger"].keyframe_insert("rotation_euler", frame=frame)
+    run(shot.read())
+    run(shot.simulate())
+    run(shot.baking())
+    last = shot.baked.frames[1]
+    assert last + 50 < source.frame_range[1]
+    points, ends = placed(shot, [*np.arange(1, last + 1), last + 1, last + 30, last + 50])
+    most = {name: np.ptp(each[-4:], axis=0).max() for name, each in ends.items()}
+    assert max(most.values()) < 1e-6, most
+    wanted = shot.performed().positions
+    known = np.isfinite(wanted).all((0, 2)) & np.isfinite(points).all((0, 2))
+    assert np.abs(points[: len(wanted)] - wanted)[:, known].max() < 2e-3
+
+
+def test_frames_in_which_it_fell_again_are_reported(fallen):
+    shot = fallen("limp")
+    assert shot.report()["fell_again"] == []
+    shot.recording.fell_again.append(shot.recording.stood + 7)
+    report = shot.report()
+    assert report["fell_again"] == [report["fell_frame"] + 7]
+    assert report["units"]["fell_again"] == "frame"
+
+
 def test_what_is_to_fall_is_not_rectified(fallen):
     shot = fallen("limp")
     assert method.refused(shot.simulation) == (

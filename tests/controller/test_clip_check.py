@@ -15,6 +15,7 @@ from poise.controller.clean_up.leg_chain import Body
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply, unit
 from poise.controller.geometry.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMENT_INDEX, SEGMENTS
 from poise.controller.reference.cleaning import CLEANING, clean
+from poise.controller.reference.performed import performed_motion
 from poise.controller.reference.reference import Reference
 from poise.controller.reference.terrain import Terrain
 from poise.controller.simulation.scenario import Collider, Scenario, Solid
@@ -67,11 +68,11 @@ def moved(motion, first, last, by):
     return replace(motion, positions=positions)
 
 
-def bent(motion, first, last, angle=2.2):
-    """The left elbow turned from frame `first` to `last`."""
+def bent(motion, first, last, angle=2.2, axis=(0.0, 1.0, 0.0)):
+    """The left elbow turned from frame `first` to `last`, about an axis of the world."""
     rotations, positions = motion.rotations.copy(), motion.positions.copy()
     some = slice(first - 1, last)
-    turn = exponential(np.array([0.0, angle, 0]))
+    turn = exponential(angle * unit(np.array(axis)))
     forearm = SEGMENT_INDEX["forearm_l"]
     rotations[some, forearm] = multiply(turn, rotations[some, forearm])
     elbow = positions[some, LANDMARK_INDEX["elbow_l"]]
@@ -264,6 +265,34 @@ def test_a_joint_that_flips_is_found_and_mended(clip):
     whole = character.pose(character.trajectory(motion))[0]
     away = np.linalg.norm(character.pose(trajectory)[0] - whole, axis=-1)
     assert away.max() < 0.02
+
+
+@pytest.mark.parametrize("axis", [(0.0, 1.0, 0.0), (1.0, 0.3, 0.2), (0.2, -0.4, 1.0), None])
+@pytest.mark.parametrize("name", ["hips_twist", "walk"])
+def test_a_hand_goes_on_as_before_where_its_elbow_flipped(clip, name, axis):
+    """An elbow is a hinge: what a flip has beside that, the hand kept, and its fingertips popped by
+    13 cm. None: a forearm that turns over about itself."""
+    whole = clip(name)
+    whole = replace(whole, rotations=whole.rotations[:60], positions=whole.positions[:60])
+    elbow, wrist = (whole.positions[:, LANDMARK_INDEX[point]] for point in ("elbow_l", "wrist_l"))
+    broken = bent(whole, 41, 44, 2.8, wrist[42] - elbow[42] if axis is None else axis)
+    character = Character.from_motion(whole)
+    settings = Settings(cleaning=("despike",))
+    with_pop = Simulation(character, broken, settings=settings)
+    assert fingertips(performed_motion(with_pop.recording.cleaned())) == pytest.approx(
+        fingertips(whole), abs=0.02
+    )
+    without = Simulation(character, whole, settings=settings).run()
+    assert fingertips(performed_motion(with_pop.run())) == pytest.approx(
+        fingertips(performed_motion(without)), abs=0.02
+    )
+
+
+def fingertips(motion):
+    """(n, 2, 3) two points beside the left wrist [m] that turn with the forearm."""
+    frames = matrix_from_quaternion(motion.rotations[:, SEGMENT_INDEX["forearm_l"]])
+    ends = np.array([[0.1, 0.0, 0.1], [-0.1, 0.1, 0.0]])
+    return motion.positions[:, LANDMARK_INDEX["wrist_l"], None] + ends @ np.swapaxes(frames, 1, 2)
 
 
 @pytest.mark.parametrize("last", [44, None])

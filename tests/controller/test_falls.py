@@ -88,6 +88,17 @@ def test_a_motion_that_sinks_by_itself_loses_no_balance():
     assert not any(loss.lost(i, com[i - 1 : i + 1], corners[i - 1 : i + 1]) for i in range(1, 60))
 
 
+def test_a_body_topples_before_it_sinks():
+    """Its capture point is out of reach, and it has not come down yet."""
+    rate = 60.0
+    still, corners = np.tile([0.0, 0.0, 0.9], (10, 1)), np.zeros((10, 2, 4, 3))
+    loss = BalanceLoss(still, corners, rate, 1.8)
+    for step, topples in ((0.1, False), (2.0, True), (0.0, False)):
+        com = np.array([[0.0, 0.0, 0.9], [step / rate, 0.0, 0.9]])
+        assert not loss.lost(5, com, corners[:2])
+        assert loss.topples == topples
+
+
 def test_a_body_that_stands_does_not_fall(swinging):
     recording = simulation(swinging, "limp", force=0.0).run()
     assert recording.success and recording.filled and recording.stood is None

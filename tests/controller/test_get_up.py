@@ -12,7 +12,7 @@ from poise.controller.body.momentum import GRAVITY
 from poise.controller.control.legs import Legs
 from poise.controller.falls.compliance import arms_of, falling_body, relaxed_limits
 from poise.controller.falls.fall import Fall
-from poise.controller.falls.get_up import MOST_HELP, is_level
+from poise.controller.falls.get_up import MOST_HELP, GetUp, is_level
 from poise.controller.falls.posing import BodyPose, Goals, Tree, meet
 from poise.controller.falls.rising import KNOTS, Knot, Rising, marks_of
 from poise.controller.falls.stages import FROM_FRONT, STAND, STEP_IN
@@ -263,6 +263,46 @@ def test_arms_swing_the_shortest_way_and_hang_as_near(kneeling, adult, standing)
     assert near.angles[:, rest] == pytest.approx(reference.angles[:, rest], abs=1e-3)
 
 
+def test_limbs_give_that_press_the_floor_more_than_they_should(adult, standing):
+    """Arms, whose poses know nothing of the floor, threw the body up."""
+    world = World(adult, 300.0, Legs(adult).segments, Scenario(whole_body=True))
+    pose = upright(adult, standing)
+    zero = np.zeros(3)
+    world.reset(pose.root, pose.frame, zero, zero, pose.angles, np.zeros(adult.dofs))
+    rising = GetUp(adult, world, 300.0, pose)
+    weight = adult.mass * GRAVITY
+    arm = [
+        i for i, name in enumerate(adult.dof_names) if name.startswith(("shoulder_l", "elbow_l"))
+    ]
+    rest = [i for i in range(adult.dofs) if i not in arm]
+    tone = rising._compliance.tone
+    for carried, firm in ((1.0, 1.0), (2.0, 0.575)):  # of the weight, where 1 is wanted
+        for _ in range(40):
+            tone[:] = 1.0
+            rising._give(carried * weight, weight, {LEFT_HAND})
+        assert tone[arm] == pytest.approx(firm, abs=1e-3)
+        assert tone[rest] == pytest.approx(1.0)
+    world.close()
+
+
+@pytest.mark.slow
+def test_nobody_leaves_the_floor_while_getting_up(clips):
+    """Whoever fell stiffly, squatting, lay on his arms, which threw him up by 12 cm."""
+    from poise.experiments import falls
+
+    push = (407.3789900690135, 0.39269908169872414, 1.13645480654856)
+    assert "squat" in clips
+    simulated = falls.simulation("squat", "stiff", "flat", *push, get_up=True)
+    air, most = 0, 0
+    for _ in simulated:
+        recording = simulated.recording
+        rises = recording.rested is not None and recording.up is None
+        air = air + 1 if rises and not simulated.world.touches() else 0
+        most = max(most, air)
+    assert recording.up_at is not None
+    assert most < 3, "samples at once"
+
+
 def simulation(motion, kind="limp", seconds=None, direction=(1.0, 0.0), force=600.0, **more):
     character = Character.from_motion(motion)
     push = Push(0.5, 0.2, (force * direction[0], force * direction[1], 0.0))
@@ -335,16 +375,40 @@ def test_the_forces_of_a_lying_body_are_its_weight(adult, standing):
 
 
 @pytest.mark.slow
-def test_who_is_pushed_over_again_gets_up_again(make_motion):
+def test_who_is_pushed_over_again_falls_as_a_whole_and_gets_up_again(make_motion):
+    """It tried to get up while it toppled, with feet alone that met the floor."""
     motion = make_motion(18.0)
     again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
-    recording = simulation(motion, pushes=(again,)).run()
+    simulated, told = simulation(motion, pushes=(again,)), []
+    for _ in simulated:
+        told.append(simulated.recording.why())
+    recording = simulated.recording
     high = recording.com[:, 2] / recording.com[0, 2]
     lies, stands, lies_again = (
         high[round(60 * start) : round(60 * end)] for start, end in ((1, 4), (9, 9.5), (10, 13))
     )
     assert lies.min() < 0.3 and lies_again.min() < 0.3 and stands.min() > 0.85
+    assert high.min() > 0.03, "it lies on the floor"
     assert recording.fell_at < 2 and recording.up_at > 11
+    (fell,) = recording.fell_again
+    assert 570 < fell < 620
+    first, last = f"Fell at {recording.fell_at:.2f} s (frame ", f"(frame {fell})"
+    assert all("stands again" in one for one in told[550:570])
+    assert not any("stands again" in one for one in told[fell:800])
+    assert "and got up. Fell at" in told[fell] and last in told[fell]
+    assert told[fell].startswith(first) and told[fell].endswith("still moves at the end.")
+    assert last in told[-1] and "stands again from" in told[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [9.8, 9.9])
+def test_who_topples_as_the_range_ends_does_not_stand(make_motion, end):
+    """Before it is certain that it falls, and in the very sample in which that is."""
+    again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
+    recording = simulation(make_motion(11.0), seconds=end, pushes=(again,)).run()
+    assert recording.filled and recording.up_at is None
+    assert recording.fell_again == [len(recording)]
+    assert recording.why().endswith(f"(frame {len(recording)}), and still moves at the end.")
 
 
 def test_nobody_gets_up_from_what_is_not_level(adult, standing):
