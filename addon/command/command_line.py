@@ -321,6 +321,14 @@ def _add_inspect_arguments(parser):
 def _add_performance_arguments(parser):
     """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
     _add_simulation_arguments(parser)
+    parser.add_argument(
+        "--with",
+        dest="others",
+        action="append",
+        metavar="NAME",
+        help="another armature that the body meets as a collider, beside those that are marked in "
+        "the file; may be given for several",
+    )
     command_strength.add_arguments(parser)
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
@@ -427,6 +435,7 @@ def _shot_options(options, cleaned):
         more |= {
             "weights": command_weights.weight_options(options),
             "strength": command_strength.strength_options(options),
+            "others": tuple(options.others or ()),
             "pushes": command_pushes.push_options(options),
             "walk": command_walk.walk_options(options),
             "contacts": command_contacts.given(options),

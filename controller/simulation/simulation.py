@@ -506,7 +506,8 @@ class Simulation:
 
     def _fall(self, fall: Fall, first: int) -> Generator[int | None, None, int]:
         """Go on with a fall until the body gets up, or to the end. Returns the last sample."""
-        alone = not self.scenario.things and not any(c.moves for c in self.scenario.colliders)
+        around = (*self.scenario.colliders, *self.scenario.limbs)
+        alone = not self.scenario.things and not any(one.moves for one in around)
         quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
         observation, sample = None, first
         for sample in range(first + 1, len(self.reference)):
