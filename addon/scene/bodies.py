@@ -73,7 +73,8 @@ class Body:
         """Raises SettingsError or RigError for what cannot take part."""
         self.name, self._scene, self._reading = thing.name, scene, reading
         self.friction = thing.poise.friction
-        armature = thing if thing.type == "ARMATURE" else skinned_by(thing)
+        skinned = None if thing.type == "ARMATURE" else skinned_by(thing)
+        armature = skinned or thing
         self._armature = armature.name
         self._layer = evaluation.view_layer(scene, armature)
         for one in {thing, armature}:

@@ -269,8 +269,7 @@ def _present(scene):
     objects = [
         thing
         for thing in marked(scene)
-        if thing.type == "MESH"
-        and any(thing.name in layer.objects for layer in scene.view_layers)
+        if thing.type == "MESH" and any(thing.name in layer.objects for layer in scene.view_layers)
     ]
     for thing in objects:
         if thing.mode == "EDIT":

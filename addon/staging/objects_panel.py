@@ -29,9 +29,7 @@ class POISE_UL_objects(bpy.types.UIList):
         things = getattr(data, property_name)
         text = self.filter_name.lower()
         shown = [
-            self.bitflag_filter_item
-            if takes_part(t) and text in t.name.lower()
-            else 0
+            self.bitflag_filter_item if takes_part(t) and text in t.name.lower() else 0
             for t in things
         ]
         return shown, bpy.types.UI_UL_list.sort_items_by_name(things)

@@ -52,8 +52,8 @@ class Solid:
 
     kind and size: "sphere" with (radius,) [m], "box" with half extents (x, y, z) [m], "capsule"
     with (radius, length of the cylinder along z) [m], "hull": the convex hull of vertices (n, 3)
-    [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for colliders only. A thing's hull has triangles as well, for its inertia, and its axes are its
-    principal axes.
+    [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for colliders only. A thing's hull has
+    triangles as well, for its inertia, and its axes are its principal axes.
     """
 
     kind: str
