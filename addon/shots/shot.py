@@ -101,6 +101,7 @@ UNITS = {
     "force": "N",
     "point": "m",
     "impulse_per_mass": "m/s",
+    "impulse": "N s",
     "residual_torque": "N m",
     "foot_slide": "m/s",
     "foot_penetration": "mm",
@@ -805,6 +806,7 @@ class Shot(ArmatureShot):
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
             "pushes": [self._push(push) for push in recording.scenario.pushes],
             "met": sorted({limb.name for limb in recording.scenario.limbs}),
+            "hits": [self._hit(hit) for hit in recording.hits()],
             "strength": {
                 name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
             },
@@ -844,6 +846,12 @@ class Shot(ArmatureShot):
             "point": _plain(push.point),
             "impulse_per_mass": _plain(np.linalg.norm(push.impulse) / self.character.mass),
         }
+
+    def _hit(self, hit):
+        """A Hit for the report."""
+        told = hit._asdict()
+        frame = _frame_at(self.reading.motion, told.pop("sample") / self.reading.motion.rate)
+        return {"frame": frame, **_plain(told)}
 
     @property
     def fell_frame(self):

@@ -320,6 +320,7 @@ class Simulation:
         steps = reference.steps_per_sample
         self.efforts = np.zeros((steps, self.character.dofs))
         self._helps = np.zeros((steps, 6))
+        self._blows = np.zeros((len(self.scenario.limbs), 7))
         self._begun = True
 
     def advance(self, sample: int) -> None:
@@ -331,6 +332,7 @@ class Simulation:
         """The same in pieces."""
         world, controller = self.world, self.controller
         steps = len(self.efforts)
+        self._blows[:] = 0
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
             if i and i % _PIECE == 0:
                 yield
@@ -347,6 +349,8 @@ class Simulation:
             world.apply(torques)
             world.drive(*motor)
             world.step()
+            if self.scenario.limbs:
+                world.add_blows(self._blows)
 
     def _weaken(self, shares: np.ndarray, torques: np.ndarray, motor: Motor) -> tuple[Any, Motor]:
         """Torques (dofs,) and what World.drive is given, of joints with shares (dofs,) of their
@@ -583,6 +587,7 @@ class Simulation:
     def _moving_to(self, sample: int, mover: Mover) -> Generator[None, None, Observation]:
         """`_advancing` and `observe` of a body that falls or gets up."""
         world, steps = self.world, len(self.efforts)
+        self._blows[:] = 0
         if self.strength is not None:
             mover.strength = self.strength.joints[sample]
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
@@ -596,6 +601,8 @@ class Simulation:
             world.apply(torques)
             world.drive(*mover.friction())
             world.step()
+            if self.scenario.limbs:
+                world.add_blows(self._blows)
         observation = self.observe(sample)
         self._demand_whole(sample, observation.centres)
         deepest = mover.touched.deepest
@@ -647,4 +654,14 @@ class Simulation:
         effort = float(spent.sum()) / len(spent)
         centres, turns = self.world.body_transforms()
         contacts, last = self.world.contacts(), self.efforts[-1].copy()
-        return Observation(centres, turns, contacts, things, effort, last)
+        return Observation(centres, turns, contacts, things, effort, last, self._mean_blows())
+
+    def _mean_blows(self) -> np.ndarray | None:
+        """What Observation has of blows."""
+        if not self.scenario.limbs:
+            return None
+        found = np.zeros((len(self._blows), 6))
+        found[:, :3] = self._blows[:, :3] * self.motion.rate
+        hit = self._blows[:, 3] > 0
+        found[hit, 3:] = self._blows[hit, 4:] / self._blows[hit, 3:4]
+        return found

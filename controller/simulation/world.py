@@ -83,6 +83,7 @@ _APART = 0.02
 _RAYS, _STATIC, _FOOT, _BODY, _THING, _LIMB = 1, 2, 4, 8, 16, 32
 
 # Places in what PyBullet tells, by its Quickstart Guide: of a point of contact, the body first,
+_OTHER_BODY = 2
 _LINK, _OTHER_LINK, _ON_BODY, _ON_OTHER, _NORMAL, _DISTANCE = range(3, 9)
 # where a force [N] and its direction are, across and along what is touched,
 _ACROSS, _ALONG, _ALONG_TOO = (9, _NORMAL), (10, 11), (12, 13)
@@ -834,6 +835,18 @@ class World:
             for point in pybullet.getContactPoints(self._body, ground, **self._keywords)
         ]
         return sorted(found)
+
+    def add_blows(self, blows: np.ndarray) -> None:
+        """Add to (L, 7) what each limb has pressed the body with in the last step: the impulse
+        [N s] (3,) across what touches; its size, and that times its place [m] (3,)."""
+        numbers = {body: number for number, body in enumerate(self._limbs)}
+        for point in pybullet.getContactPoints(self._body, physicsClientId=self._client):
+            number = numbers.get(point[_OTHER_BODY])
+            load = point[_ACROSS[0]] * self._substeps / self.rate
+            if number is not None and load > 0:
+                blows[number, :3] += np.multiply(load, point[_NORMAL])
+                blows[number, 3] += load
+                blows[number, 4:] += np.multiply(load, point[_ON_OTHER])
 
     def height_at(self, x: float, y: float) -> float:
         """Height [m] of the floor, or of the highest collider, at a place."""

@@ -107,6 +107,12 @@ def test_a_body_leans_away_from_a_light_touch_and_falls_at_a_hard_one(make_motio
     assert hard.fell_at is not None and hard.filled
     assert hard.com[-1, 0] - hard.com[0, 0] > 0.3, "the way that it was hit"
     assert hard.com[-1, 2] < 0.5 * hard.com[0, 2]
+    for found in (light, hard):
+        first, *_ = found.hits()
+        assert (first.by, first.part) == ("Boxer", "right hand")
+        assert first.force > 10.0 and first.impulse > 1.0
+        assert not found.blows[: first.sample].any() and found.blows[first.sample, 0, 0] > 0
+    assert max(hit.force for hit in hard.hits()) > 3 * max(hit.force for hit in light.hits())
 
 
 def test_it_is_the_same_to_the_last_bit_every_time(make_motion):
@@ -127,6 +133,29 @@ def test_it_falls_on_another_body_and_not_through_it(make_motion):
     ends, tops = falls.body_positions[-1], falls.body_positions[-1, :, 2]
     over = np.abs(ends[:, 0] - place[0]) < 0.1
     assert over.any() and (tops[over] > 0.3).all()
+
+
+def test_the_blows_that_are_told_are_the_momentum_that_the_body_takes(adult):
+    """In flight nothing else gives it any along the way of the fist, which meets a flat back."""
+    start = _AWAY + [-0.055 * adult.height - 0.095, 0, 0.35]
+    limb = fist(start, 3.0)
+    world = World(adult, 1000.0, Legs(adult).segments, Scenario(limbs=(limb,)), RATE)
+    zeros = np.zeros(adult.dofs)
+    world.reset(_AWAY, np.eye(3), np.zeros(3), np.zeros(3), zeros, zeros)
+    places, blows = [], np.zeros((1, 7))
+    for step in range(30):
+        world.advance(step / 1000)
+        world.step()
+        places.append(adult.masses @ world.body_transforms()[0])
+        if step < 29:
+            before = blows.copy()
+        world.add_blows(blows)
+    taken = (places[-1] - places[-2]) * 1000
+    assert taken[0] > 10.0
+    assert blows[0, 0] == pytest.approx(taken[0], rel=0.01)
+    assert before[0, 0] <= blows[0, 0] == pytest.approx(blows[0, 3], rel=0.01)
+    where = blows[0, 4:] / blows[0, 3]
+    assert np.abs(where - _AWAY - [-0.055 * adult.height, 0, 0.35])[:2].max() < 0.06
 
 
 # --- Where they are ------------------------------------------------------------------------------
