@@ -150,6 +150,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
     warnings = warn(chosen_scene(options))
     cleaned = command_clean.clean_first(options) if options.clean_feet else None
     shot = _read_shot(options, cleaned)
+    warnings += _told_of_slowness(shot)
     shot.prepare(mend=options.method == "auto")
     tuning, tuned = output.with_name(f"{output.name}.tuning"), None
     if options.optimize:
@@ -211,6 +212,7 @@ def _simulate(options):
     report_path = report_target(options, source, plan_path)
     warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
+    warnings += _told_of_slowness(shot)
     shot.prepare(mend=options.method == "auto")
     command_rectify.perform(options, shot, checkpoint)
     nothing = {"optimization": None, "clean": None}  # of bake alone
@@ -426,6 +428,14 @@ def _read_shot(options, cleaned=None):
     """The Shot that the arguments describe, read with progress. cleaned: the CleanShot whose
     result it reads, if there is one."""
     return read_shot(Shot, options, _shot_options(options, cleaned))
+
+
+def _told_of_slowness(shot):
+    """Say what will make the simulation long; the sentences."""
+    told = [sentence for sentence in [shot.slowed] if sentence]
+    for sentence in told:
+        say(sentence)
+    return told
 
 
 def _shot_options(options, cleaned):

@@ -62,7 +62,7 @@ from ..rigs import (
     source_values,
     strips,
 )
-from ..scene import contacts, objects, pushes, strength, walks, weights
+from ..scene import bodies, contacts, objects, pushes, strength, walks, weights
 from ..scene.pushes import PushOptions
 from ..scene.strength import StrengthOptions
 from ..scene.walks import WalkOptions
@@ -409,6 +409,12 @@ class Shot(ArmatureShot):
                 "plan, or simulate the clip as it is."
             )
         return None
+
+    @property
+    def slowed(self):
+        """A sentence on how much longer it takes for the other bodies, after `read`."""
+        limbs, seconds = self.objects.get("limbs", ()), self.reading.motion.duration
+        return bodies.slowness_of(limbs, seconds, self.options.rate)
 
     # From here to the bake nothing of Blender's data is touched: it may be done in a thread.
 

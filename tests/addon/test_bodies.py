@@ -3,6 +3,8 @@
 
 import json
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -12,14 +14,17 @@ from helpers.commands import poise, save
 from poise.addon.blender import compat, session
 from poise.addon.example import character as figure
 from poise.addon.example.figure import build_armature, build_body
+from poise.addon.kit import parts
+from poise.addon.overlays import overlay_marks
 from poise.addon.rigs import sampling
-from poise.addon.scene import objects
+from poise.addon.scene import bodies, objects
 from poise.addon.settings.properties import shot_options
 from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions, find_armature
 from poise.addon.staging import objects_panel
 from poise.controller.exceptions import PoiseError, RigError, SettingsError
 from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.geometry.solids import Limb, Solid
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -340,6 +345,31 @@ def test_the_panel_says_that_the_character_itself_is_met_by_others_only(stander,
     )
 
 
+def test_twenty_characters_are_said_to_be_slow_before_anything_is_simulated(
+    stander, worm, monkeypatch
+):
+    scene, told = bpy.context.scene, []
+    monkeypatch.setattr(parts, "sentence", lambda *row: told.append(row[2]))
+    layout = SimpleNamespace(row=lambda: layout, prop=lambda *_, **__: None)
+    monkeypatch.setattr(parts, "fact", lambda *_: None)
+    scene.poise.frames = "SCENE"
+    scene.frame_end = scene.frame_start + 10 * scene.render.fps
+    parts.draw_range(layout, bpy.context, stander)
+    assert not told, "one is no matter"
+    for number in range(19):
+        other = bpy.data.objects.new(f"Extra {number}", worm.data)
+        scene.collection.objects.link(other)
+        other.poise.role = "COLLIDER"
+    parts.draw_range(layout, bpy.context, stander)
+    (sentence,) = told
+    assert sentence.startswith("20 armatures are colliders: it will take about 26 s longer.")
+    limb = Limb("Extra", Solid("sphere", (0.1,)), (0, 0, 0), (1, 0, 0, 0))
+    assert bodies.slowness_of((limb,) * 17, 10.0, 300.0) == ""
+    crowd = tuple(replace(limb, name=f"Extra {i % 20}") for i in range(340))
+    assert bodies.slowness_of(crowd, 10.0, 300.0) == sentence
+    assert "about 51 s longer" in bodies.slowness_of(crowd, 10.0, 600.0)
+
+
 def test_a_shot_is_old_once_what_it_meets_moves_otherwise(stander, worm):
     scene = bpy.context.scene
     select(stander)
@@ -377,7 +407,16 @@ def test_a_blow_is_simulated_and_baked_exactly(stander, boxer):
     keys = outdated._posed(boxer)
     assert bpy.ops.poise.simulate() == {"FINISHED"}
     shot = session.result_of(scene, stander).shot
-    assert shot.report()["met"] == ["Boxer"]
+    report = shot.report()
+    assert report["met"] == ["Boxer"]
+    hit = report["hits"][0]
+    assert hit["by"] == "Boxer" and hit["impulse"] > 0 and report["units"]["impulse"] == "N s"
+    sample = round(hit["frame"] - 1)
+    for tail, tip in overlay_marks.blow_arrows(shot.recording, sample, 500.0):
+        body = shot.recording.body_positions[sample]
+        assert np.linalg.norm(body - tip, axis=1).min() < 0.4 and np.linalg.norm(tip - tail) > 0
+    assert overlay_marks.blow_arrows(shot.recording, sample, 500.0)
+    assert not overlay_marks.blow_arrows(shot.recording, 0, 500.0)
     count = min(len(free), len(shot.recording))
     assert np.abs(shot.recording.body_positions[:count] - free[:count]).max() > 0.01
     assert bpy.ops.poise.bake() == {"FINISHED"}
