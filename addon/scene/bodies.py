@@ -50,6 +50,7 @@ def others(
         thing.name
         for thing in scene.objects
         if thing.type == "ARMATURE" and thing.poise.role == "COLLIDER"
+        if any(thing.name in layer.objects for layer in scene.view_layers)
     }
     found.discard(reading.armature)  # it is one for others
     for name in names:
@@ -64,8 +65,7 @@ def others(
                 f"'{name}' is simulated, and cannot be its own collider: name another armature."
             )
         found.add(name)
-    chosen = [scene.objects[name] for name in sorted(found)]
-    return [one for one in chosen if any(one.name in layer.objects for layer in scene.view_layers)]
+    return [scene.objects[name] for name in sorted(found)]
 
 
 def slowness(
@@ -129,7 +129,7 @@ class Body:
 
     def see(self, at: int) -> None:
         """Take down how it stands at the sample `at`, which the scene shows."""
-        armature = self._scene.objects[self._armature]
+        armature = self._there(self._armature)
         seen = armature.evaluated_get(self._layer.depsgraph)
         if not seen.is_evaluated:
             raise SettingsError(
@@ -141,12 +141,12 @@ class Body:
         self._poses[at] = flat.reshape(-1, 4, 4).swapaxes(1, 2)
         self._objects[at] = seen.matrix_world
         if at == 0:
-            mesh = self._scene.objects[self.name].evaluated_get(self._layer.depsgraph)
+            mesh = self._there(self.name).evaluated_get(self._layer.depsgraph)
             self._bound = np.linalg.inv(self._objects[at]) @ np.array(mesh.matrix_world)
 
     def limbs(self) -> tuple[Limb, ...]:
         """Its Limbs, once it was seen at all samples. Raises SettingsError."""
-        armature = self._scene.objects[self._armature]
+        armature = self._there(self._armature)
         worlds = self._objects[:, None] @ self._poses
         finite = np.isfinite(worlds).all((1, 2, 3))
         if not finite.all():
@@ -154,7 +154,7 @@ class Body:
                 f"The collider '{armature.name}' has a bone that is not a number at frame "
                 f"{self._reading.frames[np.argmin(finite)]:g}: mend or delete the keys there."
             )
-        thing = self._scene.objects[self.name]
+        thing = self._there(self.name)
         if thing.type == "MESH":
             return self._of_skin(thing, armature, worlds)
         try:
@@ -166,6 +166,16 @@ class Body:
             return limbs_of(self.name, motion, self.friction)
         except (RigError, MotionError):  # no biped
             return self._of_bones(armature, worlds)
+
+    def _there(self, name: str) -> "bpy.types.Object":
+        """The object of that name. Raises SettingsError if it has gone meanwhile."""
+        thing = self._scene.objects.get(name)
+        if thing is None:
+            raise SettingsError(
+                f"The collider '{name}' was deleted or renamed while it was read: undo that, or "
+                "start again."
+            )
+        return thing
 
     def _motion(self, rotations: np.ndarray, positions: np.ndarray) -> Motion:
         own, unit = self._reading.motion, self._reading.metres_per_unit

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...controller.options import options_of
 from ..blender import compat
+from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
@@ -252,7 +253,9 @@ def _keys(curve: "bpy.types.FCurve") -> tuple:
     kinds = np.empty(len(points), np.int32)
     points.foreach_get("interpolation", kinds)
     keys = [kinds.tobytes()]
-    for name in ("co", "handle_left", "handle_right"):
+    # Handles count with Bézier keys alone, and take twice as long as all else.
+    handles = ("handle_left", "handle_right") if (kinds == INTERPOLATIONS["BEZIER"]).any() else ()
+    for name in ("co", *handles):
         values = np.empty(2 * len(points), np.float32)
         points.foreach_get(name, values)
         keys.append(values.tobytes())

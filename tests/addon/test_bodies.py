@@ -294,6 +294,25 @@ def test_what_cannot_take_part_is_told_and_nothing_changes(stander, worm, spoil,
     assert bpy.context.scene.frame_current == frame
 
 
+def test_what_is_deleted_while_it_is_read_is_told(stander, worm):
+    shot = Shot(bpy.context.scene, ShotOptions(armature=stander.name, frames=(1, LAST)))
+    with pytest.raises(SettingsError, match="The collider 'Worm' was deleted or renamed while it"):
+        for _ in shot.read():
+            if bpy.context.scene.frame_current == 5 and "Worm" in bpy.data.objects:
+                bpy.data.objects.remove(worm)
+
+
+def test_what_is_in_no_view_layer_takes_no_part_unless_it_is_named(stander, worm):
+    hidden = bpy.data.collections.new("Hidden")
+    bpy.context.scene.collection.children.link(hidden)
+    bpy.context.scene.collection.objects.unlink(worm)
+    hidden.objects.link(worm)
+    bpy.context.view_layer.layer_collection.children["Hidden"].exclude = True
+    assert not limbs_by(stander)
+    with pytest.raises(RigError, match="'Worm' is in no view layer of the scene"):
+        limbs_by(stander, others=("Worm",))
+
+
 def test_the_skin_of_the_character_itself_is_refused(stander, boxer):
     boxer.poise.role = "NONE"
     body = next(thing for thing in boxer.children if thing.type == "MESH")
