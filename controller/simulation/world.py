@@ -66,6 +66,11 @@ _FLOOR_STEP = 500.0
 _CARRIES = 1.0
 #: Mass [kg] of a collider on a path: so large that nothing moves it.
 _HEAVY = 1e6
+#: Stiffness [N/m] and damping [N s/m] where a limb touches. Nothing moves it, and hard it would
+#: press a foot that it steps on with a million newtons; so it is less than ten thousand. With so
+#: much damping nothing bounces, and a fist of 6 m/s is in the trunk by 4 cm. By trial on a walk
+#: that meets somebody, and on blows.
+FLESH = 20e3, 3e3
 #: What is deeper than this [m] in the body at its start is a mistake. By trial.
 _DEEP = 0.05
 #: What is deeper than this [m] in a collider as it begins to fall has been in it. By trial.
@@ -345,7 +350,13 @@ class World:
         )
         self._change(body, -1, lateralFriction=collider.friction, restitution=1.0)
         self._change(body, -1, linearDamping=0.0, angularDamping=0.0)
-        self._group(body, -1, _LIMB if isinstance(collider, Limb) else _STATIC)
+        self._group(body, -1, _STATIC)
+        if isinstance(collider, Limb):
+            self._group(body, -1, _LIMB)
+            stiffness, damping = FLESH
+            pybullet.changeDynamics(
+                body, -1, contactStiffness=stiffness, contactDamping=damping, **self._keywords
+            )
         return body
 
     def advance(self, time: float) -> None:

@@ -8,13 +8,14 @@ import pytest
 
 from poise.controller import Character, Settings, SettingsError, Simulation
 from poise.controller.body.limbs import limbs_of
+from poise.controller.body.momentum import GRAVITY
 from poise.controller.control.legs import Legs
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion
 from poise.controller.geometry.skeleton import LANDMARK_INDEX, SIDES
 from poise.controller.geometry.solids import Limb, Solid, corners_of
 from poise.controller.reference.terrain import Terrain
 from poise.controller.simulation.scenario import Scenario, Thing
-from poise.controller.simulation.world import World
+from poise.controller.simulation.world import FLESH, World
 
 RATE = 60.0
 #: Where the body falls freely, out of the way of all else [m].
@@ -55,14 +56,20 @@ def fly(adult):
 
 @pytest.mark.parametrize("speed", [1.0, 4.0, 10.0])
 @pytest.mark.parametrize("mass", [0.5, 20.0])
-def test_a_fist_gives_a_free_ball_its_own_speed_however_heavy_that_is(fly, speed, mass):
-    """What nothing moves meets what swallows the bounce: the impulse is mass times speed."""
-    start = np.array([0.0, 0.0, 100.0])
+def test_a_fist_gives_a_free_ball_its_own_speed_as_flesh_does(fly, speed, mass):
+    """What nothing moves meets a mass m through stiffness k and damping c at a speed v: by
+    m x'' + c x' + k x = 0, x'(0) = v, its speed v - x' goes to v, and nothing bounces."""
+    stiffness, damping = FLESH
+    start, after = np.array([0.0, 0.0, 100.0]), 0.03
     away = 0.045 + 0.03 + 0.1 + 0.01 * speed  # they meet in 10 ms, before the ball has fallen
     ball = Thing("Ball", Solid("sphere", (0.1,)), mass, 0.0, tuple(start + [away, 0, 0]))
-    pair = [fly(fist(start, speed), steps, things=(ball,)).things()[0][0] for steps in (20, 21)]
+    pair = [fly(fist(start, speed), steps, things=(ball,)).things()[0][0] for steps in (40, 41)]
     velocity = (pair[1] - pair[0]) * 1000
-    assert velocity[0] == pytest.approx(speed, rel=0.02)
+    root = np.sqrt(damping**2 - 4 * stiffness * mass)
+    slow, fast = (-damping + root) / (2 * mass), (-damping - root) / (2 * mass)
+    closing = (slow * np.exp(slow * after) - fast * np.exp(fast * after)) / (slow - fast)
+    assert velocity[0] == pytest.approx(speed * (1 - closing), rel=0.03)
+    assert velocity[0] == pytest.approx(speed, rel=0.05)
 
 
 def momentum(adult, one, other):
@@ -76,7 +83,7 @@ def test_the_impulse_on_a_body_grows_with_the_speed_of_the_fist(adult, fly):
     taken, back = [], -0.055 * adult.height - 0.075
     for speed in (1.0, 2.0, 4.0):
         limb = fist(_AWAY + [back - 0.01 * speed, 0, 0.35], speed)
-        steps = round(10 + 30 / speed)  # to the trunk, and 3 cm on with it
+        steps = 10 + 10  # to the trunk, and as long on with it
         pair = [fly(limb, count) for count in (steps, steps + 1)]
         taken.append(momentum(adult, *pair)[0])
     assert taken[0] > 5.0
@@ -84,7 +91,7 @@ def test_the_impulse_on_a_body_grows_with_the_speed_of_the_fist(adult, fly):
     assert taken[2] == pytest.approx(2 * taken[1], rel=0.1)
 
 
-def blow(motion, speed, *others):
+def blow(motion, speed):
     """The recording of a standing body whose trunk a fist meets from behind with a speed [m/s],
     goes on with it for 10 cm, and returns to where it came from."""
     character = Character.from_motion(motion)
@@ -92,7 +99,7 @@ def blow(motion, speed, *others):
     start = neck + [-0.055 * character.height - 0.075 - 0.1, 0.0, -0.2]
     limb = fist(start, speed, motion.duration, 0.2 / speed)
     limb = replace(limb, positions=np.maximum(limb.positions, start))
-    scenario = Scenario(limbs=(limb, *others))
+    scenario = Scenario(limbs=(limb,))
     settings = Settings(when_it_falls="limp")
     return Simulation(character, motion, settings=settings, scenario=scenario).run()
 
@@ -122,17 +129,23 @@ def test_it_is_the_same_to_the_last_bit_every_time(make_motion):
     assert np.array_equal(one.body_rotations, other.body_rotations)
 
 
-def test_it_falls_on_another_body_and_not_through_it(make_motion):
-    """Somebody lies, as a beam would, where it falls: it comes to rest over that."""
-    standing = make_motion(4.0)
-    across = exponential(np.array([np.pi / 2, 0.0, 0.0]))
-    place = standing.positions[0, LANDMARK_INDEX["pelvis"]] * [1, 1, 0] + [0.9, 0, 0.15]
-    lying = Limb("Sleeper", Solid("capsule", (0.15, 3.0)), place, across, part="trunk")
-    falls = blow(standing, 6.0, lying)
-    assert falls.fell_at is not None and falls.rest_at is not None
-    ends, tops = falls.body_positions[-1], falls.body_positions[-1, :, 2]
-    over = np.abs(ends[:, 0] - place[0]) < 0.1
-    assert over.any() and (tops[over] > 0.3).all()
+def test_a_body_that_drops_on_another_lies_on_it_with_its_weight(adult):
+    """Limp, onto a broad back a metre over the floor: nothing of it is below, and it is carried."""
+    back = Limb("Whale", Solid("box", (3.0, 3.0, 0.5)), (0, 0, 0.5), (1.0, 0, 0, 0), part="back")
+    world = World(adult, 300.0, Legs(adult).segments, Scenario(limbs=(back,)), RATE)
+    lying = exponential(np.array([0.0, np.pi / 2, 0.0]))
+    zeros = np.zeros(adult.dofs)
+    start = np.array([0.0, 0.0, 1.4])
+    world.reset(start, matrix_from_quaternion(lying), np.zeros(3), np.zeros(3), zeros, zeros)
+    blows = np.zeros((1, 7))
+    for step in range(900):
+        world.advance(step / 300)
+        world.step()
+        if step >= 600:
+            world.add_blows(blows)
+    assert world.body_transforms()[0][:, 2].min() > 1.0
+    assert 0.0 < max(world.touched().values()) < 0.03
+    assert blows[0, 2] == pytest.approx(adult.mass * GRAVITY * 1.0, rel=0.05)
 
 
 def test_the_blows_that_are_told_are_the_momentum_that_the_body_takes(adult):
