@@ -150,6 +150,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
     warnings = warn(chosen_scene(options))
     cleaned = command_clean.clean_first(options) if options.clean_feet else None
     shot = _read_shot(options, cleaned)
+    warnings += _told_of_slowness(shot)
     shot.prepare(mend=options.method == "auto")
     tuning, tuned = output.with_name(f"{output.name}.tuning"), None
     if options.optimize:
@@ -211,6 +212,7 @@ def _simulate(options):
     report_path = report_target(options, source, plan_path)
     warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
+    warnings += _told_of_slowness(shot)
     shot.prepare(mend=options.method == "auto")
     command_rectify.perform(options, shot, checkpoint)
     nothing = {"optimization": None, "clean": None}  # of bake alone
@@ -321,6 +323,14 @@ def _add_inspect_arguments(parser):
 def _add_performance_arguments(parser):
     """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
     _add_simulation_arguments(parser)
+    parser.add_argument(
+        "--with",
+        dest="others",
+        action="append",
+        metavar="NAME",
+        help="another armature that the body meets as a collider, beside those that are marked in "
+        "the file; may be given for several",
+    )
     command_strength.add_arguments(parser)
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
@@ -420,6 +430,14 @@ def _read_shot(options, cleaned=None):
     return read_shot(Shot, options, _shot_options(options, cleaned))
 
 
+def _told_of_slowness(shot):
+    """Say what will make the simulation long; the sentences."""
+    told = [sentence for sentence in [shot.slowed] if sentence]
+    for sentence in told:
+        say(sentence)
+    return told
+
+
 def _shot_options(options, cleaned):
     """The ShotOptions of the arguments of `bake`, `simulate` or `inspect`."""
     keys, more = BakeOptions(), {name: getattr(options, name) for name in SIMULATED}
@@ -427,6 +445,7 @@ def _shot_options(options, cleaned):
         more |= {
             "weights": command_weights.weight_options(options),
             "strength": command_strength.strength_options(options),
+            "others": tuple(options.others or ()),
             "pushes": command_pushes.push_options(options),
             "walk": command_walk.walk_options(options),
             "contacts": command_contacts.given(options),

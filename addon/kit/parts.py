@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...controller.exceptions import GainsError, MotionError
 from ..blender import session
+from ..blender.chosen import chosen_frames
 from ..blender.translations import tr
 from ..jobs.modal import unreadable
 from ..operators import (
@@ -17,7 +18,7 @@ from ..operators import (
     POISE_OT_show_flaw,
 )
 from ..rigs import bake_target, sampling, strips
-from ..scene import contacts
+from ..scene import bodies, contacts
 from ..settings.properties import shot_options
 from ..shots import outdated
 from ..shots.shot import Shot, warnings_of
@@ -39,22 +40,38 @@ def draw_range(
         sub.prop(settings, "last_frame", text="Last")
     else:
         fact(layout, "Range", _range_words(context, armature))
+    frames = _range(context, armature)
+    if frames is not None:
+        render = context.scene.render
+        seconds = (frames[1] - frames[0]) * render.fps_base / render.fps
+        slow = bodies.slowness(context.scene, armature, seconds, settings.rate)
+        if slow:
+            sentence(layout, context, slow, "TIME")
 
 
 def _range_words(context: "bpy.types.Context", armature: "bpy.types.Object | None") -> str:
     """The frames that will be simulated."""
-    scene = context.scene
-    if scene.poise.frames == "SCENE":
-        if scene.use_preview_range:
-            return f"{scene.frame_preview_start} to {scene.frame_preview_end} (preview)"
-        return f"{scene.frame_start} to {scene.frame_end}"
+    frames, scene = _range(context, armature), context.scene
+    if frames is None:
+        return "–"
+    preview = scene.poise.frames == "SCENE" and scene.use_preview_range
+    first, last = frames
+    return f"{first:g} to {last:g} (preview)" if preview else f"{first:g} to {last:g}"
+
+
+def _range(
+    context: "bpy.types.Context", armature: "bpy.types.Object | None"
+) -> tuple[float, float] | None:
+    """First and last frame that will be simulated; None if there are none."""
+    chosen = chosen_frames(context.scene)
+    if chosen is not None:
+        return chosen
     if armature is None or armature.animation_data is None:
-        return "–"
+        return None
     try:
-        first, last = sampling.animated_range(armature, *bake_target.unbaked(armature))
+        return sampling.animated_range(armature, *bake_target.unbaked(armature))
     except MotionError:
-        return "–"
-    return f"{first:g} to {last:g}"
+        return None
 
 
 def draw_unreadable(

@@ -109,6 +109,16 @@ def push_arrows(recording, sample, newtons_per_metre):
     return found
 
 
+def blow_arrows(recording, sample, newtons_per_metre):
+    """(tail, tip) [m] of an arrow for each limb of another body that presses at a sample: it ends
+    where the two touch."""
+    return [
+        (blow[3:] - blow[:3] / newtons_per_metre, blow[3:])
+        for blow in recording.blows[sample]
+        if np.linalg.norm(blow[:3]) >= LEAST_FORCE
+    ]
+
+
 def push_span(recording, push):
     """(begin, end) of a push, counted in samples from the first."""
     rate = recording.motion.rate
@@ -181,7 +191,8 @@ def _forces(recording, sample, look):
 
 
 def _pushes(recording, sample, look):
-    return _arrows(push_arrows(recording, sample, look.newtons_per_metre))
+    found = push_arrows(recording, sample, look.newtons_per_metre)
+    return _arrows(found + blow_arrows(recording, sample, look.newtons_per_metre))
 
 
 def _arrows(ends):

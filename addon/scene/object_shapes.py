@@ -116,16 +116,16 @@ def _mesh(
 
 def _is_convex(mesh: "bpy.types.Mesh", vertices: np.ndarray) -> bool:
     """Whether a mesh encloses as much as its hull."""
-    hull = _hull(vertices)
-    if hull is None:
+    made = hull(vertices)
+    if made is None:
         return False
     a, b, c = (vertices[_triangles(mesh)] - vertices.mean(0)).swapaxes(0, 1)
     inside = (a * np.cross(b, c)).sum() / 6
-    return abs(abs(inside) / mass_properties(*hull)[0] - 1) < _SAME * 10
+    return abs(abs(inside) / mass_properties(*made)[0] - 1) < _SAME * 10
 
 
-def _hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Vertices and triangles of the convex hull; None if that is flat."""
+def hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Vertices and triangles of the convex hull of (n, 3) points; None if that is flat."""
     import bmesh  # exists only once bpy is loaded
 
     points = fewer_points(vertices)
@@ -153,15 +153,15 @@ def _hull(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
 def _convex(name: str, vertices: np.ndarray, kind: str, corners: np.ndarray) -> Shape:
     """The Shape of what is convex, of a kind that is not "MESH"."""
-    hull = _hull(vertices)
+    found = hull(vertices)
     extent = corners[7] - corners[0]
-    if hull is None or extent.min() < _FLAT * extent.max():
+    if found is None or extent.min() < _FLAT * extent.max():
         raise SettingsError(
             f"'{name}' is flat, so it has no inside: give it thickness, with a Solidify modifier."
         )
-    volume, centre, inertia = mass_properties(*hull)
+    volume, centre, inertia = mass_properties(*found)
     middle = corners.mean(0)
-    radius = np.linalg.norm(hull[0] - middle, axis=1)
+    radius = np.linalg.norm(found[0] - middle, axis=1)
     ball = 4 / 3 * np.pi * radius.max() ** 3
     if kind == "AUTO":
         even = np.ptp(radius) < _SAME * radius.max()
@@ -176,5 +176,5 @@ def _convex(name: str, vertices: np.ndarray, kind: str, corners: np.ndarray) -> 
         solid = Solid("box", tuple((extent / 2).tolist()))
         return Shape(solid, middle, np.eye(3), float(extent.prod()), corners - middle)
     axes = principal_axes(inertia)
-    solid = Solid("hull", vertices=(hull[0] - centre) @ axes, faces=hull[1])
+    solid = Solid("hull", vertices=(found[0] - centre) @ axes, faces=found[1])
     return Shape(solid, centre, axes, volume, (corners - centre) @ axes)

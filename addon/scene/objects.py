@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mesh objects that take part: `object.poise` marks them, `scene.poise.objects` says how they meet
+"""Objects that take part: `object.poise` marks them, `scene.poise.objects` says how they meet
 the body, and `collecting` makes things and colliders of them for the simulation."""
 
 import contextlib
@@ -16,6 +16,7 @@ from ...controller.ranges import RANGES
 from ...controller.simulation.scenario import Thing, random_throws
 from ..blender import compat, evaluation
 from ..rigs import bake_target
+from . import bodies
 from .object_shapes import measure, split
 
 #: A collider that is faster than this has jumped [m/s].
@@ -39,7 +40,7 @@ def _shapes(settings, _context):
 
 
 class POISE_PG_object(bpy.types.PropertyGroup):
-    """What a mesh object is in the simulation: `object.poise`. SI units in any scene."""
+    """What an object is in the simulation: `object.poise`. SI units in any scene."""
 
     role: EnumProperty(
         name="Role",
@@ -208,26 +209,41 @@ def _activate(thing):
 
 
 def marked(scene, role=None):
-    """The mesh objects of a scene that take part, in the order of their names. role: "THING" or
+    """The objects of a scene that take part, in the order of their names. role: "THING" or
     "COLLIDER", None for both."""
     roles = ("THING", "COLLIDER") if role is None else (role,)
-    found = (thing for thing in scene.objects if thing.type == "MESH" and thing.poise.role in roles)
+    found = (thing for thing in scene.objects if takes_part(thing) and thing.poise.role in roles)
     return sorted(found, key=lambda thing: thing.name)
 
 
-def collecting(scene, reading):
+def takes_part(thing):
+    """Whether an object is marked: a mesh, or an armature, which can be a collider alone."""
+    roles = {"MESH": ("THING", "COLLIDER"), "ARMATURE": ("COLLIDER",)}
+    return thing.poise.role in roles.get(thing.type, ())
+
+
+def collecting(scene, reading, also=()):
     """Make things and colliders of a scene's objects: yields the progress from 0 to 1.
 
-    reading: addon.reference.Reading of the character. Returns {"things", "colliders",
-    "whole_body", "self_collision", "floor"} of controller.scenario.Scenario. The scene is as
-    before. Raises SettingsError or BakeError for an object that cannot take part.
+    reading: addon.reference.Reading of the character. also: names of armatures that are colliders
+    whether they are marked or not. Returns {"things", "colliders", "limbs", "whole_body",
+    "self_collision", "floor"} of controller.scenario.Scenario. The scene is as before. Raises
+    SettingsError or BakeError for an object that cannot take part.
     """
     if not hasattr(scene, "poise"):  # without Blender's classes there are no marks either
         return {}
     settings = scene.poise.objects
     objects = _present(scene)
+    skins = [thing for thing in objects if _is_skin(thing)]
+    objects = [thing for thing in objects if thing not in skins]
+    met = [*bodies.others(scene, reading, also), *skins]
+    seen = [bodies.Body(scene, thing, reading) for thing in met]
     with unchanged(scene, objects):
-        samples = yield from _sampling(scene, reading, objects)
+        samples = yield from _sampling(scene, reading, objects, seen)
+    limbs = []
+    for body in seen:
+        yield 1.0
+        limbs += body.limbs()
     things, colliders = [], []
     for thing in objects:
         if thing.poise.role == "COLLIDER":
@@ -242,17 +258,18 @@ def collecting(scene, reading):
         "floor": None if top is None else min(0.0, top),
         "things": tuple(things),
         "colliders": tuple(colliders),
+        "limbs": tuple(limbs),
         "whole_body": settings.whole_body,
         "self_collision": settings.self_collision,
     }
 
 
 def _present(scene):
-    """The marked objects that are in a view layer; an excluded collection takes no part."""
+    """The marked meshes that are in a view layer; an excluded collection takes no part."""
     objects = [
         thing
         for thing in marked(scene)
-        if any(thing.name in layer.objects for layer in scene.view_layers)
+        if thing.type == "MESH" and any(thing.name in layer.objects for layer in scene.view_layers)
     ]
     for thing in objects:
         if thing.mode == "EDIT":
@@ -261,6 +278,17 @@ def _present(scene):
             bake_target.check_editable(thing)
             _check_free(thing)
     return objects
+
+
+def _is_skin(thing):
+    """Whether a collider is deformed by an armature that moves: it is met part by part."""
+    armature = bodies.skinned_by(thing) if thing.poise.role == "COLLIDER" else None
+    return armature is not None and (_may_move(armature) or _is_posed(armature))
+
+
+def _is_posed(armature):
+    """Whether constraints move bones of an armature that has no animation of its own."""
+    return any(bone.constraints for bone in armature.pose.bones)
 
 
 def _check_free(thing):
@@ -319,10 +347,13 @@ class _Sample:
         self.shape = None
 
 
-def _sampling(scene, reading, objects):
-    """Evaluate the frames that the objects need: yields the progress, returns {name: _Sample}."""
+def _sampling(scene, reading, objects, seen):
+    """Evaluate the frames that the objects need: yields the progress, returns {name: _Sample}.
+    seen: bodies.Body that are to see all frames."""
     samples = {thing.name: _Sample(*_frames(thing, reading)) for thing in objects}
-    frames = sorted({frame for sample in samples.values() for frame in sample.frames})
+    frames = {frame for sample in samples.values() for frame in sample.frames}
+    places = {float(frame): at for at, frame in enumerate(reading.frames)} if seen else {}
+    frames = sorted(frames | places.keys())
     layers = {thing.name: evaluation.view_layer(scene, thing) for thing in objects}
     for count, frame in enumerate(frames):
         whole = math.floor(frame)
@@ -332,6 +363,9 @@ def _sampling(scene, reading, objects):
             at = np.flatnonzero(sample.frames == frame)
             if len(at):
                 _see(thing, layers[thing.name], sample, at[0], frame, reading.metres_per_unit)
+        if frame in places:
+            for body in seen:
+                body.see(places[frame])
         yield (count + 1) / len(frames)
     return samples
 

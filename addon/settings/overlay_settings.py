@@ -35,8 +35,8 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
 
     pushes: _switch(
         "Pushes",
-        "Arrows at the frames at which a push acts, ending at the point that it pushes. Their "
-        "length is the force [N]",
+        "Arrows at the frames at which a push or another body acts, ending at the point that it "
+        "pushes. Their length is the force [N]",
         True,
     )
     things: _switch("Things", "What was thrown or falls, where the simulation has it", True)

@@ -8,20 +8,19 @@ nor do the names of objects.
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import bpy
 import numpy as np
 
 from ...controller.options import options_of
 from ..blender import compat
+from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import objects, strength, weights
+from ..scene import bodies, objects, strength, weights
 from .shot import ShotOptions
-
-if TYPE_CHECKING:
-    import bpy
 
 #: Fields of ShotOptions that are not described, by the names that the window has for them.
 _OPTIONS = {
@@ -47,6 +46,9 @@ _SKIPPED = {
     "show_on_cage",
     "use_pin_to_last",
 }
+#: What is read of all bones of a pose, and of all at rest, with how many numbers a bone has of it.
+_CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "scale": 3}
+_RESTS = {"head_local": 3, "tail_local": 3, "head_radius": 1, "tail_radius": 1}
 _KEYS = "Keys"
 
 
@@ -123,7 +125,47 @@ def _number(thing: "bpy.types.Object") -> int:
 
 def _marked(thing: "bpy.types.Object") -> tuple:
     """What counts of a thing or a collider."""
-    return _moved_by(thing), _shape(thing), _values(thing.poise)
+    if thing.type == "ARMATURE":
+        return _posed(thing), _values(thing.poise)
+    skin = bodies.skinned_by(thing) if thing.poise.role == "COLLIDER" else None
+    return _moved_by(thing), _shape(thing), skin and _posed(skin), _values(thing.poise)
+
+
+def _posed(armature: "bpy.types.Object") -> tuple:
+    """All by which the bones of an armature that is shown as a collider are where they are at each
+    frame: of its animation what is shown, also if that is a bake."""
+    action, slot = compat.assigned(armature)
+    strips = [
+        (_values(strip), [_keys(curve) for curve in compat.curves(*compat.of_strip(strip))])
+        for strip in source_values.heard(armature.animation_data)
+    ]
+    bones, animated = armature.pose.bones, _animated(armature, bakes=True)
+    channels = []
+    for name, size in _CHANNELS.items():
+        values = np.empty(size * len(bones), np.float32)
+        bones.foreach_get(name, values)
+        rows = [
+            row.tobytes()
+            for bone, row in zip(bones, values.reshape(-1, size), strict=True)
+            if f'pose.bones["{bpy.utils.escape_identifier(bone.name)}"].{name}' not in animated
+        ]
+        channels.append(rows)
+    rest = []
+    for name, size in _RESTS.items():
+        values = np.empty(size * len(bones), np.float32)
+        armature.data.bones.foreach_get(name, values)
+        rest.append(values.tobytes())
+    seen = {armature}
+    return (
+        _moved_by(armature, keys=False),
+        action and action.name,
+        compat.slot_name(slot),
+        [_keys(curve) for curve in compat.curves(action, slot)],
+        strips,
+        channels,
+        [_constraint(one, seen) for bone in bones for one in bone.constraints],
+        (armature.data.display_type, armature.data.pose_position, rest),
+    )
 
 
 def _moved_by(
@@ -211,7 +253,9 @@ def _keys(curve: "bpy.types.FCurve") -> tuple:
     kinds = np.empty(len(points), np.int32)
     points.foreach_get("interpolation", kinds)
     keys = [kinds.tobytes()]
-    for name in ("co", "handle_left", "handle_right"):
+    # Handles count with Bézier keys alone, and take twice as long as all else.
+    handles = ("handle_left", "handle_right") if (kinds == INTERPOLATIONS["BEZIER"]).any() else ()
+    for name in ("co", *handles):
         values = np.empty(2 * len(points), np.float32)
         points.foreach_get(name, values)
         keys.append(values.tobytes())
@@ -248,8 +292,9 @@ def _path_of(group: Any, name: str) -> str:
         return ""
 
 
-def _animated(data: "bpy.types.ID") -> set[str]:
-    """Data paths of all that actions, strips and drivers animate of a data-block, but bakes."""
+def _animated(data: "bpy.types.ID", bakes: bool = False) -> set[str]:
+    """Data paths of all that actions, strips and drivers animate of a data-block; with or without
+    bakes."""
     animation = getattr(data, "animation_data", None)
     if animation is None:
         return set()
@@ -259,6 +304,6 @@ def _animated(data: "bpy.types.ID") -> set[str]:
         for track in source_values.others(animation)
         for strip in track.strips
     ]
-    own = [pair for pair in pairs if bake_target.mark_of(*pair) is None]
+    own = [pair for pair in pairs if bakes or bake_target.mark_of(*pair) is None]
     curves = [curve for pair in own for curve in compat.curves(*pair)]
     return {curve.data_path for curve in (*curves, *animation.drivers)}

@@ -62,7 +62,7 @@ from ..rigs import (
     source_values,
     strips,
 )
-from ..scene import contacts, objects, pushes, strength, walks, weights
+from ..scene import bodies, contacts, objects, pushes, strength, walks, weights
 from ..scene.pushes import PushOptions
 from ..scene.strength import StrengthOptions
 from ..scene.walks import WalkOptions
@@ -102,6 +102,7 @@ UNITS = {
     "force": "N",
     "point": "m",
     "impulse_per_mass": "m/s",
+    "impulse": "N s",
     "residual_torque": "N m",
     "foot_slide": "m/s",
     "foot_penetration": "mm",
@@ -144,6 +145,7 @@ class ShotOptions(SimulationOptions):
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
     strength: StrengthOptions, what replaces the armature's own strength; None: nothing.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
+    others: names of armatures that are colliders, whether they are marked as such or not.
     contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
         None: that one, or else what is found.
     walk: WalkOptions, to loop a walk or run for longer than it lasts; None: as it is.
@@ -163,13 +165,15 @@ class ShotOptions(SimulationOptions):
     weights: WeightOptions | None = None
     strength: StrengthOptions | None = None
     pushes: PushOptions | None = None
+    others: tuple[str, ...] = ()
     contacts: ContactPlan | None = None
     walk: WalkOptions | None = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
 
 
-def find_armature(scene, name=None):
-    """The armature object of that name in a scene, or the only one (that is animated).
+def find_armature(scene, name=None, others=()):
+    """The armature object of that name in a scene, or the only one (that is animated, and no
+    collider). others: names of armatures that are colliders beside those that are marked.
 
     Raises RigError if there is none, or if there are several to choose from.
     """
@@ -184,11 +188,13 @@ def find_armature(scene, name=None):
             if thing.name == name:
                 return thing
         raise RigError(f"The scene '{scene.name}' has no armature '{name}': choose one of {names}.")
-    animated = [thing for thing in armatures if _is_animated(thing)]
     if len(armatures) == 1:
         return armatures[0]
-    if len(animated) == 1:
-        return animated[0]
+    animated = [thing for thing in armatures if _is_animated(thing)]
+    free = [thing for thing in animated if not (thing.name in others or _is_collider(thing))]
+    for found in (animated, free):
+        if len(found) == 1:
+            return found[0]
     raise RigError(f"The scene '{scene.name}' has several armatures: choose one of {names}.")
 
 
@@ -234,6 +240,10 @@ def _is_animated(thing):
     return animation is not None and bool(animation.action or source_values.others(animation))
 
 
+def _is_collider(thing):
+    return hasattr(thing, "poise") and thing.poise.role == "COLLIDER"
+
+
 class ArmatureShot:
     """An armature of a scene, of which `options` say what is read: their armature, action, frames,
     fps, rig, unit and keys are as ShotOptions has them. Only its own methods change it."""
@@ -241,13 +251,14 @@ class ArmatureShot:
     #: The Choice of Automatic; None where it has chosen nothing.
     choice: Any = None
 
-    def __init__(self, scene, options):
-        """Raises RigError if the armature cannot be told, SettingsError for odd keys."""
+    def __init__(self, scene, options, others=()):
+        """others: as `find_armature` has them. Raises RigError if the armature cannot be told,
+        SettingsError for odd keys."""
         self.options = options
         options.keys.check()
         # Names, not references: an undo between two steps makes references invalid.
         self._scene = scene.name
-        self._armature = find_armature(scene, options.armature).name
+        self._armature = find_armature(scene, options.armature, others).name
 
     @property
     def scene(self):
@@ -322,7 +333,8 @@ class Shot(ArmatureShot):
 
     def __init__(self, scene, options=None):
         """Raises RigError if the armature cannot be told, SettingsError for an odd option."""
-        super().__init__(scene, options or ShotOptions())
+        options = options or ShotOptions()
+        super().__init__(scene, options, options.others)
         self.reading = self.kept = self.plan = None
         self.objects = {}
         self._carrier = ""
@@ -368,7 +380,7 @@ class Shot(ArmatureShot):
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
         options.keys.check_blends(self.reading.frames)
         check_extent(self.reading.motion)
-        self.objects = yield from objects.collecting(self.scene, self.reading)
+        self.objects = yield from objects.collecting(self.scene, self.reading, options.others)
         parent = self.armature.parent
         self._carrier = parent.name if parent else self.armature.name
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
@@ -398,6 +410,12 @@ class Shot(ArmatureShot):
                 "plan, or simulate the clip as it is."
             )
         return None
+
+    @property
+    def slowed(self):
+        """A sentence on how much longer it takes for the other bodies, after `read`."""
+        limbs, seconds = self.objects.get("limbs", ()), self.reading.motion.duration
+        return bodies.slowness_of(limbs, seconds, self.options.rate)
 
     # From here to the bake nothing of Blender's data is touched: it may be done in a thread.
 
@@ -544,7 +562,7 @@ class Shot(ArmatureShot):
     def _standing(self):
         """What of the objects is there at any time."""
         still = tuple(c for c in self.objects.get("colliders", ()) if not c.moves)
-        return self.objects | {"things": (), "colliders": still}
+        return self.objects | {"things": (), "colliders": still, "limbs": ()}
 
     @property
     def left_out(self):
@@ -554,6 +572,7 @@ class Shot(ArmatureShot):
             ("pushes", scenario.pushes),
             ("things", scenario.things),
             ("colliders that move", [c for c in scenario.colliders if c.moves]),
+            ("other bodies", scenario.limbs),
             ("physics weights", self._weights),
             ("strength", self._strength),
         )
@@ -796,6 +815,8 @@ class Shot(ArmatureShot):
             "method": asdict(self.choice) if self.choice else None,
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
             "pushes": [self._push(push) for push in recording.scenario.pushes],
+            "met": sorted({limb.name for limb in recording.scenario.limbs}),
+            "hits": [self._hit(hit) for hit in recording.hits()],
             "strength": {
                 name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
             },
@@ -835,6 +856,12 @@ class Shot(ArmatureShot):
             "point": _plain(push.point),
             "impulse_per_mass": _plain(np.linalg.norm(push.impulse) / self.character.mass),
         }
+
+    def _hit(self, hit):
+        """A Hit for the report."""
+        told = hit._asdict()
+        frame = _frame_at(self.reading.motion, told.pop("sample") / self.reading.motion.rate)
+        return {"frame": frame, **_plain(told)}
 
     @property
     def fell_frame(self):

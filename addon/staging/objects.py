@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mark mesh objects as things or colliders."""
+"""Mark mesh objects as things or colliders, and armatures as colliders."""
 
 import bpy
 
 from ..blender import session
 from ..blender.redrawing import redraw
 from ..blender.translations import tr
+from ..scene.objects import takes_part
 
 
 def _meshes(context):
@@ -13,7 +14,7 @@ def _meshes(context):
 
 
 class _MarkOperator:
-    """An operator that gives all selected meshes a role."""
+    """An operator that gives all selected objects that can have it a role."""
 
     bl_options = {"REGISTER", "UNDO"}
     role = "NONE"
@@ -61,26 +62,35 @@ class POISE_OT_make_thing(_MarkOperator, bpy.types.Operator):
 
 
 class POISE_OT_make_collider(_MarkOperator, bpy.types.Operator):
-    """Make the selected meshes colliders."""
+    """Make the selected meshes and armatures colliders."""
 
     bl_idname = "poise.make_collider"
     bl_label = "Mark as Physics Collider"
     bl_description = (
         "Let the selected mesh objects stand in the way in the simulation, or move as they are "
-        "animated. Feet meet them always, the rest of the body with Whole-Body Contact"
+        "animated. Feet meet them always, the rest of the body with Whole-Body Contact. All of the "
+        "body meets selected armatures, as they are animated: a biped with the shapes of its body "
+        "and its fists, any other with a capsule for each deforming bone, of the 60 longest, as "
+        "thick as its envelope where the armature is displayed as such, else a sixth of its length"
     )
     role = "COLLIDER"
+    missing = "Select a mesh or an armature first"
+
+    @staticmethod
+    def objects(context):
+        """The selected meshes and armatures."""
+        return [one for one in context.selected_objects if one.type in ("MESH", "ARMATURE")]
 
 
 class POISE_OT_unmark(_MarkOperator, bpy.types.Operator):
-    """Unmark the selected meshes."""
+    """Unmark the selected objects."""
 
     bl_idname = "poise.unmark"
     bl_label = "Unmark Physics Objects"
-    bl_description = "Let the selected mesh objects take no part in the simulation"
+    bl_description = "Let the selected objects take no part in the simulation"
     missing = "Select a thing or a collider first"
 
     @staticmethod
     def objects(context):
-        """The selected meshes that are marked."""
-        return [thing for thing in _meshes(context) if thing.poise.role != "NONE"]
+        """The selected objects that are marked."""
+        return [thing for thing in context.selected_objects if takes_part(thing)]

@@ -5,6 +5,8 @@ import bpy
 
 from ..blender import session
 from ..kit.panel import Panel
+from ..kit.rows import sentence
+from ..scene.objects import takes_part
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 
 _ICONS = {"THING": "PHYSICS", "COLLIDER": "MOD_PHYSICS"}
@@ -27,9 +29,7 @@ class POISE_UL_objects(bpy.types.UIList):
         things = getattr(data, property_name)
         text = self.filter_name.lower()
         shown = [
-            self.bitflag_filter_item
-            if t.type == "MESH" and t.poise.role != "NONE" and text in t.name.lower()
-            else 0
+            self.bitflag_filter_item if takes_part(t) and text in t.name.lower() else 0
             for t in things
         ]
         return shown, bpy.types.UI_UL_list.sort_items_by_name(things)
@@ -41,7 +41,7 @@ class POISE_PT_objects(Panel, bpy.types.Panel):
     bl_label = "Objects"
     bl_options = {"DEFAULT_CLOSED"}
 
-    def content(self, layout, context, _armature, _reason):
+    def content(self, layout, context, armature, _reason):
         """Buttons, list, the active object."""
         scene = context.scene
         idle = session.job() is None
@@ -49,22 +49,26 @@ class POISE_PT_objects(Panel, bpy.types.Panel):
         row.operator(POISE_OT_make_thing.bl_idname, text="Thing", icon=_ICONS["THING"])
         row.operator(POISE_OT_make_collider.bl_idname, text="Collider", icon=_ICONS["COLLIDER"])
         row.operator(POISE_OT_unmark.bl_idname, text="", icon="X")
-        if any(thing.type == "MESH" and thing.poise.role != "NONE" for thing in scene.objects):
+        if any(takes_part(thing) for thing in scene.objects):
             settings = scene.poise.objects
             layout.template_list(
                 POISE_UL_objects.__name__, "", scene, "objects", settings, "index", rows=3
             )
         active = context.active_object
-        if active is not None and active.type == "MESH" and active.poise.role != "NONE":
+        if active is not None and takes_part(active):
             column = layout.column()
             column.active = idle
             _draw_object(column, active)
+            if active == armature:
+                text = "Simulated itself, it is met by others only"
+                sentence(column, context, text, "INFO")
 
 
 def _draw_object(layout, thing):
     """The settings of a marked object."""
     settings = thing.poise
-    layout.prop(settings, "shape")
+    if thing.type == "MESH":
+        layout.prop(settings, "shape")
     if settings.role == "THING":
         layout.row().prop(settings, "mass_from", expand=True)
         layout.row().prop(settings, "velocity_from", expand=True)

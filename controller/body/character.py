@@ -231,7 +231,11 @@ class Character:
         about itself, so that wrists and ankles stay where the animation has them.
         """
         root = motion.positions[:, LANDMARK_INDEX["pelvis"]]
-        return self.trajectory_of(motion.rate, root, _segment_frames(motion, self.calibration))
+        return self.trajectory_of(motion.rate, root, self.segment_frames(motion))
+
+    def segment_frames(self, motion: Motion) -> np.ndarray:
+        """(F, S, 3, 3) frames of a motion of the same rig, as it is animated."""
+        return _segment_frames(motion, self.calibration)
 
     def trajectory_of(self, rate: float, root: np.ndarray, frames: np.ndarray) -> Trajectory:
         """Project segment frames (F, S, 3, 3), with the pelvis landmark at (F, 3) [m]."""

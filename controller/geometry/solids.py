@@ -11,7 +11,10 @@ from .motion import Motion
 from .rotations import matrix_from_quaternion
 from .skeleton import LANDMARKS
 
-KINDS = ("sphere", "box", "hull", "mesh")
+KINDS = ("sphere", "box", "capsule", "hull", "mesh")
+
+#: How many numbers tell the size of a kind that has one.
+_SIZES = {"sphere": 1, "box": 3, "capsule": 2}
 
 #: A hull has at most so many points: more cost time at every step, and change nothing that shows
 #: (by trial).
@@ -47,10 +50,10 @@ _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 class Solid:
     """A shape, in its own frame.
 
-    kind and size: "sphere" with (radius,) [m], "box" with half extents (x, y, z) [m], "hull": the
-    convex hull of vertices (n, 3) [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for
-    colliders only. A thing's hull has triangles as well, for its inertia, and its axes are its
-    principal axes.
+    kind and size: "sphere" with (radius,) [m], "box" with half extents (x, y, z) [m], "capsule"
+    with (radius, length of the cylinder along z) [m], "hull": the convex hull of vertices (n, 3)
+    [m], "mesh": vertices (n, 3) [m] and triangles (m, 3), for colliders only. A thing's hull has
+    triangles as well, for its inertia, and its axes are its principal axes.
     """
 
     kind: str
@@ -61,8 +64,8 @@ class Solid:
     def check(self, name: str) -> None:
         """Raise SettingsError if it has no extent. name: whose shape it is."""
         demand(self.kind in KINDS, f"'{name}' has a shape of no known kind '{self.kind}'.")
-        if self.kind in ("sphere", "box"):
-            count = 1 if self.kind == "sphere" else 3
+        count = _SIZES.get(self.kind)
+        if count is not None:
             good = len(self.size) == count and finite(self.size) and min(self.size) > 0
             demand(good, f"'{name}' has no size: scale it up, or apply its scale.")
             return
@@ -106,6 +109,9 @@ class Collider:
         turn = matrix_from_quaternion(np.reshape(self.rotations, (-1, 4))[0])
         if solid.kind == "box":
             return float(position[2] + np.abs(turn[2]) @ np.asarray(solid.size))
+        if solid.kind == "capsule":
+            radius, length = solid.size
+            return float(position[2] + np.abs(turn[2, 2]) * length / 2 + radius)
         return float(position[2] + (np.asarray(solid.vertices, float) @ turn[2]).max())
 
     def check(self) -> None:
@@ -115,6 +121,18 @@ class Collider:
             f"The collider '{self.name}' has a value that is not a number: mend it.",
         )
         self.solid.check(self.name)
+
+
+@dataclass(frozen=True)
+class Limb(Collider):
+    """A part of another body, on its animated path: all of the character meets it, and nothing
+    stands on it.
+
+    name: of that body; part: what it is of it, in words. It has no velocity but its path's, and
+    nothing moves it.
+    """
+
+    part: str = ""
 
 
 def finite(*values: object) -> bool:

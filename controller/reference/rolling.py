@@ -56,8 +56,8 @@ def rolled(
 ) -> Trajectory:
     """Trajectory whose feet roll on a level floor while `contacts` (F, 2) hold, and clear it else.
 
-    tremor: how far a standing foot turns and tips without meaning it [rad]. The pelvis is lower by what the clip's own
-    floor is higher, and else where it was; the legs reach the feet by bending.
+    tremor: how far a standing foot turns and tips without meaning it [rad]. The pelvis is lower by
+    what the clip's own floor is higher, and else where it was; the legs reach the feet by bending.
     """
     return RolledFeet(character, trajectory, contacts, tremor=tremor).trajectory()
 
@@ -284,8 +284,8 @@ class _Rolling:
         return np.cos(turn) * look + np.sin(turn) * across
 
     def _kept_turn(self, angles: np.ndarray) -> np.ndarray:
-        """What angles (n,) [rad] of a standing foot keep: a foot that pivots in the clip pivots, one
-        that trembles does not."""
+        """What angles (n,) [rad] of a standing foot keep: one that pivots in the clip pivots, one that
+        trembles does not."""
         kept = angles * (1 - np.exp(-((angles / self._tremor) ** 2)))
         return bell(kept, _BELL, self._rate)
 

@@ -45,7 +45,9 @@ class Observation(NamedTuple):
 
     centres (S, 3) [m] and turns (S, 4), w first, of the body. contacts; things: positions (T, 3)
     and orientations (T, 4) of World.things, None without things; effort: summed torques, in the
-    mean since the last sample, and torques (dofs,): the last ones [N m].
+    mean since the last sample, and torques (dofs,): the last ones [N m]. blows: (L, 6) force [N]
+    with which each limb of another body has pressed this one, in the mean since the last sample,
+    and where [m]; None without limbs.
     """
 
     centres: np.ndarray
@@ -54,6 +56,7 @@ class Observation(NamedTuple):
     things: tuple[np.ndarray, np.ndarray] | None
     effort: float
     torques: np.ndarray
+    blows: np.ndarray | None = None
 
     def plain(self) -> tuple[Any, ...]:
         """The same without classes, for another process, which knows the package by another
@@ -65,6 +68,17 @@ class Observation(NamedTuple):
         """The one that `plain` gave."""
         centres, turns, contacts, *rest = plain
         return cls(centres, turns, Contacts(*contacts), *rest)
+
+
+class Hit(NamedTuple):
+    """A limb of another body meets this one: from which sample on, whose, which, with what impulse
+    [N s] in all, and force [N] at most, in the mean of a sample."""
+
+    sample: int
+    by: str
+    part: str
+    impulse: float
+    force: float
 
 
 class Recording:
@@ -115,6 +129,7 @@ class Recording:
         self._slopes = np.zeros((count, 2, 2))
         self._thing_positions = np.full((count, things, 3), np.nan)
         self._thing_turns = np.full((count, things, 4), np.nan)
+        self._blows = np.zeros((count, len(scenario.limbs), 6))
         self._residual = np.zeros((count, 6))
         self._rising = np.zeros(count, bool)
         self._stance = np.zeros(count, int)
@@ -150,6 +165,8 @@ class Recording:
         self._torques[sample] = seen.torques
         if seen.things is not None:
             self._thing_positions[sample], self._thing_turns[sample] = seen.things
+        if seen.blows is not None:
+            self._blows[sample] = seen.blows
         self._com[sample] = com
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
@@ -281,6 +298,27 @@ class Recording:
     def thing_rotations(self) -> np.ndarray:
         """(n, T, 4) orientations of the scenario's things, w first; NaN before they start."""
         return self._thing_turns[: self._count]
+
+    @property
+    def blows(self) -> np.ndarray:
+        """(n, L, 6) force [N] with which the scenario's limbs press the body, in the mean since the
+        last sample, and where [m]; zeros where they do not."""
+        return self._blows[: self._count]
+
+    def hits(self) -> list[Hit]:
+        """Each time that a limb of another body meets this one, the first one first."""
+        forces = np.linalg.norm(self.blows[..., :3], axis=2)
+        found = []
+        for number in np.flatnonzero(forces.any(0)):
+            pressed = np.diff((forces[:, number] > 0).astype(int), prepend=0, append=0)
+            for start, stop in zip(
+                np.flatnonzero(pressed > 0), np.flatnonzero(pressed < 0), strict=True
+            ):
+                total = self.blows[start:stop, number, :3].sum(0) / self.motion.rate
+                limb, most = self.scenario.limbs[number], forces[start:stop, number].max()
+                impulse = float(np.linalg.norm(total))
+                found.append(Hit(int(start), limb.name, limb.part, impulse, float(most)))
+        return sorted(found)
 
     @property
     def residual(self) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..exceptions import SettingsError, demand
 from ..geometry.skeleton import SEGMENTS
-from ..geometry.solids import Collider, Solid, finite
+from ..geometry.solids import Collider, Limb, Solid, finite
 from ..ranges import RANGES
 
 # The disturbances of SCA12, section 4, one second of quiet before the first besides.
@@ -212,7 +212,7 @@ class Scenario:
     colliders, not the feet alone; self_collision: its parts meet each other. weights: {region:
     (F,)} share of physics at the samples of the motion, see `physics_weights`. floor: its height
     [m], None for where the motion stands. strength: {limb: (F,)} share of its strength that the
-    body has, see `strength`.
+    body has, see `strength`. limbs: of other bodies, which all of this one meets.
     """
 
     pushes: tuple[Push, ...] = ()
@@ -223,27 +223,29 @@ class Scenario:
     weights: dict[str, Any] = field(default_factory=dict)
     floor: float | None = None
     strength: dict[str, Any] = field(default_factory=dict)
+    limbs: tuple[Limb, ...] = ()
 
     @property
     def touches_body(self) -> bool:
         """Whether more of the body than its feet can be touched."""
-        return bool(self.things) or self.whole_body or self.self_collision
+        return bool(self.things or self.limbs) or self.whole_body or self.self_collision
 
     def check(self, mass: float) -> None:
         """Raise SettingsError for what cannot be. mass: of the character [kg]."""
-        for part in (*self.pushes, *self.things, *self.colliders):
+        for part in (*self.pushes, *self.things, *self.colliders, *self.limbs):
             part.check()
         for push in self.pushes:
             push.check_strength(mass)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers, for JSON; without a word of strength that is full,
-        so that what was written before there was less is still the same."""
+        or of limbs where there are none, so that what was written before is still the same."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
-        if not self.strength:
-            del data["strength"]
+        for name in ("strength", "limbs"):
+            if not data[name]:
+                del data[name]
         data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]
-        for name in ("pushes", "colliders"):
+        for name in {"pushes", "colliders", "limbs"} & data.keys():
             data[name] = [asdict(part) for part in data[name]]
         return _plain(data)
 
@@ -264,6 +266,7 @@ class Scenario:
                 "pushes": tuple(Push(**values) for values in data["pushes"]),
                 "things": tuple(made(kinds[values.pop("kind")], values) for values in things),
                 "colliders": tuple(made(Collider, values) for values in data["colliders"]),
+                "limbs": tuple(made(Limb, values) for values in data.get("limbs", ())),
             }
         )
 

@@ -320,6 +320,7 @@ class Simulation:
         steps = reference.steps_per_sample
         self.efforts = np.zeros((steps, self.character.dofs))
         self._helps = np.zeros((steps, 6))
+        self._blows = np.zeros((len(self.scenario.limbs), 7))
         self._begun = True
 
     def advance(self, sample: int) -> None:
@@ -331,6 +332,7 @@ class Simulation:
         """The same in pieces."""
         world, controller = self.world, self.controller
         steps = len(self.efforts)
+        self._blows[:] = 0
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
             if i and i % _PIECE == 0:
                 yield
@@ -347,6 +349,8 @@ class Simulation:
             world.apply(torques)
             world.drive(*motor)
             world.step()
+            if self.scenario.limbs:
+                world.add_blows(self._blows)
 
     def _weaken(self, shares: np.ndarray, torques: np.ndarray, motor: Motor) -> tuple[Any, Motor]:
         """Torques (dofs,) and what World.drive is given, of joints with shares (dofs,) of their
@@ -512,7 +516,8 @@ class Simulation:
     def _fall(self, fall: Fall, first: int, rises: bool) -> Generator[int | None, None, int]:
         """Go on with a fall until the body gets up, if it still tries to (rises), or to the end.
         Returns the last sample."""
-        alone = not self.scenario.things and not any(c.moves for c in self.scenario.colliders)
+        around = (*self.scenario.colliders, *self.scenario.limbs)
+        alone = not self.scenario.things and not any(one.moves for one in around)
         quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
         observation, sample = None, first
         for sample in range(first + 1, len(self.reference)):
@@ -590,6 +595,7 @@ class Simulation:
     def _moving_to(self, sample: int, mover: Mover) -> Generator[None, None, Observation]:
         """`_advancing` and `observe` of a body that falls or gets up."""
         world, steps = self.world, len(self.efforts)
+        self._blows[:] = 0
         if self.strength is not None:
             mover.strength = self.strength.joints[sample]
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
@@ -603,6 +609,8 @@ class Simulation:
             world.apply(torques)
             world.drive(*mover.friction())
             world.step()
+            if self.scenario.limbs:
+                world.add_blows(self._blows)
         observation = self.observe(sample)
         self._demand_whole(sample, observation.centres)
         deepest = mover.touched.deepest
@@ -654,4 +662,14 @@ class Simulation:
         effort = float(spent.sum()) / len(spent)
         centres, turns = self.world.body_transforms()
         contacts, last = self.world.contacts(), self.efforts[-1].copy()
-        return Observation(centres, turns, contacts, things, effort, last)
+        return Observation(centres, turns, contacts, things, effort, last, self._mean_blows())
+
+    def _mean_blows(self) -> np.ndarray | None:
+        """What Observation has of blows."""
+        if not self.scenario.limbs:
+            return None
+        found = np.zeros((len(self._blows), 6))
+        found[:, :3] = self._blows[:, :3] * self.motion.rate
+        hit = self._blows[:, 3] > 0
+        found[hit, 3:] = self._blows[hit, 4:] / self._blows[hit, 3:4]
+        return found

@@ -295,6 +295,11 @@ class _Layout:
     def label(self, text="", **_options):
         self.texts.append(text)
 
+    def template_list(self, kind, _id, data, name, *_place, **_options):
+        import bpy
+
+        assert hasattr(bpy.types, kind) and name in data.bl_rna.properties
+
     def template_icon(self, _icon, scale):
         self.texts.append(f"picture of {scale} lines")
 
@@ -320,7 +325,10 @@ def draw_panels(blender):
         preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0), themes=user.themes)
         region = SimpleNamespace(width=260)
         context = SimpleNamespace(
-            scene=blender.context.scene, preferences=preferences, region=region
+            scene=blender.context.scene,
+            preferences=preferences,
+            region=region,
+            active_object=blender.context.active_object,
         )
         texts = []
         for cls in classes:

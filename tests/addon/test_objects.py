@@ -35,7 +35,7 @@ def collected(frames=range(1, 31), unit=1.0):
         duration=(len(frames) - 1) * step / FPS,
         positions=np.zeros((len(frames), len(LANDMARKS), 3)),
     )
-    reading = SimpleNamespace(frames=frames, metres_per_unit=unit, motion=motion)
+    reading = SimpleNamespace(armature="", frames=frames, metres_per_unit=unit, motion=motion)
     return sampling.run(objects.collecting(bpy.context.scene, reading))
 
 
