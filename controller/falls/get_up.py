@@ -7,7 +7,7 @@ as far as they touch it; whatever is missing is help from outside, on the pelvis
 """
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -37,9 +37,6 @@ _LAG, _LAG_TURN, _LAGGING, _LAGGING_TURN = 0.06, 0.3, 30.0, 200.0
 _LANDS = 0.8
 #: Of what rests of a body that lies, so much is taken anew each time: contacts tremble.
 _TAKEN = 0.3
-#: Limbs that press the floor with more than they should, and this share of the weight besides, lose
-#: of their tone what they press too much.
-_TOO_MUCH = 0.15
 #: A stage goes on so long [s] while the body is not where it should be: turned [rad], high [m].
 _WAITING, _TILTED, _LOWER = 0.1, math.radians(25), 0.06
 #: A foot that has not come within this [m, adult] of its place is set down again, so many times,
@@ -65,15 +62,6 @@ _BEARING = {
     SHIN: {SEGMENT_INDEX[f"shin_{side}"] for side in SIDES},
     FOOT: {*FEET, *TOES},
 }
-#: What gives where it presses too much: segments, and joints.
-_LIMBS = [
-    ({SEGMENT_INDEX[f"{name}_{side}"] for name in segments}, tuple(f"{j}_{side}" for j in joints))
-    for side in SIDES
-    for segments, joints in (
-        (("upper_arm", "forearm"), ("shoulder", "elbow")),
-        (("thigh", "shin", "foot", "toe"), ("hip", "knee", "ankle", "toe")),
-    )
-]
 _LEGS = {
     side: {SEGMENT_INDEX[f"{name}_{side}"] for name in ("shin", "foot", "toe")} for side in SIDES
 }
@@ -133,12 +121,6 @@ class GetUp(Mover[Floor]):
         self._places = np.zeros((0, 3))
         self._pressed = np.zeros(6 + character.dofs)
         self._leaning = np.zeros(6)
-        names = character.dof_names
-        self._limbs = [
-            (segments, [i for i, name in enumerate(names) if name.startswith(joints)])
-            for segments, joints in _LIMBS
-        ]
-        self._firm = np.ones(len(self._limbs))
         self._assist = 1.0
         self.done = self.failed = False
 
@@ -262,9 +244,7 @@ class GetUp(Mover[Floor]):
             bearing -= _LEGS[self._rising.side(next(iter(stage.lifts)))]
         points, segments, leaning = [], [], np.zeros(6)
         depths: dict[int, float] = {}
-        carried = 0.0
         for touch in self._world.touches():
-            carried += touch.force[2]
             depths[touch.segment] = max(depths.get(touch.segment, touch.depth), touch.depth)
             if touch.segment in bearing:
                 points.append(touch.place)
@@ -275,7 +255,6 @@ class GetUp(Mover[Floor]):
         self.touched.see(time, depths)
         self._leaning += _TAKEN * (leaning - self._leaning)
         wrench = self._wanted(state, placed, speeds)
-        self._give(carried, float(wrench[2]), depths.keys())
         places = np.array(points).reshape(-1, 3)
         asked = wrench if stage.rises else wrench - self._leaning
         forces = presses(places, com, asked)
@@ -294,16 +273,6 @@ class GetUp(Mover[Floor]):
             self._pressed[6:] += placed.slope(segment, place)[:, 6:].T @ force
             self._pressed[:3] += back @ np.cross(place - state.root, force)
             self._pressed[3:6] += back @ force
-
-    def _give(self, carried: float, wanted: float, touching: Set[int]) -> None:
-        """Let limbs give that push the body up more than they should: their poses know nothing of
-        the floor. carried: what the floor carries, wanted: what it should carry [N]."""
-        most = wanted + _TOO_MUCH * self._character.mass * GRAVITY
-        share = min(1.0, most / max(carried, 1e-6))
-        for number, (segments, dofs) in enumerate(self._limbs):
-            now = 1.0 if segments.isdisjoint(touching) else share
-            self._firm[number] += _TAKEN * (now - self._firm[number])
-            self._compliance.tone[dofs] *= self._firm[number]
 
     def _judge(
         self,

@@ -12,7 +12,7 @@ from poise.controller.body.momentum import GRAVITY
 from poise.controller.control.legs import Legs
 from poise.controller.falls.compliance import arms_of, falling_body, relaxed_limits
 from poise.controller.falls.fall import Fall
-from poise.controller.falls.get_up import MOST_HELP, GetUp, is_level
+from poise.controller.falls.get_up import MOST_HELP, is_level
 from poise.controller.falls.posing import BodyPose, Goals, Tree, meet
 from poise.controller.falls.rising import KNOTS, Knot, Rising, marks_of
 from poise.controller.falls.stages import FROM_FRONT, STAND, STEP_IN
@@ -261,46 +261,6 @@ def test_arms_swing_the_shortest_way_and_hang_as_near(kneeling, adult, standing)
     assert arm.frame(near.angles[5]) == pytest.approx(arm.frame(reference.angles[5]), abs=1e-6)
     rest = [i for i in range(adult.dofs) if i not in range(arm.dofs.start, arm.dofs.stop)]
     assert near.angles[:, rest] == pytest.approx(reference.angles[:, rest], abs=1e-3)
-
-
-def test_limbs_give_that_press_the_floor_more_than_they_should(adult, standing):
-    """Arms, whose poses know nothing of the floor, threw the body up."""
-    world = World(adult, 300.0, Legs(adult).segments, Scenario(whole_body=True))
-    pose = upright(adult, standing)
-    zero = np.zeros(3)
-    world.reset(pose.root, pose.frame, zero, zero, pose.angles, np.zeros(adult.dofs))
-    rising = GetUp(adult, world, 300.0, pose)
-    weight = adult.mass * GRAVITY
-    arm = [
-        i for i, name in enumerate(adult.dof_names) if name.startswith(("shoulder_l", "elbow_l"))
-    ]
-    rest = [i for i in range(adult.dofs) if i not in arm]
-    tone = rising._compliance.tone
-    for carried, firm in ((1.0, 1.0), (2.0, 0.575)):  # of the weight, where 1 is wanted
-        for _ in range(40):
-            tone[:] = 1.0
-            rising._give(carried * weight, weight, {LEFT_HAND})
-        assert tone[arm] == pytest.approx(firm, abs=1e-3)
-        assert tone[rest] == pytest.approx(1.0)
-    world.close()
-
-
-@pytest.mark.slow
-def test_nobody_leaves_the_floor_while_getting_up(clips):
-    """Whoever fell stiffly, squatting, lay on his arms, which threw him up by 12 cm."""
-    from poise.experiments import falls
-
-    push = (407.3789900690135, 0.39269908169872414, 1.13645480654856)
-    assert "squat" in clips
-    simulated = falls.simulation("squat", "stiff", "flat", *push, get_up=True)
-    air, most = 0, 0
-    for _ in simulated:
-        recording = simulated.recording
-        rises = recording.rested is not None and recording.up is None
-        air = air + 1 if rises and not simulated.world.touches() else 0
-        most = max(most, air)
-    assert recording.up_at is not None
-    assert most < 3, "samples at once"
 
 
 def simulation(motion, kind="limp", seconds=None, direction=(1.0, 0.0), force=600.0, **more):
