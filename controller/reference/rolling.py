@@ -284,8 +284,8 @@ class _Rolling:
         return np.cos(turn) * look + np.sin(turn) * across
 
     def _kept_turn(self, angles: np.ndarray) -> np.ndarray:
-        """What angles (n,) [rad] of a standing foot keep: one that pivots in the clip pivots, one that
-        trembles does not."""
+        """What angles (n,) [rad] of a standing foot keep: one that pivots in the clip pivots, one
+        that trembles does not."""
         kept = angles * (1 - np.exp(-((angles / self._tremor) ** 2)))
         return bell(kept, _BELL, self._rate)
 
