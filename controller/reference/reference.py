@@ -88,8 +88,8 @@ class Reference:
     steps_per_sample: control steps from one sample to the next. start: Start; lowest: sole corner
     [m] of that pose, if what is under it were as high as the character's ground. raw: Pose as the
     animation has it (of a looped clip: cleaned); cleaned: Pose as it was cleaned and moved by
-    waypoints, None where it has no fault and passes them, or is looped. smooth: Pose after cleaning and the low-pass;
-    everything below also has the feet planted. stance: (F,) states at the samples. Over the K
+    waypoints, None where it has no fault and passes them, or is looped. smooth: Pose after all
+    that and the low-pass; everything below also has the feet planted. stance: (F,) states at the samples. Over the K
     steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM, VELOCITY and
     MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion itself takes,
     weight included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and

@@ -9,6 +9,7 @@ goes on beside the animation.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -102,18 +103,17 @@ class Detour:
         """Raise SettingsError for a waypoint at no time of the motion, or at that of another."""
         frames = [self._clip.motion.frame(at) for at in self._at.tolist()]
         last = len(self._clip.contacts) - 1
+        begins, ends = (self._clip.motion.frame(sample) for sample in (0, last))
         for one, at, frame in zip(ordered, self._at.tolist(), frames, strict=True):
             place = one.place or (0.0, 0.0)
             demand(
                 np.isfinite([at, *place]).all(),
                 f"{one.name} has a time or a place that is not a number: mend it.",
             )
-            first = self._clip.motion.frame(0)
             demand(
                 0 < at <= last + _SAME,
-                f"{one.name} is at frame {frame:g}; the body begins at frame {first:g}, where the "
-                f"animation does, and is simulated to frame {self._clip.motion.frame(last):g}: choose "
-                "a frame between them.",
+                f"{one.name} is at frame {frame:g}; the body begins at frame {begins:g}, where the "
+                f"animation does, and is simulated to frame {ends:g}: choose a frame between them.",
             )
         for i in np.flatnonzero(np.diff(self._at) < 1):
             raise SettingsError(
@@ -247,7 +247,7 @@ class _Moved:
         ]
         begins.sort()
         places = [self._feet[start, foot] for start, foot in begins]
-        off = [float(np.linalg.norm(b - a)) for a, b in zip(places, places[1:], strict=False)]
+        off = [float(np.linalg.norm(b - a)) for a, b in pairwise(places)]
         return max(zip(off, [start for start, _ in begins[1:]], strict=True), default=(0.0, 0))
 
     def trajectory(self) -> Trajectory:
