@@ -88,19 +88,19 @@ class Reference:
     steps_per_sample: control steps from one sample to the next. start: Start; lowest: sole corner
     [m] of that pose, if what is under it were as high as the character's ground. raw: Pose as the
     animation has it (of a looped clip: cleaned); cleaned: Pose as it was cleaned and moved by
-    waypoints, None where it has no fault and passes them, or is looped. smooth: Pose after all
-    that and the low-pass; everything below also has the feet planted. stance: (F,) states at the samples. Over the K
-    steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM, VELOCITY and
-    MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion itself takes,
-    weight included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and
-    of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2)
-    share that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as
-    low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what
-    either foot stands on: height under its ankle [m], rises along x and y. travels: whether the
-    body leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in
-    the air land where the body is going, see `walking`. way: along which the body is led, while all
-    of this goes straight on; None where nothing leads it. waypoints: those by which it goes, in the
-    order of time, each with its place.
+    waypoints, None where it has no fault and passes them, or is looped. smooth: Pose after all that
+    and the low-pass; everything below also has the feet planted. stance: (F,) states at the
+    samples. Over the K steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM,
+    VELOCITY and MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion
+    itself takes, weight included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in
+    the world, and of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,)
+    stance; load (K, 2) share that each foot may carry, ramped around every step; heels (K, 2) from
+    1 for one that is as low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors
+    (K, 2, 3) of what either foot stands on: height under its ankle [m], rises along x and y.
+    travels: whether the body leaves its place or the floor; endless: it is a walk that goes on.
+    walks: whether feet in the air land where the body is going, see `walking`. way: along which the
+    body is led, while all of this goes straight on; None where nothing leads it. waypoints: those
+    by which it goes, in the order of time, each with its place.
     """
 
     rate: float

@@ -42,13 +42,13 @@ class Waypoint:
 
     time [s]: from the first sample of the motion. place: (x, y) [m] of its pelvis, None for where
     the animation has that then. lead: (x, y) [m] by which the reference goes farther, for the body
-    to get there. name: for messages.
+    to get there. name: as it stands within a sentence.
     """
 
     time: float
     place: tuple[float, float] | None = None
     lead: tuple[float, float] = (0.0, 0.0)
-    name: str = "Waypoint"
+    name: str = "a waypoint"
 
     def __post_init__(self) -> None:
         for field in ("place", "lead"):  # JSON knows lists only
@@ -108,17 +108,19 @@ class Detour:
             place = one.place or (0.0, 0.0)
             demand(
                 np.isfinite([at, *place]).all(),
-                f"{one.name} has a time or a place that is not a number: mend it.",
+                f"{_begin(one.name)} has a time or a place that is not a number: mend it.",
             )
             demand(
                 0 < at <= last + _SAME,
-                f"{one.name} is at frame {frame:g}; the body begins at frame {begins:g}, where the "
-                f"animation does, and is simulated to frame {ends:g}: choose a frame between them.",
+                f"{_begin(one.name)} is at frame {frame:g}; the body begins at frame {begins:g}, "
+                f"where the animation does, and is simulated to frame {ends:g}: choose a frame "
+                "between.",
             )
         for i in np.flatnonzero(np.diff(self._at) < 1):
             raise SettingsError(
-                f"{ordered[i].name} and {ordered[i + 1].name} are both at frame {frames[i]:g}, and "
-                "no body can be at two places: remove one, or choose another frame."
+                f"{_begin(ordered[i].name)} and {ordered[i + 1].name} are both at frame "
+                f"{frames[i]:g}, and no body can be at two places: remove one, or choose another "
+                "frame."
             )
 
     def _demand_reachable(self) -> None:
@@ -258,6 +260,11 @@ class _Moved:
         for side, aim in zip(SIDES, self._aims(), strict=True):
             bend_leg(joints, frames, side, aim)
         return clip.character.trajectory_of(clip.trajectory.rate, joints[:, 0], frames)
+
+
+def _begin(name: str) -> str:
+    """A name at the beginning of a sentence."""
+    return name[0].upper() + name[1:]
 
 
 def sampled(values: np.ndarray, at: np.ndarray) -> np.ndarray:

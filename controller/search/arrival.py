@@ -6,6 +6,7 @@ problem gives the same simulation, and takes hardly longer than a moment: so it 
 waypoint is put farther on by what is missing there, and it is simulated again.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +55,17 @@ class Arrival:
         self.problem = self.problem.under(settings, self.problem.scenario)
         self.simulation = self.problem.simulation(self._gains, settings.seed)
         return True
+
+
+def arrival_words(
+    name: str, frame: float, missed: float | None, place: Sequence[float] = ()
+) -> str:
+    """How near [m] a body came to a waypoint of that name and frame, at a place, in a sentence
+    without an end; None where it did not come so far."""
+    begin = f"{name[0].upper()}{name[1:]} at frame {frame:g}"
+    if missed is None:
+        return f"{begin} was not reached: the body had fallen"
+    return f"{begin} is missed by {100 * missed:.1f} cm"
 
 
 def _worst(missed: np.ndarray) -> float:
