@@ -224,7 +224,7 @@ class Simulation:
         if self.weights and self.reference.waypoints:
             raise SettingsError(
                 "A body of which parts follow the animation stays where that is: set all physics "
-                "weights to 1, or remove the waypoints."
+                "weights to 1, or take away the waypoints, End Where the Source Ends too."
             )
         self.strength = Strength.build(character, self.scenario.strength, len(self.reference))
         if self.strength and self.weights:
