@@ -33,6 +33,7 @@ _FOLLOWING, _SINKING = 0.4, 0.2
 #: Waypoints that steps lead to together by less than this share are one.
 _APART = 0.1
 _HALVINGS = 12  # of what is too far, until what is not is known to millimetres
+_SPARE = 0.01  # [m] that is told less than could be, for it is rounded
 _SAME = 1e-6  # [m]
 
 
@@ -144,6 +145,7 @@ class Detour:
         one, wish = self.waypoints[index], self._wishes[index]
         assert one.place is not None  # it has been found
         rest = (1 - share) * (wish - before)
+        rest = rest * (1 + _SPARE / max(float(np.linalg.norm(rest)), _SPARE))
         x, y = (np.array(one.place) - rest).tolist()
         frame = self._clip.motion.frame(float(self._at[index]))
         raise SettingsError(
