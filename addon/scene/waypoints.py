@@ -19,8 +19,8 @@ from ..blender.redrawing import on_change
 
 #: Name of the property.
 PROPERTY = "poise_waypoint"
-#: What the end of the animation is called as a waypoint.
-_END = "the end of the animation"
+#: What the end of the animation is called, as a switch and as a waypoint.
+END = "End Where the Source Ends"
 
 
 class POISE_PG_waypoint(bpy.types.PropertyGroup):
@@ -44,7 +44,7 @@ class POISE_PG_waypoints(bpy.types.PropertyGroup):
     """What goes for all waypoints of a scene."""
 
     end_in_place: BoolProperty(
-        name="End Where the Source Ends",
+        name=END,
         description="At the last frame the body is to be where the animation is: steps take it "
         "back from wherever balance, pushes or waypoints had led it",
         update=on_change,
@@ -115,7 +115,7 @@ def collecting(scene, reading, options=None):
         end = end or scene.poise.waypoints.end_in_place
         found += yield from _sampling(scene, reading)
     if end:
-        found.append(Waypoint(motion.duration, name=_END))
+        found.append(Waypoint(motion.duration, name=END))
     return tuple(found)
 
 
@@ -136,7 +136,7 @@ def _sampling(scene, reading):
             place = np.array(empty.evaluated_get(layer.depsgraph).matrix_world)[:2, 3]
             x, y = (place * reading.metres_per_unit).tolist()
             time = _time(reading.motion, frame)
-            found.append(Waypoint(time, (x, y), name=f"the waypoint '{empty.name}'"))
+            found.append(Waypoint(time, (x, y), name=empty.name))
             yield len(found) / len(empties)
     finally:
         if empties:

@@ -38,6 +38,9 @@ def _waypoint(text: str) -> tuple[float, float, float]:
         x, y = map(float, place.split(","))
     except ValueError:
         x = y = float("nan")
-    if x not in RANGES["place"] or y not in RANGES["place"]:
-        raise argparse.ArgumentTypeError(f"'{text[:SHOWN]}' is no waypoint such as 75:1.2,-0.3")
+    allowed = RANGES["place"]
+    if x not in allowed or y not in allowed:
+        raise argparse.ArgumentTypeError(
+            f"'{text[:SHOWN]}' is no waypoint such as 75:1.2,-0.3, its place [m] from {allowed}"
+        )
     return frame(at), x, y

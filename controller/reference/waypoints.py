@@ -43,13 +43,13 @@ class Waypoint:
 
     time [s]: from the first sample of the motion. place: (x, y) [m] of its pelvis, None for where
     the animation has that then. lead: (x, y) [m] by which the reference goes farther, for the body
-    to get there. name: as it stands within a sentence.
+    to get there. name: for messages.
     """
 
     time: float
     place: tuple[float, float] | None = None
     lead: tuple[float, float] = (0.0, 0.0)
-    name: str = "a waypoint"
+    name: str = ""
 
     def __post_init__(self) -> None:
         for field in ("place", "lead"):  # JSON knows lists only
@@ -109,17 +109,17 @@ class Detour:
             place = one.place or (0.0, 0.0)
             demand(
                 np.isfinite([at, *place]).all(),
-                f"{_begin(one.name)} has a time or a place that is not a number: mend it.",
+                f"The waypoint '{one.name}' has a time or a place that is not a number: mend it.",
             )
             demand(
                 0 < at <= last + _SAME,
-                f"{_begin(one.name)} is at frame {frame:g}; the body begins at frame {begins:g}, "
-                f"where the animation does, and is simulated to frame {ends:g}: choose a frame "
-                "between.",
+                f"The waypoint '{one.name}' is at frame {frame:g}; the body begins at frame "
+                f"{begins:g}, where the animation does, and is simulated to frame {ends:g}: choose "
+                "a frame between.",
             )
         for i in np.flatnonzero(np.diff(self._at) < 1):
             raise SettingsError(
-                f"{_begin(ordered[i].name)} and {ordered[i + 1].name} are both at frame "
+                f"The waypoints '{ordered[i].name}' and '{ordered[i + 1].name}' are both at frame "
                 f"{frames[i]:g}, and no body can be at two places: remove one, or choose another "
                 "frame."
             )
@@ -149,7 +149,7 @@ class Detour:
         x, y = (np.array(one.place) - rest).tolist()
         frame = self._clip.motion.frame(float(self._at[index]))
         raise SettingsError(
-            f"No body can be at {one.name} at frame {frame:g}: {why}. It can be "
+            f"No body can be at the waypoint '{one.name}' at frame {frame:g}: {why}. It can be "
             f"{np.linalg.norm(rest):.2f} m away from there, at X {x:.2f} m, Y {y:.2f} m: move it "
             "there, or give it more time."
         )
@@ -262,11 +262,6 @@ class _Moved:
         for side, aim in zip(SIDES, self._aims(), strict=True):
             bend_leg(joints, frames, side, aim)
         return clip.character.trajectory_of(clip.trajectory.rate, joints[:, 0], frames)
-
-
-def _begin(name: str) -> str:
-    """A name at the beginning of a sentence."""
-    return name[0].upper() + name[1:]
 
 
 def sampled(values: np.ndarray, at: np.ndarray) -> np.ndarray:

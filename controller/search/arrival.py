@@ -62,10 +62,9 @@ def arrival_words(
 ) -> str:
     """How near [m] a body came to a waypoint of that name and frame, at a place, in a sentence
     without an end; None where it did not come so far."""
-    begin = f"{name[0].upper()}{name[1:]} at frame {frame:g}"
     if missed is None:
-        return f"{begin} was not reached: the body had fallen"
-    return f"{begin} is missed by {100 * missed:.1f} cm"
+        return f"The waypoint '{name}' at frame {frame:g} is not reached: the body had fallen"
+    return f"The waypoint '{name}' at frame {frame:g} is missed by {100 * missed:.1f} cm"
 
 
 def _worst(missed: np.ndarray) -> float:

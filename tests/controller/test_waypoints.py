@@ -64,7 +64,7 @@ def detour(steps, character, contacts):
     return lambda *waypoints: Detour(character, trajectory, contacts, waypoints, steps)
 
 
-def way(time, x, y, name="a waypoint"):
+def way(time, x, y, name="Here"):
     """A waypoint off the place of who steps there."""
     return Waypoint(time, (x, y), name=name)
 
@@ -131,7 +131,7 @@ def test_leads_move_what_is_followed_and_not_what_is_asked_for(detour):
 
 def test_what_is_too_far_is_refused_and_how_near_it_gets_can_be_reached(detour):
     with pytest.raises(SettingsError) as refused:
-        detour(way(1.5, 0.0, 0.1, "the waypoint 'Door'"), way(2.5, 0.0, 3.0, "the waypoint 'Far'"))
+        detour(way(1.5, 0.0, 0.1, "Door"), way(2.5, 0.0, 3.0, "Far"))
     told = str(refused.value)
     assert told.startswith("No body can be at the waypoint 'Far' at frame 151: the step at frame")
     assert f"{MOST_STEP:.2f} m is the most" in told
@@ -159,12 +159,12 @@ def test_who_does_not_step_leans_by_centimetres_and_no_more(standing):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ((way(0.0, 0.1, 0.0, "the waypoint 'A'"),), "The waypoint 'A' is at frame 1; the body"),
+        ((way(0.0, 0.1, 0.0, "A"),), "The waypoint 'A' is at frame 1; the body"),
         ((way(END + 1, 0.1, 0.0),), "simulated to frame 361: choose"),
         ((way(2.0, float("nan"), 0.0),), "not a number"),
         (
             (way(2.0, 0.1, 0.0, "the first"), way(2.0, 0.2, 0.0)),
-            "first and a waypoint are both",
+            "'the first' and 'Here' are both",
         ),
     ],
 )
@@ -228,5 +228,8 @@ def test_who_has_fallen_has_come_to_no_waypoint(make_motion):
 
 
 def test_words_of_a_waypoint():
-    assert arrival_words("the end", 194.0, 0.0123) == "The end at frame 194 is missed by 1.2 cm"
+    assert (
+        arrival_words("the end", 194.0, 0.0123)
+        == "The waypoint 'the end' at frame 194 is missed by 1.2 cm"
+    )
     assert "had fallen" in arrival_words("the end", 194.0, None)
