@@ -47,11 +47,8 @@ def _draw_waypoint(layout, empty):
     row = layout.row(align=True)
     row.prop(settings, "use", text="")
     split = row.split(factor=0.5, align=True)
-    button = split.operator(
-        POISE_OT_go_to_waypoint.bl_idname, text=empty.name, icon="EMPTY_SINGLE_ARROW",
-        translate=False,
-    )  # fmt: skip
-    button.empty = empty.name
+    name = POISE_OT_go_to_waypoint.bl_idname
+    split.operator(name, text=empty.name, translate=False).empty = empty.name
     split.prop(settings, "frame", text=tr("Frame"))
     row.operator(POISE_OT_remove_waypoint.bl_idname, text="", icon="X").empty = empty.name
 
