@@ -20,6 +20,7 @@ THERE = 0.03
 #: ... and with less than this is let be.
 _ENOUGH = 0.01
 _TRIES = 5
+_SAME = 0.001  # [m] nearer or farther: leads help no more
 #: A waypoint is put on by so much at most [m]: a body that strays farther is about to fall.
 _MOST_LEAD = 0.15
 
@@ -43,7 +44,9 @@ class Arrival:
         worst = _worst(missed)
         self._tries.append((worst, self.problem, self.simulation))
         best = min(self._tries, key=lambda one: one[0])
-        if worst < _ENOUGH or len(self._tries) == _TRIES or not np.isfinite(missed).any():
+        before = self._tries[-2][0] if len(self._tries) > 1 else np.inf
+        in_vain = abs(worst - before) < _SAME or not np.isfinite(missed).any()
+        if worst < _ENOUGH or in_vain or len(self._tries) == _TRIES:
             _, self.problem, self.simulation = best
             return False
         settings = self.problem.settings

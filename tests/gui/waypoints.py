@@ -55,7 +55,7 @@ def scenario(driver):
     yield 0.5
     yield from driver.shot("waypoints_4_refused")
     yield from driver.press("Escape")  # what Blender says of the error
-    yield from driver.click(REMOVE, across=0.9)
+    yield from driver.click(REMOVE, across=0.83)
     yield 0.5
     driver.check("it is removed", not _empties(), _empties())
 
