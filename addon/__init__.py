@@ -12,7 +12,7 @@ def register():
     from .blender import evaluation, session, translations
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
-    from .scene import objects, pushes, strength, weights
+    from .scene import objects, pushes, strength, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -24,6 +24,7 @@ def register():
     weights.register()
     strength.register()
     pushes.register()
+    waypoints.register()
     takes.register()
     evaluation.register()
     session.register()
@@ -45,7 +46,7 @@ def unregister():
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
     from .plots import tuning_plot
-    from .scene import objects, pushes, strength, weights
+    from .scene import objects, pushes, strength, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -61,6 +62,7 @@ def unregister():
     evaluation.unregister()
     takes.unregister()
     tuning_plot.unregister()
+    waypoints.unregister()
     pushes.unregister()
     strength.unregister()
     weights.unregister()
@@ -72,7 +74,7 @@ def unregister():
 
 def _classes():
     from . import operators, staging
-    from .scene import morphology, objects, pushes, strength, walks, weights
+    from .scene import morphology, objects, pushes, strength, walks, waypoints, weights
     from .settings import gains, overlay_settings, properties, takes
     from .shots import clean_up, clip_check, rectify, robustness, tuning
     from .sidebar import (
@@ -92,6 +94,7 @@ def _classes():
         objects_panel,
         pushes_panel,
         walks_panel,
+        waypoints_panel,
         weights_panel,
     )
     from .window import cache, menus, preferences_panel, push_gizmo
@@ -109,6 +112,7 @@ def _classes():
         *overlay_settings.CLASSES,
         *pushes.CLASSES,
         *walks.CLASSES,
+        *waypoints.CLASSES,
         *takes.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
@@ -124,6 +128,7 @@ def _classes():
         *tuning_panel.CLASSES,
         *robustness_panel.CLASSES,
         *walks_panel.CLASSES,
+        *waypoints_panel.CLASSES,
         *pushes_panel.CLASSES,
         *push_gizmo.CLASSES,
         *objects_panel.CLASSES,

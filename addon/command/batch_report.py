@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ...controller.checks.verdict import COMPARED
+from ...controller.search.arrival import arrival_words
 from .batch_shot import FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
 
 #: First what somebody has to look at.
@@ -57,6 +59,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         "filled": report.get("filled", record["state"] == STOOD),
         "keeper": verdict.get("keeper"),
         "compared_with": verdict.get("compared_with"),
+        "waypoints": report.get("waypoints", []),
         "not_kept_for": verdict.get("not_kept_for", []),
         "findings": [found["sentence"] for found in verdict.get("findings", [])],
         "seconds": record["seconds"],
@@ -151,8 +154,10 @@ def _figures(shot: dict[str, Any], total: dict[str, Any]) -> Iterator[tuple[str,
     """(name, text with its unit) of each figure that the shot has."""
     if shot["keeper"] is not None:
         kept = "keeper" if shot["keeper"] else f"not kept for {', '.join(shot['not_kept_for'])}"
-        cleaned = shot["compared_with"] == "cleaned"
-        yield "verdict", kept + ", compared with the cleaned motion" * cleaned
+        compared = COMPARED.get(shot["compared_with"], "")  # none of an earlier version
+        yield "verdict", kept + (compared and f", {compared}")
+    for one in shot["waypoints"]:
+        yield "waypoint", arrival_words(**one)
     for name in (*FIGURES, "seconds"):
         value, unit = shot[name], total["units"].get(name, "")
         if value is None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import bpy
 
 from ...controller.exceptions import PoiseError
+from ...controller.search.arrival import arrival_words
 from ..baking import ik_legs
 from ..baking.bake import BakeOptions
 from ..blender.files import check_target, write_json, write_text, written
@@ -27,6 +28,7 @@ from ..terminal import (
     command_pushes,
     command_strength,
     command_walk,
+    command_waypoints,
     command_weights,
 )
 from ..terminal.command_arguments import (
@@ -334,6 +336,7 @@ def _add_performance_arguments(parser):
     command_strength.add_arguments(parser)
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
+    command_waypoints.add_arguments(parser)
     command_rectify.add_arguments(parser)
     command_walk.add_arguments(parser)
     command_contacts.add_arguments(parser)
@@ -447,6 +450,7 @@ def _shot_options(options, cleaned):
             "strength": command_strength.strength_options(options),
             "others": tuple(options.others or ()),
             "pushes": command_pushes.push_options(options),
+            "waypoints": command_waypoints.waypoint_options(options),
             "walk": command_walk.walk_options(options),
             "contacts": command_contacts.given(options),
         }
@@ -494,6 +498,8 @@ def _tell_figures(report, more=""):
     if report["gains_completed"]:
         say(report["gains_completed"])
     say(("It stood to the end." if report["success"] else report["why"]) + more)
+    for one in report["waypoints"]:
+        say(f"{arrival_words(**one)}.")
     if report["success"]:
         tell_verdict(report["verdict"])
     for name, unit in report["units"].items():

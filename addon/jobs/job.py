@@ -275,10 +275,14 @@ def in_background(function):
 
 
 def simulating(shot):
-    """The stage that simulates a shot. PyBullet's first world takes as long as some turns."""
-    yield from in_background(shot.simulation.begin)
-    progress = 0.0
-    for sample in shot.simulating():
-        if sample is not None:
-            progress = (sample + 1) / len(shot.simulation)
-        yield progress
+    """The stage that simulates a shot, as often as its waypoints take. PyBullet's first world takes
+    as long as some turns."""
+    while True:
+        yield from in_background(shot.simulation.begin)
+        progress = 0.0
+        for sample in shot.simulating():
+            if sample is not None:
+                progress = (sample + 1) / len(shot.simulation)
+            yield progress
+        if not shot.simulation.reference.waypoints or not (yield from in_background(shot.aim)):
+            return

@@ -4,6 +4,7 @@
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from ...controller.checks.verdict import COMPARED
 from ...controller.exceptions import GainsError, MotionError
 from ..blender import session
 from ..blender.chosen import chosen_frames
@@ -132,8 +133,11 @@ def draw_outcome(
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
         draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
-    if recording.success and result.shot.cleaned:
-        sentence(box, context, "Compared with the cleaned motion.", "BLANK1")
+    for text, there in result.shot.arrivals:
+        sentence(box, context, f"{text}.", "CHECKMARK" if there else "ERROR")
+    compared = COMPARED[result.shot.compared]
+    if recording.success and compared:
+        sentence(box, context, f"{compared[0].upper()}{compared[1:]}.", "BLANK1")
 
 
 def draw_warnings(layout: "bpy.types.UILayout", context: "bpy.types.Context") -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from ...controller.geometry.rotations import matrix_from_quaternion
 from ...controller.geometry.skeleton import SEGMENT_INDEX
 from ...controller.geometry.stance import DOWN, LEFT, RIGHT
+from ...controller.search.arrival import THERE
 from ..settings.overlay_settings import MARKS
 from . import overlay
 
@@ -22,6 +23,8 @@ SHAFT, HEAD_RADIUS, HEAD_LENGTH = 0.011, 0.034, 0.085
 BALL, PLUMB, FOOT, EDGE = 0.042, 0.005, (0.0, 0.024), 0.006
 #: Radii [m] of the dot under each foot, and of the ring for both.
 DOT, RING = (0.0, 0.02), (0.026, 0.038)
+#: Height of the pole at a waypoint [m].
+POLE = 0.5
 #: Length of a dash, and distance from dash to dash [m].
 DASH, DASH_PERIOD = 0.045, 0.075
 #: Flat marks lie so far above the floor, one over the other [m].
@@ -230,6 +233,19 @@ def _support(recording, sample, _look):
     return [area, (*rods(points, np.roll(points, -1, 0), EDGE), 1.0)]
 
 
+def _waypoints(recording, sample, _look):
+    found = recording.reference.waypoints
+    if not found:
+        return []
+    floor = recording.character.ground + COP_HEIGHT
+    places = np.array([[*one.place, floor] for one in found])
+    left = np.pad(recording.missed(), ((0, 0), (0, 1)))
+    hips = (places - left)[np.isfinite(left).all(1)]
+    poles = rods(places, places + POLE * _UP, PLUMB)
+    rings = discs(places, THERE, THERE + PLUMB)
+    return [(*part, 1.0) for part in (poles, rings, discs(hips, 0.0, DOT[1] / 2))]
+
+
 def _things(recording, sample, _look):
     found = []
     positions, turns = recording.thing_positions[sample], recording.thing_rotations[sample]
@@ -243,6 +259,7 @@ def _things(recording, sample, _look):
 
 _PARTS = {
     "pushes": _pushes,
+    "waypoints": _waypoints,
     "things": _things,
     "forces": _forces,
     "cop": _cop,

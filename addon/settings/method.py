@@ -100,7 +100,7 @@ def not_kept(shot: Shot) -> str:
 
 def take_better(shot: Shot) -> None:
     """Once a search has followed: go back to what balance alone did if that came out better, by
-    how far it went and then by the verdict's score."""
+    how far it went, then by how many waypoints it came to, and then by the verdict's score."""
     first, found = _rank(shot.balanced()), _rank(shot)
     if first < found:
         return
@@ -110,9 +110,10 @@ def take_better(shot: Shot) -> None:
     shot.decide(replace(shot.choice, method="balance", why=f"{shot.choice.why} {why}"))
 
 
-def _rank(shot: Shot) -> tuple[int, float]:
+def _rank(shot: Shot) -> tuple[int, int, float]:
     verdict = shot.judge()
-    return len(shot.recording), verdict.score if verdict else 0.0
+    reached = sum(there for _, there in shot.arrivals)
+    return len(shot.recording), reached, verdict.score if verdict else 0.0
 
 
 def refused(simulation: Simulation) -> str:

@@ -7,7 +7,7 @@ from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty
 from ..blender.redrawing import on_change
 
 #: Overlays in the 3D views, in the order of the panel.
-MARKS = ("pushes", "things", "forces", "cop", "com", "support")
+MARKS = ("pushes", "waypoints", "things", "forces", "cop", "com", "support")
 #: Those of the whole result, likewise.
 PATHS = ("trail", "arcs", "footprints")
 #: Stance states in the order of the bar's legend.
@@ -37,6 +37,12 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
         "Pushes",
         "Arrows at the frames at which a push or another body acts, ending at the point that it "
         "pushes. Their length is the force [N]",
+        True,
+    )
+    waypoints: _switch(
+        "Waypoints",
+        "A ring of 3 cm and a pole where each waypoint is, and a dot below where the hips were at "
+        "its frame: inside of the ring where the body got there",
         True,
     )
     things: _switch("Things", "What was thrown or falls, where the simulation has it", True)
@@ -108,6 +114,7 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
         update=on_change,
     )
     pushes_colour: _colour("Pushes", (0.95, 0.20, 0.15))
+    waypoints_colour: _colour("Waypoints", (0.20, 0.85, 0.75))
     things_colour: _colour("Things", (0.62, 0.45, 0.85))
     forces_colour: _colour("Contact Forces", (0.98, 0.80, 0.15))
     cop_colour: _colour("Centre of Pressure", (0.95, 0.25, 0.75))

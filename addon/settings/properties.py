@@ -24,7 +24,7 @@ from ..blender.chosen import chosen_frames
 from ..blender.options import offers, property_of, values_of
 from ..blender.redrawing import on_change
 from ..rigs import rig
-from ..scene import morphology, objects, pushes, walks
+from ..scene import morphology, objects, pushes, walks, waypoints
 from ..shots import clean_up, clip_check, rectify, robustness, shot, tuning
 from . import gains, overlay_settings
 
@@ -178,6 +178,11 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
     )
     pushes: PointerProperty(
         name="Pushes", description="What pushes the character", type=pushes.POISE_PG_pushes
+    )
+    waypoints: PointerProperty(
+        name="Waypoints",
+        description="Where the character is to be, and when",
+        type=waypoints.POISE_PG_waypoints,
     )
     clip_check: PointerProperty(
         name="Clip Check",

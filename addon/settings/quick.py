@@ -10,7 +10,7 @@ from ...controller.gains.physics_weights import NAMES
 from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ..blender import compat
-from ..scene import morphology, strength
+from ..scene import morphology, strength, waypoints
 from ..scene.weights import PROPERTY
 from ..shots import clip_check
 from ..shots.shot import Shot, ShotOptions
@@ -49,6 +49,8 @@ def also_set(scene: "bpy.types.Scene", armature: "bpy.types.Object | None") -> l
         "morphology": morphology.of(settings.morphology),
         "walk": settings.walk.enabled,
         "pushes": any(push.use for push in settings.pushes.items),
+        "waypoints": settings.waypoints.end_in_place
+        or bool(armature is not None and waypoints.used(scene, armature)),
         "clip_check": clip_check.cleaning_of(settings.clip_check),
         "objects": any(thing.poise.role != "NONE" for thing in scene.objects),
     }

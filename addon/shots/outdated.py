@@ -19,7 +19,7 @@ from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import bodies, objects, strength, weights
+from ..scene import bodies, objects, strength, waypoints, weights
 from .shot import ShotOptions
 
 #: Fields of ShotOptions that are not described, by the names that the window has for them.
@@ -79,6 +79,13 @@ def settings_of(
         "Unit (m)": (*found["Unit (m)"], scene.unit_settings.scale_length),
         "Frame Rate": [getattr(scene.render, name) for name in _RATE],
         "Pushes": [[_values(push) for push in pushing], [_moved_by(one) for one in empties]],
+        "Waypoints": [
+            _values(scene.poise.waypoints),
+            [
+                (getattr(one, waypoints.PROPERTY).frame, _moved_by(one))
+                for one in waypoints.used(scene, armature)
+            ],
+        ],
         "Objects": [
             _values(scene.poise.objects),
             [_marked(thing) for thing in sorted(objects.marked(scene), key=_number)],

@@ -44,6 +44,7 @@ from ...controller.reference.cleaning import CLEANING
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
 from ...controller.reference.terrain import Terrain
+from ...controller.search.arrival import THERE, Arrival, arrival_words
 from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
 from ...controller.simulation.measures import MAXIMA, T_MAX
@@ -62,10 +63,20 @@ from ..rigs import (
     source_values,
     strips,
 )
-from ..scene import bodies, contacts, objects, pushes, strength, walks, weights
+from ..scene import (
+    bodies,
+    contacts,
+    objects,
+    pushes,
+    strength,
+    walks,
+    waypoints,
+    weights,
+)
 from ..scene.pushes import PushOptions
 from ..scene.strength import StrengthOptions
 from ..scene.walks import WalkOptions
+from ..scene.waypoints import WaypointOptions
 from ..scene.weights import WeightOptions
 from . import rectify
 
@@ -100,6 +111,8 @@ UNITS = {
     "frame": "frame",
     "duration": "s",
     "force": "N",
+    "place": "m",
+    "missed": "m",
     "point": "m",
     "impulse_per_mass": "m/s",
     "impulse": "N s",
@@ -146,6 +159,7 @@ class ShotOptions(SimulationOptions):
     strength: StrengthOptions, what replaces the armature's own strength; None: nothing.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     others: names of armatures that are colliders, whether they are marked as such or not.
+    waypoints: WaypointOptions, beside the scene's own; None: nothing.
     contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
         None: that one, or else what is found.
     walk: WalkOptions, to loop a walk or run for longer than it lasts; None: as it is.
@@ -166,6 +180,7 @@ class ShotOptions(SimulationOptions):
     strength: StrengthOptions | None = None
     pushes: PushOptions | None = None
     others: tuple[str, ...] = ()
+    waypoints: WaypointOptions | None = None
     contacts: ContactPlan | None = None
     walk: WalkOptions | None = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
@@ -317,8 +332,8 @@ class Shot(ArmatureShot):
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, motion: of controller, what performs and what it performs, after `embody`, which
         `prepare` calls.
-    cleaned: Motion that was cleaned, with which results are compared then, after `prepare`; None
-        where nothing was.
+    cleaned: Motion that was cleaned, or moved by waypoints, with which results are compared then,
+        after `prepare`; None where nothing was.
     reshaping: of controller.morphology, None if the body has the armature's proportions.
     simulation: of controller, after `prepare` (which `simulate` calls).
     checked: controller.clip_check.ClipCheck, after `check`.
@@ -338,7 +353,7 @@ class Shot(ArmatureShot):
         self.reading = self.kept = self.plan = None
         self.objects = {}
         self._carrier = ""
-        self._pushes, self._weights, self._strength = (), {}, {}
+        self._pushes, self._weights, self._strength, self._waypoints = (), {}, {}, ()
         self._knocked_out = False
         self.character = self.motion = self.checked = self._performed = None
         self.reshaping = self.cleaned = None
@@ -384,6 +399,9 @@ class Shot(ArmatureShot):
         parent = self.armature.parent
         self._carrier = parent.name if parent else self.armature.name
         self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
+        self._waypoints = yield from waypoints.collecting(
+            self.scene, self.reading, options.waypoints
+        )
         self._weights = weights.collect(self.scene, self.reading, options.weights)
         self._strength = strength.collect(self.scene, self.reading, options.strength)
         out = strength.knock_out(self.armature, options.strength)
@@ -489,11 +507,28 @@ class Shot(ArmatureShot):
         chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
         if self._knocked_out and options.when_it_falls == STOP:
             chosen["when_it_falls"] = LIMP
-        settings = controller.Settings(**chosen, balance=self.gains.balance, contacts=self.plan)
+        settings = controller.Settings(
+            **chosen,
+            balance=self.gains.balance,
+            contacts=self.plan,
+            waypoints=self._waypoints,
+        )
         self._performed = self._performed.under(settings, scenario)
-        self.simulation = self._performed.simulation(self.gains, settings.seed)
+        self._tried(self._performed, self._performed.simulation(self.gains, settings.seed))
         cleaned = self.simulation.recording.cleaned()
         self.cleaned = cleaned and performed_motion(cleaned, self._chains())
+
+    def _tried(self, problem, simulation):
+        """Have a simulation of a problem as what performs."""
+        self._performed, self.simulation = problem, simulation
+        self._arrival = Arrival(problem, self.gains, simulation)
+
+    def aim(self):
+        """Once `simulation` has ended: whether the body is to try again to get to its waypoints, by
+        another one, which is prepared. Else the best one is taken."""
+        again = self._arrival.again()
+        self._performed, self.simulation = self._arrival.problem, self._arrival.simulation
+        return again
 
     def _mend(self):
         """Switch on the cleaning that the clip asks for, beside what was chosen."""
@@ -530,8 +565,12 @@ class Shot(ArmatureShot):
 
     def performance(self):
         """What is simulated, after `prepare`, as any process can do it -> controller.trial.Problem
-        with the same settings, and all that happens."""
-        return self._performed
+        with the same settings, and all that happens; without what balance was ahead by of its
+        waypoints."""
+        settings = replace(self._performed.settings, waypoints=self._waypoints)
+        if settings == self._performed.settings:
+            return self._performed
+        return self._performed.under(settings, self._performed.scenario)
 
     def problem(self, maxima=None, duration=T_MAX, disturbance=None):
         """What gains can be tuned for: the `performance`, but for the noise, and without what
@@ -549,6 +588,7 @@ class Shot(ArmatureShot):
             get_up=False,
             duration=duration,
             maxima=dict(maxima or MAXIMA),
+            waypoints=(),
         )
         drawn = {kind: size for kind, size in (disturbance or {}).items() if size}
         motion = problem.motion
@@ -573,6 +613,7 @@ class Shot(ArmatureShot):
             ("things", scenario.things),
             ("colliders that move", [c for c in scenario.colliders if c.moves]),
             ("other bodies", scenario.limbs),
+            ("waypoints", self._waypoints),
             ("physics weights", self._weights),
             ("strength", self._strength),
         )
@@ -580,14 +621,19 @@ class Shot(ArmatureShot):
         return out and f"Trials repeat the clip and leave out what happens once: {out}."
 
     def simulate(self):
-        """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls.
+        """Simulate; yields the number of each sample reached, 0, 1, 2, … Ends where it falls. Where
+        a waypoint is missed it begins anew, see `aim`.
 
         Raises BakeError before any work if the armature could not take the result.
         """
-        return (sample for sample in self.simulating() if sample is not None)
+        while True:
+            yield from (sample for sample in self.simulating() if sample is not None)
+            if not self.aim():
+                return
 
     def simulating(self):
-        """The same in pieces short enough for a window: yields None where a sample has several."""
+        """One try of it, in pieces short enough for a window: yields None where a sample has
+        several."""
         bake_target.check_editable(self.armature)
         if self.simulation is None:
             self.prepare()
@@ -607,9 +653,9 @@ class Shot(ArmatureShot):
 
     def with_gains(self, gains):
         """The same reference and scene, to be simulated with other Gains, beside it -> Shot."""
-        other = copy.copy(self)
+        other, problem = copy.copy(self), self.performance()
         other.gains = gains
-        other.simulation = self._performed.simulation(gains, self._performed.settings.seed)
+        other._tried(problem, problem.simulation(gains, problem.settings.seed))
         return other
 
     def follow(self, search):
@@ -789,7 +835,7 @@ class Shot(ArmatureShot):
     def report(self):
         """What was done and how good it is, as a dict for JSON, in the terms of measures.md."""
         reading, recording, options = self.reading, self.recording, self.options
-        verdict, compared = self.verdict, "cleaned" if self.cleaned else "source"
+        verdict = self.verdict
         report = {
             "armature": reading.armature,
             "source_action": reading.action,
@@ -808,7 +854,7 @@ class Shot(ArmatureShot):
                 _plain(reading.motion.frame(count - 1)) for count in recording.fell_again
             ],
             "why": self.why,
-            "verdict": {"compared_with": compared, **_plain(verdict.as_dict())}
+            "verdict": {"compared_with": self.compared, **_plain(verdict.as_dict())}
             if verdict
             else None,
             "loose_bones": loose_bones.find(self.armature, reading),
@@ -817,6 +863,7 @@ class Shot(ArmatureShot):
             "pushes": [self._push(push) for push in recording.scenario.pushes],
             "met": sorted({limb.name for limb in recording.scenario.limbs}),
             "hits": [self._hit(hit) for hit in recording.hits()],
+            "waypoints": self._arrivals(),
             "strength": {
                 name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
             },
@@ -843,6 +890,34 @@ class Shot(ArmatureShot):
             "units": UNITS,
         }
         return report
+
+    def _arrivals(self):
+        """The waypoints for the report, each with how far it was missed."""
+        motion, missed = self.reading.motion, self.recording.missed()
+        return [
+            {
+                "name": one.name,
+                "frame": _frame_at(motion, one.time),
+                "place": _plain(one.place),
+                "missed": _plain(np.linalg.norm(left)),
+            }
+            for one, left in zip(self.recording.reference.waypoints, missed, strict=True)
+        ]
+
+    @property
+    def arrivals(self):
+        """A sentence, without an end, on each waypoint, and whether the body got there."""
+        return [
+            (arrival_words(**one), one["missed"] is not None and one["missed"] <= THERE)
+            for one in self._arrivals()
+        ]
+
+    @property
+    def compared(self):
+        """What the verdict compares with, a key of COMPARED."""
+        if self.cleaned is None:
+            return "source"
+        return "moved" if self.recording.reference.waypoints else "cleaned"
 
     def _push(self, push):
         """A push for the report; its impulse per mass is what compares bodies."""

@@ -21,6 +21,11 @@ from .pushes import (
     POISE_OT_remove_push,
 )
 from .walks import POISE_OT_find_cycle
+from .waypoints import (
+    POISE_OT_add_waypoint,
+    POISE_OT_go_to_waypoint,
+    POISE_OT_remove_waypoint,
+)
 
 OPERATORS = (
     POISE_OT_find_contacts,
@@ -41,4 +46,7 @@ OPERATORS = (
     POISE_OT_move_push,
     POISE_OT_clear_pushes,
     POISE_OT_generate_pushes,
+    POISE_OT_add_waypoint,
+    POISE_OT_go_to_waypoint,
+    POISE_OT_remove_waypoint,
 )

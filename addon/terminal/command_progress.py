@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ...controller.checks.verdict import COMPARED
+
 if TYPE_CHECKING:
     from ..rigs.reference import Reading
     from ..shots.shot import Shot
@@ -51,8 +53,8 @@ def tell_left_out(shot: "Shot") -> None:
 
 def tell_verdict(verdict: dict[str, Any]) -> None:
     """Whether a result is a keeper, else a line for each reason against it."""
-    cleaned = verdict["compared_with"] == "cleaned"
-    than = ", compared with the cleaned motion" if cleaned else ""
+    compared = COMPARED[verdict["compared_with"]]
+    than = compared and f", {compared}"
     if verdict["keeper"]:
         say(f"It is a keeper{than}.")
         return

@@ -27,6 +27,13 @@ from ..geometry.rotations import (
 from ..geometry.skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENT_INDEX, SIDES
 from ..geometry.stance import runs
 
+#: What a verdict compares with, in words; nothing for the source itself.
+COMPARED = {
+    "source": "",
+    "cleaned": "compared with the cleaned motion",
+    "moved": "compared with the animation as the waypoints move it",
+}
+
 #: Whose the values are where there are two of each sample.
 FEET = ("left foot", "right foot")
 

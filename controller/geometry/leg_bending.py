@@ -41,6 +41,13 @@ def bend_leg(joints: np.ndarray, frames: np.ndarray, side: str, ankle: np.ndarra
         frames[:, segment] = np.stack([np.cross(left, z), left, z], -1)
 
 
+def too_high(hip: np.ndarray, ankle: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """(F,) how far [m] hips (F, 3) are too high for ankles at (F, 3) and legs of at most (F,)
+    [m]."""
+    beside = np.linalg.norm((ankle - hip)[:, :2], axis=1)
+    return hip[:, 2] - ankle[:, 2] - np.sqrt(np.maximum(most**2 - beside**2, 0))
+
+
 def unstretched(rotations: np.ndarray, vectors: np.ndarray, share: np.ndarray) -> np.ndarray:
     """(F, 3) vectors that turn with (F, 4) rotations, as long as they mostly are as far as a share
     (F,) says."""

@@ -15,7 +15,7 @@ from ..body.sole import CLEARANCE
 from ..contacts.carried import carried
 from ..contacts.contact_plan import ContactPlan
 from ..contacts.planned_contacts import planned_contacts
-from ..exceptions import MotionError
+from ..exceptions import MotionError, demand
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
     arctan2,
@@ -42,6 +42,7 @@ from .gait import Endless, walking_target
 from .planting import physical
 from .terrain import Terrain
 from .way import Way
+from .waypoints import Detour, Waypoint
 
 #: Fastest joint axis that a motion may have [rad/s]: anything above is a fault of the clip. Of 21
 #: captured ones, kicks among them, the fastest has 27.
@@ -92,20 +93,21 @@ class Reference:
 
     steps_per_sample: control steps from one sample to the next. start: Start; lowest: sole corner
     [m] of that pose, if what is under it were as high as the character's ground. raw: Pose as the
-    animation has it (of a looped clip: cleaned); cleaned: Pose as it was cleaned, None where it has
-    no fault, or is looped; bones: (F, S, 4) turns of what carries its segments where those were
-    cleaned, else None. smooth: Pose after cleaning and the low-pass;
-    everything below also has the feet planted. stance: (F,) states at the samples. Over the K
-    steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM, VELOCITY and
-    MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion itself takes,
-    weight included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the world, and
-    of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance; load (K, 2)
-    share that each foot may carry, ramped around every step; heels (K, 2) from 1 for one that is as
-    low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors (K, 2, 3) of what
-    either foot stands on: height under its ankle [m], rises along x and y. travels: whether the
-    body leaves its place or the floor; endless: it is a walk that goes on. walks: whether feet in
-    the air land where the body is going, see `walking`. way: along which the body is led, while all
-    of this goes straight on; None where nothing leads it.
+    animation has it (of a looped clip: cleaned); cleaned: Pose as it was cleaned and moved by
+    waypoints, None where it has no fault and passes them, or is looped; bones: (F, S, 4) turns of
+    what carries its segments where those were cleaned, else None. smooth: Pose after all that and
+    the low-pass; everything below also has the feet planted. stance: (F,) states at the samples.
+    Over the K steps, in SI units: angles, speeds (K, dofs); goals (K, 3, 3), of which COM, VELOCITY
+    and MOMENTUM are the rows; wrench (K, 6) force and torque on the body that the motion itself
+    takes, weight included; accelerations (K, 6 + dofs) of the pelvis, angular and linear in the
+    world, and of the joints; pelvis (K, 3, 3) frame; base (K, 2) of support; support (K,) stance;
+    load (K, 2) share that each foot may carry, ramped around every step; heels (K, 2) from 1 for
+    one that is as low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors
+    (K, 2, 3) of what either foot stands on: height under its ankle [m], rises along x and y.
+    travels: whether the body leaves its place or the floor; endless: it is a walk that goes on.
+    walks: whether feet in the air land where the body is going, see `walking`. way: along which the
+    body is led, while all of this goes straight on; None where nothing leads it. waypoints: those
+    by which it goes, in the order of time, each with its place.
     """
 
     rate: float
@@ -134,6 +136,7 @@ class Reference:
     way: Way | None = None
     cleaned: Pose | None = None
     bones: np.ndarray | None = None
+    waypoints: tuple[Waypoint, ...] = ()
 
     def __len__(self) -> int:
         return len(self.stance)
@@ -173,6 +176,7 @@ class Reference:
         plan: ContactPlan | None = None,
         plant: Callable[..., Trajectory] = physical,
         led: bool = False,
+        waypoints: Sequence[Waypoint] = (),
     ) -> "Reference":
         """Prepare a motion for a character.
 
@@ -183,10 +187,17 @@ class Reference:
         None for a level floor; plan: ContactPlan of the clip, before it is looped, None to find
         contacts; an endless motion has neither. plant: what lets the body stand in a clip in
         place, as planting.physical does. led: let the reference of a walk along a curve go straight
-        on, for the body is led along it, see `way`. Raises MotionError for a clip that is upside
-        down, starts in the air or that no joint can follow, PlanError for a plan that does not fit.
+        on, for the body is led along it, see `way`. waypoints: Waypoint each, by which the motion
+        is moved; a looped or an endless one has none. Raises MotionError for a clip that is upside
+        down, starts in the air or that no joint can follow, PlanError for a plan that does not fit,
+        SettingsError for a waypoint that no body reaches.
         """
         if isinstance(motion, Endless):
+            demand(
+                not waypoints,
+                "An endless walk goes where its heading leads it, and by no waypoints: take a "
+                "curve as its Heading, or simulate the clip as it is.",
+            )
             return _endless(cls, character, motion, rate, cutoff, led)
         motion.demand_upright()
         raw_trajectory = character.trajectory(motion)
@@ -220,18 +231,24 @@ class Reference:
             corners = character.sole_corners(joints, frames)
             over = terrain.over(corners, joints[:, FEET]) if terrain else None
             contacts = _looped_contacts(character, contacts, period, corners, motion.rate, over)
+        aimed = cleaned
+        if waypoints:
+            detour = Detour(character, cleaned, contacts, waypoints, motion)
+            waypoints = detour.waypoints
+            cleaned, aimed = detour.moved(), detour.moved(leading=True)
+            joints, frames = character.pose(cleaned)
         if terrain is None:
             footings = level(character.ground, len(contacts))
         else:
-            footings = terrain.footings(character, cleaned, contacts)
+            footings = terrain.footings(character, aimed, contacts)
         if cutoff is None:
             cutoff = TRAVEL_CUTOFF if travelling else IN_PLACE_CUTOFF
         if travelling:  # its weight is where its speed takes it
-            target = bearable(character, cleaned, contacts, cutoff, footings, terrain)
+            target = bearable(character, aimed, contacts, cutoff, footings, terrain)
         else:
             # A loop is for trials: its feet come round again, and there is no mark to stand on.
             on_mark = duration is None
-            target = plant(character, cleaned, contacts, cutoff, footings, on_mark, terrain)
+            target = plant(character, aimed, contacts, cutoff, footings, on_mark, terrain)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
         mended = None
         if raw_trajectory is not cleaned:
@@ -240,7 +257,14 @@ class Reference:
             raw = Pose(character.body_centres(joints, frames), frames, joints)
         parts = (raw, cleaned, target)
         reference = _sample(cls, character, parts, contacts, rate, cutoff, footings, terrain)
-        return replace(reference, travels=travelling, walks=travelling, cleaned=mended, bones=bones)
+        return replace(
+            reference,
+            travels=travelling,
+            walks=travelling,
+            cleaned=mended,
+            bones=bones,
+            waypoints=tuple(waypoints),
+        )
 
 
 def _endless(

@@ -15,7 +15,7 @@ from ..body.character import Character
 from ..body.foot import Foot
 from ..body.footing import Footing, level
 from ..body.sole import CLEARANCE
-from ..geometry.leg_bending import LONGEST, bend_leg, blend, in_plane, leg_length
+from ..geometry.leg_bending import LONGEST, bend_leg, blend, in_plane, leg_length, too_high
 from ..geometry.rotations import rotation_about, unit
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import around, bridged, runs, swings
@@ -138,11 +138,8 @@ class RolledFeet:
         drop = np.zeros(len(joints))
         for side, (label, ankle) in enumerate(self._ankles):
             hip = joints[:, SEGMENT_INDEX[f"thigh_{label}"]]
-            most = LONGEST * leg_length(joints, label)
-            beside = np.linalg.norm((ankle - hip)[:, :2], axis=1)
-            reach = np.sqrt(np.maximum(most**2 - beside**2, 0))
-            too_high = hip[:, 2] - ankle[:, 2] - reach
-            drop = np.maximum(drop, too_high * self._sinks[:, side])
+            over = too_high(hip, ankle, LONGEST * leg_length(joints, label))
+            drop = np.maximum(drop, over * self._sinks[:, side])
         half = round(_SMOOTHING * self._rate)
         return bell(around(drop, half, np.max), _SMOOTHING, self._rate)
 

@@ -144,6 +144,7 @@ class Problem:
             plan=settings.contacts,
             plant=plant,
             led=not self.scenario.weights,
+            waypoints=settings.waypoints,
         )
 
     def simulation(

@@ -27,6 +27,7 @@ from ..reference.hand_back import stepped_back
 from ..reference.lying import Hold
 from ..reference.performed import Changed
 from ..reference.reference import Reference
+from ..reference.waypoints import sampled
 from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
 from .scenario import Scenario
 from .world import Contacts
@@ -36,6 +37,8 @@ from .world import Contacts
 _SWAY = 0.5
 #: [m/s] of a segment that does not move: too slow to be seen.
 _REST = 0.005
+#: A time that is a sample's is so near to it, in samples.
+_ROUNDED = 1e-6
 #: A plane has so many corners.
 _CORNERS = 3
 
@@ -483,6 +486,18 @@ class Recording:
             f"(frame {rest:g}) on."
         )
 
+    def missed(self) -> np.ndarray:
+        """(n, 2) way [m] that is left in plan from the pelvis to each of the reference's waypoints,
+        at its time; NaN for one that the body did not come to on its feet."""
+        waypoints = self.reference.waypoints
+        if not waypoints:
+            return np.zeros((0, 2))
+        at = np.array([one.time for one in waypoints]) * self.motion.rate
+        pelvis = self.joints()[: self.standing, 0, :2]
+        left = np.array([one.place for one in waypoints]) - sampled(pelvis, at)
+        left[at > len(pelvis) - 1 + _ROUNDED] = np.nan
+        return left
+
     @property
     def rest_at(self) -> float | None:
         """From when on [s] no segment of a body that has fallen moves, or until it gets up; or
@@ -590,8 +605,8 @@ class Recording:
         return quaternion_from_matrix(turns), displacement
 
     def cleaned(self) -> Changed | None:
-        """All of the animation as far as cleaning alone changes what is simulated of it; None
-        where it was not cleaned, or had no fault."""
+        """All of the animation as far as cleaning and waypoints alone change what is simulated of
+        it; None where they change nothing."""
         raw, mended, rate = self.reference.raw, self.reference.cleaned, self.motion.rate
         if mended is None:
             return None

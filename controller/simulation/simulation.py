@@ -33,6 +33,7 @@ from ..reference.cleaning import check_names
 from ..reference.gait import Endless
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
+from ..reference.waypoints import Waypoint
 from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Observation, Recording
 from .scenario import Scenario
@@ -73,6 +74,7 @@ class Settings(SimulationOptions):
     of the reference [Hz], None to choose. maxima: largest allowed errors by name, as
     `measures.MAXIMA` has them: a trial ends where one is exceeded. contacts: ContactPlan of the
     clip, which says when feet stand; None to find that. An endless motion always finds it.
+    waypoints: where the body is to be, and when.
     """
 
     balance: str = "foot_forces"
@@ -82,10 +84,16 @@ class Settings(SimulationOptions):
     cutoff: float | None = None
     maxima: dict[str, float] = field(default_factory=lambda: dict(MAXIMA))
     contacts: ContactPlan | None = None
+    waypoints: tuple[Waypoint, ...] = ()
 
     def __post_init__(self) -> None:
         check_names(self.cleaning)
         object.__setattr__(self, "cleaning", tuple(self.cleaning))  # JSON knows lists only
+        demand(
+            not self.waypoints or self.duration is None,
+            "A clip that is looped passes its waypoints again and again: leave them out, or "
+            "simulate the clip as it is.",
+        )
         check_options(self, "seed")  # trials draw larger ones than users may choose
         demand(
             self.balance in BALANCE_MODES,
@@ -103,8 +111,8 @@ class Settings(SimulationOptions):
 
     def as_dict(self) -> dict[str, Any]:
         """The settings as JSON-able data; without contacts if they are to be found, and without a
-        word of falls if they end the simulation, so that what was written before there were plans
-        and falls is still the same."""
+        word of waypoints without any, nor of falls if they end the simulation, so that what was
+        written before there were such is still the same."""
         data = asdict(self)
         del data["contacts"]
         if self.when_it_falls == STOP:
@@ -112,13 +120,21 @@ class Settings(SimulationOptions):
         if not self.get_up:
             del data["get_up"]
         data = {name: data[name] for name in (*_WRITTEN, *data)}
+        if not self.waypoints:
+            del data["waypoints"]
         return data if self.contacts is None else data | {"contacts": self.contacts.as_dict()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Settings":
         """The settings that `as_dict` gave. Raises SettingsError, PlanError."""
         plan = data.get("contacts")
-        return cls(**data | {"contacts": None if plan is None else ContactPlan.from_dict(plan)})
+        return cls(
+            **data
+            | {
+                "contacts": None if plan is None else ContactPlan.from_dict(plan),
+                "waypoints": tuple(Waypoint(**one) for one in data.get("waypoints", ())),
+            }
+        )
 
 
 class Correcting(Protocol):
@@ -189,6 +205,7 @@ class Simulation:
             terrain=Terrain.of(self.scenario, character.ground, motion),
             plan=self.settings.contacts,
             led=not self.scenario.weights,
+            waypoints=self.settings.waypoints,
         )
         endless = isinstance(motion, Endless)
         self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
@@ -203,6 +220,11 @@ class Simulation:
             raise SettingsError(
                 "Physics weights below 1 need the tracking mode 'stable_pd': choose that one, or "
                 "simulate the whole body."
+            )
+        if self.weights and self.reference.waypoints:
+            raise SettingsError(
+                "A body of which parts follow the animation stays where that is: set all physics "
+                "weights to 1, or take away the waypoints, End Where the Source Ends too."
             )
         self.strength = Strength.build(character, self.scenario.strength, len(self.reference))
         if self.strength and self.weights:
