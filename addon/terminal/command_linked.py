@@ -5,18 +5,22 @@ import contextlib
 import gzip
 import struct
 import zlib
+from collections.abc import Collection, Iterator
 from io import SEEK_CUR
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from ..blender.files import FileError
 
 try:
-    from zstandard import ZstdDecompressor, ZstdError
+    import zstandard
 except ImportError:  # that of a Linux distribution may come without: its files are not looked into
-    ZstdDecompressor, ZstdError = None, OSError
+    zstandard = None  # type: ignore[assignment]
 
 #: What reading a broken file ends with.
-_BROKEN = (OSError, EOFError, ValueError, struct.error, zlib.error, ZstdError)
+_BROKEN = (OSError, EOFError, ValueError, struct.error, zlib.error) + (
+    (zstandard.ZstdError,) if zstandard else ()
+)
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 #: Length of a file's header and what heads its blocks, by the header's eighth byte: those of
 #: Blender 5 and later, whose code and length are first and fourth, and those before, of 32 and 64
@@ -24,7 +28,7 @@ _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _HEADS = {b"_": (12, "4siIii", 1), b"-": (12, "4siQii", 1), b"1": (17, "4siQqq", 3)}
 
 
-def demand_openable(path, seen=()):
+def demand_openable(path: Path, seen: Collection[Path] = ()) -> set[Path]:
     """Raise FileError if a .blend file, or one that it links, links a pipe or a device. seen: paths
     that are known already."""
     seen = {*seen, path.resolve()}
@@ -41,7 +45,7 @@ def demand_openable(path, seen=()):
     return seen
 
 
-def _linked(path):
+def _linked(path: Path) -> list[Path]:
     """Paths of the libraries of a .blend file; Blender says what is wrong with one that is no such
     file, or broken."""
     found = []
@@ -52,23 +56,23 @@ def _linked(path):
     return found
 
 
-def _absolute(name, path):
+def _absolute(name: str, path: Path) -> Path:
     """What Blender's // stands for is the folder of the file."""
     return path.parent / name[2:] if name.startswith("//") else Path(name)
 
 
-def _plain(file):
+def _plain(file: BinaryIO) -> BinaryIO:
     """The content of a file without its compression."""
     start = file.read(4)
     file.seek(0)
     if start.startswith(_GZIP):
-        return gzip.open(file)
-    if start != _ZSTANDARD or ZstdDecompressor is None:
+        return cast(BinaryIO, gzip.open(file))
+    if start != _ZSTANDARD or zstandard is None:
         return file
-    return ZstdDecompressor().stream_reader(file, read_across_frames=True)
+    return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
 
 
-def _blocks(file, wanted):
+def _blocks(file: BinaryIO, wanted: bytes) -> Iterator[bytes]:
     """The contents of all blocks of a kind."""
     magic = file.read(8)
     length, form, size = _HEADS.get(magic[7:], (0, "", 0))
