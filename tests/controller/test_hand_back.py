@@ -106,7 +106,7 @@ def test_one_foot_steps_after_the_other(stood):
     assert height.min() > -0.004
     moved = stood.root_displacement()[BACK - 2 :]
     speed, acceleration = (np.diff(moved, k, axis=0) * stood.motion.rate**k for k in (1, 2))
-    assert np.linalg.norm(speed, axis=1).max() < 0.9
+    assert np.linalg.norm(speed, axis=1).max() < 0.8
     assert np.linalg.norm(acceleration, axis=1).max() < 12
     feet = (after - before)[BACK - 2 :, :, :, :2].mean(2)
     low, high = feet.min(1) - 0.05, feet.max(1) + 0.05

@@ -353,7 +353,7 @@ def test_the_floor_is_where_the_character_is(standing):
     assert recording.success, recording.why()
     here = Simulation(Character.from_motion(standing), standing).run()
     drift = recording.root_displacement() - here.root_displacement()
-    assert np.abs(drift).max() < 2e-4
+    assert np.abs(drift).max() < 1e-4
 
 
 def test_a_fall_that_the_engine_ends_is_called_that(standing):
