@@ -119,6 +119,7 @@ def test_runtime_needs_no_more_than_blender_ships():
     allowed = {"bpy", "mathutils", "numpy", "pybullet", "cma", "gpu", "gpu_extras", "bl_ui"}
     allowed |= {"bpy_extras", "bmesh", "blf", "addon_utils"}
     allowed.add("distributed")  # for clusters alone, if it is there
+    allowed.add("zstandard")  # for compressed files, if it is there
     for folder in ("addon", "controller"):
         for path in (ROOT / folder).rglob("*.py"):
             foreign = set(imports_of(path)) - allowed - set(sys.stdlib_module_names)

@@ -479,6 +479,8 @@ def test_a_library_that_is_a_pipe_is_waited_for_by_nobody(shot, compressed):
     made.parent = linked(inner)
     bpy.data.libraries.write(str(outer), {made}, compress=compressed)
     bpy.data.objects.remove(made)
+    if bpy.app.version < (4, 3):
+        pytest.skip("it writes no links to what is linked itself")
     bpy.context.scene.collection.objects.link(linked(outer))
     bpy.ops.wm.save_as_mainfile(filepath=str(shot), compress=compressed)
     inner.unlink()

@@ -22,15 +22,14 @@ def save(folder):
 
 
 def save_hanging(path):
-    """Save what is open as a shot that opens without end: it links a pipe, beside its folder."""
-    library, mesh = path.parent.parent / "pipe.blend", bpy.data.meshes.new("linked")
-    bpy.data.libraries.write(str(library), {mesh})
-    with bpy.data.libraries.load(str(library), link=True) as (_, linked):
-        linked.meshes = [mesh.name]
-    bpy.context.scene.collection.objects.link(bpy.data.objects.new("hangs", *linked.meshes))
+    """Save what is open as a shot that is read without end: a cache of a mesh is a pipe."""
+    cache, mesh = path.parent.parent / "pipe.mdd", bpy.data.meshes.new("hangs")
+    mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+    made = bpy.data.objects.new("hangs", mesh)
+    bpy.context.scene.collection.objects.link(made)
+    made.modifiers.new("cache", "MESH_CACHE").filepath = str(cache)
     bpy.ops.wm.save_as_mainfile(filepath=str(path), copy=True)
-    library.unlink()
-    os.mkfifo(library)
+    os.mkfifo(cache)
 
 
 def listing(folder):
