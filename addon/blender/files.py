@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,7 +41,7 @@ def check_target(path: Path, overwrite: bool) -> None:
         raise FileError(f"There is no folder '{path.parent}': make it, or name another one.")
     probe = _temporary(path)
     try:
-        probe.touch(exist_ok=False)
+        probe.touch()  # a process of our number that was killed may have left one
         probe.unlink()
     except OSError as error:
         raise FileError(
@@ -51,6 +52,13 @@ def check_target(path: Path, overwrite: bool) -> None:
 def _temporary(path: Path) -> Path:
     """A name beside a file, under which it is written before it takes the file's place."""
     return path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+
+
+def left_over(path: Path) -> list[Path]:
+    """Paths under which processes were writing a file, or trying to, when they were killed; nobody
+    may be writing it now."""
+    name = re.compile(re.escape(f".{path.stem}-") + "[0-9]+" + re.escape(path.suffix))
+    return [other for other in path.parent.iterdir() if name.fullmatch(other.name)]
 
 
 @contextmanager

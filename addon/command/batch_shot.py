@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..blender.files import FileError, check_target, write_json
+from ..blender.files import FileError, check_target, left_over, write_json
 from ..blender.locks import TakenError, claimed
 from ..terminal.command_progress import DONE, MISSED
 
@@ -122,7 +122,8 @@ class ShotTask:
         """Paths of what processes wrote when they were killed, under temporary names."""
         name = glob.escape(self.result.name)
         ends = "part-*", "part.*.[0-9]*"  # of outputs, and of checkpoints
-        return [path for end in ends for path in self.result.parent.glob(f"..{name}.*.{end}")]
+        parts = [path for end in ends for path in self.result.parent.glob(f"..{name}.*.{end}")]
+        return parts + [path for output in self.outputs for path in left_over(output)]
 
 
 def result_name(name: str) -> str:

@@ -344,10 +344,12 @@ def test_what_was_being_written_at_a_kill_is_removed(make_task, text):
     part = task.part("0" * 64, ".blend")
     half, checkpoint = _temporary(part), part.with_name(f".{part.name}.tuning.12")
     other = half.with_name(half.name.replace("a [1]", "b"))
-    for path in (half, checkpoint, other):
+    outputs = [_temporary(path) for path in task.outputs]  # probes, and the record
+    for path in (half, checkpoint, other, *outputs):
         path.write_text("half")
     perform(task)
     assert left_over(task) == {other.name}, "which is another shot's"
+    assert [path.name for path in outputs if path.exists()] == []
 
 
 def test_one_process_at_a_time(make_task):
