@@ -216,7 +216,8 @@ class Recording:
         if self.stood is not None and count < self.stood:
             self.stood = None
             self.fell_again.clear()
-        self.measures.keep(self._count)
+        if self.stood is None:  # else they have ended where it first fell
+            self.measures.keep(self._count)
         if self._count:
             last = self._count - 1
             self._plans = [self._sole(last, foot)[:2] for foot in FEET]

@@ -596,6 +596,8 @@ class Simulation:
             self.character, reference, self.gains, settings, self.world, self.balance
         )
         self._since = first
+        self._kept.clear()  # they went with their world
+        self._keep_state()
         return self._loss_of(reference)
 
     def _stand(
@@ -607,7 +609,9 @@ class Simulation:
         for sample in range(first + 1, len(self.reference)):
             yield from self._advancing(sample)
             observation = self.observe(sample)
-            self._demand_whole(sample, observation.centres)
+            if self._is_wild(sample, observation.centres):
+                return self._return_from_burst(), False
+            self._keep_state()
             self._record(sample, observation)
             yield sample
             if self._loses_balance(loss, sample) or self._faints(sample):

@@ -409,3 +409,29 @@ def test_settings_without_get_ups_are_written_as_before():
     up = Settings(when_it_falls="brace", get_up=True)
     assert Settings.from_dict(up.as_dict()) == up
     assert replace(up, get_up=False).as_dict() == Settings(when_it_falls="brace").as_dict()
+
+
+@pytest.mark.slow
+def test_who_bursts_once_it_has_got_up_falls_again(make_motion, monkeypatch):
+    """It was an error, and all that was simulated was lost."""
+    simulated = simulation(make_motion(9.0), direction=AHEAD)
+    recording, is_wild, thrown = simulated.recording, simulated._is_wild, []
+
+    def throw(sample, centres):
+        if not thrown and recording.up is not None and sample == recording.up + 30:
+            thrown.append((sample, recording.fell_at, recording.reward))
+            state, still = simulated.world.state(False), np.zeros(3)
+            spins = np.full(simulated.character.dofs, 200.0)
+            simulated.world.reset(state.root, state.frame, still, still, state.angles, spins)
+        return is_wild(sample, centres)
+
+    monkeypatch.setattr(simulated, "_is_wild", throw)
+    simulated.run()
+    ((sample, fell_at, reward),) = thrown
+    assert recording.filled and len(recording) == len(recording.reference)
+    (fell,) = recording.fell_again
+    assert sample - 0.2 * recording.motion.rate < fell <= sample
+    assert (recording.fell_at, recording.reward) == (fell_at, reward), "of the first fall"
+    assert "and got up. Fell at" in recording.why()
+    speeds = np.linalg.norm(np.diff(recording.body_positions, axis=0), axis=2).max(1) * 60
+    assert speeds.max() < 20
