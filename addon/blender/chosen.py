@@ -15,11 +15,14 @@ def chosen_armature(context: "bpy.types.Context") -> "tuple[bpy.types.Object | N
         if chosen.name in scene.objects and chosen.type == "ARMATURE":
             return chosen, ""
         return None, f"'{chosen.name}' is not in this scene any more: choose another armature"
-    active = context.active_object
-    for thing in (active, active.find_armature() if active else None):
-        if thing is not None and thing.type == "ARMATURE":
-            return thing, ""
     armatures = [thing for thing in scene.objects if thing.type == "ARMATURE"]
+    for_others = [thing for thing in armatures if thing.poise.role == "COLLIDER"]
+    alone = len(armatures) - len(for_others) == 1  # then the others are there for it to meet
+    for thing in _meant_by(context.active_object):
+        if thing in armatures and not (alone and thing in for_others):
+            return thing, ""
+    if alone:
+        return next(thing for thing in armatures if thing not in for_others), ""
     if len(armatures) == 1:
         return armatures[0], ""
     if armatures:
@@ -31,6 +34,14 @@ def chosen_armature(context: "bpy.types.Context") -> "tuple[bpy.types.Object | N
                 "select it and take Object > Library Override > Make"
             )
     return None, "The scene has no armature: add or import an animated character"
+
+
+def _meant_by(active: "bpy.types.Object | None") -> "list[bpy.types.Object]":
+    """What the active object may stand for: itself, whose skin it is, and whose waypoint."""
+    if active is None:
+        return []
+    found = active, active.find_armature(), active.poise_waypoint.armature
+    return [thing for thing in found if thing is not None]
 
 
 def _shows_linked_armature(thing: "bpy.types.Object") -> bool:

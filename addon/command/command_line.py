@@ -18,6 +18,7 @@ import bpy
 
 from ...controller.exceptions import PoiseError
 from ...controller.search.arrival import arrival_words
+from ...controller.simulation.recording import hit_words
 from ..baking import ik_legs
 from ..baking.bake import BakeOptions
 from ..blender.files import check_target, write_json, write_text, written
@@ -502,7 +503,12 @@ def _tell_figures(report, more=""):
         say(f"{arrival_words(**one)}.")
     if report["success"]:
         tell_verdict(report["verdict"])
+    hardest = max(report["hits"], key=lambda hit: hit["force"], default=None)
+    if hardest:
+        say(f"{hit_words(**hardest)}.")
     for name, unit in report["units"].items():
+        if name == "residual" and report.get("help"):
+            continue  # the same force
         value, unit = report.get(name), "" if unit == "1" else unit
         if isinstance(value, dict) and "before" in value:
             say(f"  {name:22} {_figure(value['before'])} before, {_figure(value['after'])} {unit}")

@@ -135,6 +135,8 @@ def draw_outcome(
         draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
     for text, there in result.shot.arrivals:
         sentence(box, context, f"{text}.", "CHECKMARK" if there else "ERROR")
+    if result.shot.hit:
+        sentence(box, context, f"{result.shot.hit}.", "FORCE_FORCE")
     compared = COMPARED[result.shot.compared]
     if recording.success and compared:
         sentence(box, context, f"{compared[0].upper()}{compared[1:]}.", "BLANK1")

@@ -53,14 +53,19 @@ def others(
         if any(thing.name in layer.objects for layer in scene.view_layers)
     }
     found.discard(reading.armature)  # it is one for others
+
+    def may_meet(one: "bpy.types.Object") -> bool:
+        return one.type == "ARMATURE" and one.name != reading.armature
+
     for name in names:
         thing = scene.objects.get(name)
         if thing is None or thing.type != "ARMATURE":
-            known = ", ".join(f"'{one.name}'" for one in scene.objects if one.type == "ARMATURE")
+            known = ", ".join(f"'{one.name}'" for one in scene.objects if may_meet(one))
             raise SettingsError(
-                f"The scene '{scene.name}' has no armature '{name}' to meet: choose one of {known}."
+                f"The scene '{scene.name}' has no armature '{name}' to meet: "
+                + (f"choose one of {known}." if known else "it has no other one.")
             )
-        if name == reading.armature:
+        if not may_meet(thing):
             raise SettingsError(
                 f"'{name}' is simulated, and cannot be its own collider: name another armature."
             )

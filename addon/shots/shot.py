@@ -49,6 +49,7 @@ from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
 from ...controller.simulation.measures import MAXIMA, T_MAX
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
+from ...controller.simulation.recording import hit_words
 from ...controller.simulation.simulation_options import SimulationOptions
 from ..baking import bake, bake_objects, bake_proportions, ik_legs
 from ..blender import compat, folders
@@ -911,6 +912,12 @@ class Shot(ArmatureShot):
             (arrival_words(**one), one["missed"] is not None and one["missed"] <= THERE)
             for one in self._arrivals()
         ]
+
+    @property
+    def hit(self):
+        """A sentence, without an end, on the hardest hit by another body; empty without one."""
+        hardest = self.recording.hardest_hit
+        return hit_words(**self._hit(hardest)) if hardest else ""
 
     @property
     def compared(self):

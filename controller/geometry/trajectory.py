@@ -162,6 +162,12 @@ def bell(values: np.ndarray, seconds: float, rate: float) -> np.ndarray:
     return np.convolve(padded, bell / bell.sum(), "valid")
 
 
+def eased(x: np.ndarray) -> np.ndarray:
+    """Shares x, limited to 0..1, that begin and end level."""
+    x = np.clip(x, 0, 1)
+    return x * x * (3 - 2 * x)
+
+
 def low_passed_turns(turns: np.ndarray, rate: float, cutoff: float) -> np.ndarray:
     """(F, S, 4) quaternions, as `low_passed_rotations`. Where none of them turns anything they go
     on doing so: each stretch between is filtered alone, from rest to rest."""

@@ -19,7 +19,7 @@ from ..geometry.leg_bending import LONGEST, bend_leg, blend, in_plane, leg_lengt
 from ..geometry.rotations import rotation_about, unit
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import around, bridged, runs, swings
-from ..geometry.trajectory import Trajectory, bell
+from ..geometry.trajectory import Trajectory, bell, eased
 from .terrain import Terrain
 
 # By trial on four captured walks and jumping jacks, and in place on eight clips; `researcher.md`,
@@ -360,7 +360,7 @@ def _near(contact: np.ndarray, ramp: float, rate: float) -> np.ndarray:
     if not contact.any():
         return np.zeros(len(contact))
     apart = np.abs(_nearest(contact) - np.arange(len(contact)))
-    return _eased(1 - apart / rate / ramp)
+    return eased(1 - apart / rate / ramp)
 
 
 def _spread(ahead: np.ndarray, contact: np.ndarray) -> np.ndarray:
@@ -385,13 +385,8 @@ def _released(values: np.ndarray, contact: np.ndarray, rate: float) -> np.ndarra
         before = np.arange(stop - start)[::-1] / rate / _RAMP
         last = values[start - 1] if start else 0.0
         following = values[stop] if stop < len(values) else 0.0
-        values[start:stop] = last * (1 - _eased(after)) + following * (1 - _eased(before))
+        values[start:stop] = last * (1 - eased(after)) + following * (1 - eased(before))
     return values
-
-
-def _eased(x: np.ndarray) -> np.ndarray:
-    x = np.clip(x, 0, 1)
-    return x * x * (3 - 2 * x)
 
 
 def bell_smooth(values: np.ndarray, rate: float) -> np.ndarray:

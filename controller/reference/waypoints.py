@@ -20,7 +20,7 @@ from ..geometry.leg_bending import LONGEST, bend_leg, leg_length, too_high
 from ..geometry.motion import Motion
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES
 from ..geometry.stance import adult_size, around, bridged, runs
-from ..geometry.trajectory import Trajectory, bell
+from ..geometry.trajectory import Trajectory, bell, eased
 
 #: What no body is asked for, of an adult: that a foot lands so much farther away from where the
 #: other one stands than in the animation [m]; that the hips sink so far [m] for legs that are too
@@ -177,7 +177,7 @@ class _Moved:
         feet = self._stepped(passing)
         rate = clip.trajectory.rate
         hips = np.stack([bell(c, _FOLLOWING, rate) for c in feet.mean(1).T], 1)
-        hips *= _begun(np.arange(len(hips)) / rate / _FOLLOWING)[:, None]
+        hips *= eased(np.arange(len(hips)) / rate / _FOLLOWING)[:, None]
         response = sampled(hips, at)
         knots = np.linalg.lstsq(response, wishes, rcond=_APART)[0]
         #: What no step leads to is left to hips that lean.
@@ -268,12 +268,6 @@ def sampled(values: np.ndarray, at: np.ndarray) -> np.ndarray:
     """(n, m) of values (F, m) at samples (n,), straight between them."""
     grid = np.arange(len(values))
     return np.stack([np.interp(at, grid, column) for column in values.T], 1)
-
-
-def _begun(x: np.ndarray) -> np.ndarray:
-    """From 0 at 0 to 1 at 1."""
-    x = np.clip(x, 0, 1)
-    return x * x * (3 - 2 * x)
 
 
 def _at_most(vectors: np.ndarray, most: float) -> np.ndarray:

@@ -67,6 +67,8 @@ def arrival_words(
     without an end; None where it did not come so far."""
     if missed is None:
         return f"The waypoint '{name}' at frame {frame:g} is not reached: the body had fallen"
+    if missed <= THERE:
+        return f"The waypoint '{name}' at frame {frame:g} is reached within {100 * missed:.1f} cm"
     return f"The waypoint '{name}' at frame {frame:g} is missed by {100 * missed:.1f} cm"
 
 

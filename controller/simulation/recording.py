@@ -84,6 +84,14 @@ class Hit(NamedTuple):
     force: float
 
 
+def hit_words(by: str, part: str, impulse: float, force: float, frame: float) -> str:
+    """A Hit, and the frame from which on it was, in a sentence without an end."""
+    where = part.replace("_", " ")
+    return (
+        f"'{by}' ({where}) hits it at frame {frame:g} with {force:.0f} N, {impulse:.1f} N s in all"
+    )
+
+
 class Recording:
     """Samples of one simulation, in the order of the motion's. n is how many there are."""
 
@@ -323,6 +331,11 @@ class Recording:
                 impulse = float(np.linalg.norm(total))
                 found.append(Hit(int(start), limb.name, limb.part, impulse, float(most)))
         return sorted(found)
+
+    @property
+    def hardest_hit(self) -> Hit | None:
+        """The one of the hits with the greatest force; None if there was none."""
+        return max(self.hits(), key=lambda hit: hit.force, default=None)
 
     @property
     def residual(self) -> np.ndarray:

@@ -12,6 +12,7 @@ import pytest
 from helpers.commands import poise, save
 
 from poise.addon.blender import compat, session
+from poise.addon.blender.chosen import chosen_armature
 from poise.addon.example import character as figure
 from poise.addon.example.figure import build_armature, build_body
 from poise.addon.kit import parts
@@ -25,6 +26,7 @@ from poise.addon.staging import objects_panel
 from poise.controller.exceptions import PoiseError, RigError, SettingsError
 from poise.controller.geometry.rotations import matrix_from_quaternion
 from poise.controller.geometry.solids import Limb, Solid
+from poise.controller.simulation.recording import hit_words
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -430,6 +432,8 @@ def test_a_blow_is_simulated_and_baked_exactly(stander, boxer):
     assert report["met"] == ["Boxer"]
     hit = report["hits"][0]
     assert hit["by"] == "Boxer" and hit["impulse"] > 0 and report["units"]["impulse"] == "N s"
+    hardest = max(report["hits"], key=lambda one: one["force"])
+    assert shot.hit == hit_words(**hardest)
     sample = round(hit["frame"] - 1)
     for tail, tip in overlay_marks.blow_arrows(shot.recording, sample, 500.0):
         body = shot.recording.body_positions[sample]
@@ -445,10 +449,36 @@ def test_a_blow_is_simulated_and_baked_exactly(stander, boxer):
     assert shot.left_out.endswith("other bodies.")
 
 
-def test_the_command_line_meets_whom_it_is_told_to(tmp_path, stander, boxer):
+def test_the_command_line_meets_whom_it_is_told_to(tmp_path, stander, boxer, capsys):
+    hips = stander.matrix_world @ stander.pose.bones[0].head
+    boxer.location = (hips.x + 0.1, hips.y - 0.6, 0.0)
     boxer.poise.role = "NONE"
     path = save(tmp_path)
     report = tmp_path / "report.json"
     told = ["simulate", path, "--armature", stander.name, "--frames=1:12", "--report", report]
     assert poise(*told, "--with", "Boxer") in (0, 3)
-    assert json.loads(report.read_text())["met"] == ["Boxer"]
+    content = json.loads(report.read_text())
+    assert content["met"] == ["Boxer"] and content["hits"]
+    hardest = max(content["hits"], key=lambda hit: hit["force"])
+    told = capsys.readouterr().err
+    where = hardest["part"].replace("_", " ")
+    assert f"'Boxer' ({where}) hits it at frame {hardest['frame']:g} with" in told
+
+
+def test_which_armature_is_the_character_that_others_meet(stander, boxer, worm):
+    """Whoever is marked is there for others, if just one is not."""
+    scene = bpy.context.scene
+    select(boxer)
+    worm.poise.role = "COLLIDER"
+    boxer.poise.role = "COLLIDER"
+    assert chosen_armature(bpy.context)[0] == stander
+    bpy.context.view_layer.objects.active = None
+    assert chosen_armature(bpy.context)[0] == stander
+    scene.poise.armature = boxer
+    assert chosen_armature(bpy.context)[0] == boxer, "as the panel says"
+    scene.poise.armature = None
+    select(boxer)
+    stander.poise.role = "COLLIDER"
+    assert chosen_armature(bpy.context)[0] == boxer, "they meet each other"
+    worm.poise.role = stander.poise.role = "NONE"
+    assert chosen_armature(bpy.context)[0] == boxer, "others may be meant as well"

@@ -9,6 +9,7 @@ import pytest
 from helpers.commands import poise, save
 
 from poise.addon.blender import session
+from poise.addon.blender.chosen import chosen_armature
 from poise.addon.overlays import overlay_marks
 from poise.addon.rigs import sampling
 from poise.addon.scene import waypoints
@@ -87,6 +88,16 @@ def test_a_keyed_empty_counts_where_it_is_at_its_frame(walker):
         read(walker)
 
 
+def test_a_selected_waypoint_means_its_character(walker, import_clip):
+    empty = add()
+    bpy.context.view_layer.objects.active = import_clip("stand")
+    bpy.context.view_layer.objects.active = empty
+    assert chosen_armature(bpy.context) == (walker, "")
+    empty.poise_waypoint.armature = None
+    armature, why = chosen_armature(bpy.context)
+    assert armature is None and "several armatures" in why
+
+
 def test_whose_they_are_and_whether_they_are_used(walker, import_clip):
     empty = add()
     other = import_clip("stand")
@@ -106,7 +117,7 @@ def test_a_body_gets_to_its_waypoint_and_says_so(walker):
     assert bpy.ops.poise.simulate() == {"FINISHED"}
     shot = result(walker)
     ((told, there),) = shot.arrivals
-    assert there and told.startswith(f"The waypoint 'Waypoint {FRAME}' at frame {FRAME} is missed")
+    assert there and told.startswith(f"The waypoint 'Waypoint {FRAME}' at frame {FRAME} is reached")
     assert shot.recording.success and shot.compared == "moved"
     place = dict((one.name, one) for one in shot.judge().judged)["place"]
     assert place.after < 0.1, "what it was moved by is not out of its place"
@@ -212,7 +223,7 @@ def test_the_command_line_takes_them_and_tells(walker, tmp_path, capsys):
     given = f"--waypoint={FRAME}:{hips.x + 0.1:.3f},{hips.y:.3f}"
     assert poise("simulate", shot, given, "--end-in-place", "--report", path) == 0
     told = capsys.readouterr().err
-    assert "The waypoint '--waypoint 1' at frame 150 is missed by" in told
+    assert "The waypoint '--waypoint 1' at frame 150 is reached within" in told
     assert f"The waypoint '{waypoints.END}' at frame" in told
     report = json.loads(path.read_text())
     assert report["verdict"]["compared_with"] == "moved"

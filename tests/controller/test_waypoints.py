@@ -228,8 +228,7 @@ def test_who_has_fallen_has_come_to_no_waypoint(make_motion):
 
 
 def test_words_of_a_waypoint():
-    assert (
-        arrival_words("the end", 194.0, 0.0123)
-        == "The waypoint 'the end' at frame 194 is missed by 1.2 cm"
-    )
+    told = "The waypoint 'the end' at frame 194 is"
+    assert arrival_words("the end", 194.0, 0.0123) == f"{told} reached within 1.2 cm"
+    assert arrival_words("the end", 194.0, 0.0412) == f"{told} missed by 4.1 cm"
     assert "had fallen" in arrival_words("the end", 194.0, None)
