@@ -29,7 +29,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints falls wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands falls wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -50,6 +50,7 @@ help:
 	@echo "make falls   two hundred falls, limp, braced and stiff, and sixty get-ups"
 	@echo "make stairs  walk up and down stairs and ramps"
 	@echo "make waypoints  how near walks and a run come to waypoints"
+	@echo "make commands   how walks follow commands of speed and heading"
 	@echo "make lint   ruff, and the types of the rooms in mypy.ini"
 	@echo "make docs   the library's reference from its docstrings, in build/reference"
 	@echo "make clean  remove .venv and build"
@@ -130,6 +131,10 @@ falls: $(ready)
 stairs: $(ready)
 	@echo "make stairs: three captured walks on stairs and ramps, five times each; about 2 minutes."
 	$(bin)/python -m poise.experiments.stairs
+
+commands: $(ready)
+	@echo "make commands: four captured walks by random scripts of 60 s; about 8 minutes."
+	$(bin)/python -m poise.experiments.commands
 
 waypoints: $(ready)
 	@echo "make waypoints: nine captured clips and walks on stairs with waypoints; about 5 minutes."

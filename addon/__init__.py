@@ -12,7 +12,7 @@ def register():
     from .blender import evaluation, session, translations
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
-    from .scene import objects, pushes, strength, waypoints, weights
+    from .scene import objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -23,6 +23,7 @@ def register():
     objects.register()
     weights.register()
     strength.register()
+    walks.register()
     pushes.register()
     waypoints.register()
     takes.register()
@@ -46,7 +47,7 @@ def unregister():
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
     from .plots import tuning_plot
-    from .scene import objects, pushes, strength, waypoints, weights
+    from .scene import objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -64,6 +65,7 @@ def unregister():
     tuning_plot.unregister()
     waypoints.unregister()
     pushes.unregister()
+    walks.unregister()
     strength.unregister()
     weights.unregister()
     objects.unregister()

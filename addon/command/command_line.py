@@ -501,6 +501,8 @@ def _tell_figures(report, more=""):
     say(("It stood to the end." if report["success"] else report["why"]) + more)
     for one in report["waypoints"]:
         say(f"{arrival_words(**one)}.")
+    for one in report["commands"]:
+        say(command_walk.words_of(one))
     if report["success"]:
         tell_verdict(report["verdict"])
     hardest = max(report["hits"], key=lambda hit: hit["force"], default=None)

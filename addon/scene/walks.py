@@ -6,6 +6,7 @@ after the other, along the way. Simulation and bake need not know more.
 """
 
 from dataclasses import dataclass, replace
+from math import pi
 
 import bpy
 import numpy as np
@@ -14,8 +15,14 @@ from bpy.props import BoolProperty, FloatProperty, PointerProperty, StringProper
 from ...controller import Character
 from ...controller.exceptions import MotionError, SettingsError
 from ...controller.ranges import RANGES
+from ...controller.reference.commands import FASTEST, SLOWEST, Command
 from ...controller.reference.gait import Walk, cycle_between, find_cycle
 from ..blender.redrawing import on_change_in_sidebar
+from .weights import OVERRIDABLE, values_at
+
+#: Name of the property of an armature's data that commands its walk, and so the beginning of its
+#: F-curves' paths; and the names in it.
+PROPERTY, NAMES = "poise_walk", ("pace", "turn")
 
 #: An armature object that moves farther than this [m] in its cycle is animated itself.
 _STILL = 0.01
@@ -26,16 +33,44 @@ class WalkOptions:
     """How to walk on.
 
     seconds: for how long [s]. cycle: (first, last) scene frames, None for the best one. heading:
-    name of a curve object to follow, None to go on as the clip does.
+    name of a curve object to follow, None to go on as the clip does. commands: Command each, in
+    place of those that are keyed.
     """
 
     seconds: float
     cycle: tuple[float, float] | None = None
     heading: str | None = None
+    commands: tuple[Command, ...] = ()
 
 
 def _is_curve(_settings, thing):
     return thing.type == "CURVE"
+
+
+class POISE_PG_commands(bpy.types.PropertyGroup):
+    """What commands the walk of an armature, with keys on its data as strength has them."""
+
+    pace: FloatProperty(
+        name="Pace",
+        description="How fast to walk, against the animation's own speed; key it to change it. "
+        "Slower walks take shorter steps. Speed follows by 0.3 m/s in a second [share]",
+        default=1.0,
+        min=SLOWEST,
+        max=FASTEST,
+        precision=2,
+        step=5,
+        override=OVERRIDABLE,
+    )
+    turn: FloatProperty(
+        name="Turn",
+        description="Where to head, from where the walk begins, counter-clockwise from above; key "
+        "it to change it. A body turns by about 50° in a second",
+        default=0.0,
+        min=-100 * pi,
+        max=100 * pi,
+        subtype="ANGLE",
+        override=OVERRIDABLE,
+    )
 
 
 class POISE_PG_walk(bpy.types.PropertyGroup):
@@ -128,6 +163,13 @@ def endless(scene, reading, options, mass=None):
     name = options.heading
     points, closed = ((), False) if name is None else _points(scene, name, reading)
     walk = Walk(cycle, options.seconds, points, closed, name or "")
+    commands = options.commands or _keyed(scene, reading, walk)
+    if commands and name is not None:
+        raise SettingsError(
+            f"The curve '{name}' leads the walk, and so do its Pace and Turn: take the curve away, "
+            "or set Pace to 1 and Turn to 0 and remove their keys."
+        )
+    walk = replace(walk, commands=commands)
     motion = walk.motion(character, reading.motion)
     index, step = motion.index, reading.frames[1] - reading.frames[0]
     objects = reading.object_matrices[cycle.first : cycle.last + 1]
@@ -146,6 +188,28 @@ def endless(scene, reading, options, mass=None):
         object_matrices=reading.object_matrices[index],
         object_bases=reading.object_bases[index],
         motion=motion,
+    )
+
+
+def _keyed(scene, reading, walk):
+    """The Commands that *Pace* and *Turn* of the armature's data are at the frames of a Walk; none
+    where they are 1 and 0 throughout."""
+    motion, cycle = reading.motion, walk.cycle
+    step = reading.frames[1] - reading.frames[0]
+    frames = reading.frames[cycle.first] + step * np.arange(walk.count(motion.rate))
+    armature = scene.objects[reading.armature]
+    if getattr(armature.data, PROPERTY, None) is None:  # as a script without the extension has it
+        return ()
+    found = values_at(scene, armature, frames, PROPERTY, NAMES)
+    pace, turn = (found[name] for name in NAMES)
+    if (pace == 1.0).all() and (turn == 0.0).all():
+        return ()
+    speed = cycle.length / cycle.period * motion.rate
+    values = np.stack([pace, turn])
+    changed = np.concatenate([[True], (np.diff(values) != 0).any(0)])
+    return tuple(
+        Command(float(at / motion.rate), float(pace[at] * speed), float(turn[at]))
+        for at in np.flatnonzero(changed)
     )
 
 
@@ -215,4 +279,23 @@ def loop_curves(holder, reading):
         curve.update()
 
 
-CLASSES = (POISE_PG_walk,)
+def register():
+    """Let every armature be commanded."""
+    setattr(
+        bpy.types.Armature,
+        PROPERTY,
+        PointerProperty(
+            name="Walk",
+            description="How fast this armature's character walks on, and where to",
+            type=POISE_PG_commands,
+            override=OVERRIDABLE,
+        ),
+    )
+
+
+def unregister():
+    """Undo `register`."""
+    delattr(bpy.types.Armature, PROPERTY)
+
+
+CLASSES = (POISE_PG_walk, POISE_PG_commands)

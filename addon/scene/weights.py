@@ -194,8 +194,8 @@ def _envelope(frames, start, back):
 
 
 def values_at(scene, armature, frames, owner, names):
-    """{name: (F,)} properties from 0 to 1 of a property group of an armature's data, as they are at
-    the frames. owner: name of the group."""
+    """{name: (F,)} properties of a property group of an armature's data, as they are at the frames.
+    owner: name of the group."""
     data = armature.data
     chosen = getattr(data, owner)
     animation = data.animation_data
@@ -211,7 +211,8 @@ def values_at(scene, armature, frames, owner, names):
         name = paths.get(curve.data_path)
         if name and not (curve.mute or (curve.group and curve.group.mute)):
             values = np.array([curve.evaluate(time) for time in times])
-            found[name] = np.clip(values, 0.0, 1.0)
+            allowed = chosen.bl_rna.properties[name]
+            found[name] = np.clip(values, allowed.hard_min, allowed.hard_max)
     return found
 
 

@@ -19,7 +19,7 @@ from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import bodies, objects, strength, waypoints, weights
+from ..scene import bodies, objects, strength, walks, waypoints, weights
 from .shot import ShotOptions
 
 #: Fields of ShotOptions that are not described, by the names that the window has for them.
@@ -64,7 +64,7 @@ def settings_of(
     if options.walk:
         heading = scene.objects.get(options.walk.heading or "")
         walk = options.walk if heading is None else replace(options.walk, heading=None)
-        found["Locomotion"] = walk, _moved_by(heading)
+        found["Locomotion"] = walk, _moved_by(heading), _shares(armature.data, walks.PROPERTY)
     pushing = [push for push in scene.poise.pushes.items if push.use]
     empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
     described = options_of(options)

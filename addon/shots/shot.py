@@ -41,6 +41,7 @@ from ...controller.falls.behaviours import LIMP, STOP
 from ...controller.geometry.stance import LEFT, RIGHT
 from ...controller.options import options_of, units_of
 from ...controller.reference.cleaning import CLEANING
+from ...controller.reference.commands import followed
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
 from ...controller.reference.terrain import Terrain
@@ -114,6 +115,11 @@ UNITS = {
     "force": "N",
     "place": "m",
     "missed": "m",
+    "at": "s",
+    "speed": "m/s",
+    "heading": "°",
+    "reached_speed": "m/s",
+    "reached_heading": "°",
     "point": "m",
     "impulse_per_mass": "m/s",
     "impulse": "N s",
@@ -333,7 +339,7 @@ class Shot(ArmatureShot):
     objects: {field of controller.Scenario: value} of the objects that take part, after `read`.
     character, motion: of controller, what performs and what it performs, after `embody`, which
         `prepare` calls.
-    cleaned: Motion that was cleaned, or moved by waypoints, with which results are compared then,
+    cleaned: Motion that was cleaned, moved or commanded, with which results are compared then,
         after `prepare`; None where nothing was.
     reshaping: of controller.morphology, None if the body has the armature's proportions.
     simulation: of controller, after `prepare` (which `simulate` calls).
@@ -865,6 +871,7 @@ class Shot(ArmatureShot):
             "met": sorted({limb.name for limb in recording.scenario.limbs}),
             "hits": [self._hit(hit) for hit in recording.hits()],
             "waypoints": self._arrivals(),
+            "commands": self._followed(),
             "strength": {
                 name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
             },
@@ -891,6 +898,26 @@ class Shot(ArmatureShot):
             "units": UNITS,
         }
         return report
+
+    def _followed(self):
+        """The commands of a walk for the report, each with what came of it."""
+        motion = self.reading.motion
+        if not isinstance(motion, Endless) or not motion.walk.commands:
+            return []
+        recording, walk, rate = self.recording, motion.walk, motion.rate
+        yaw = walk.places(self.character, motion.source, np.zeros(1, int))[1][0]
+        com = recording.com[: recording.standing]
+        return [
+            {
+                "at": _plain(one.at),
+                "frame": _frame_at(motion, one.at),
+                "speed": _plain(one.speed),
+                "heading": _plain(np.degrees(one.heading)),
+                "reached_speed": _plain(one.reached_speed),
+                "reached_heading": _plain(np.degrees(one.reached_heading)),
+            }
+            for one in followed(walk.commands, walk.journey(rate), com, rate, yaw)
+        ]
 
     def _arrivals(self):
         """The waypoints for the report, each with how far it was missed."""
@@ -924,6 +951,8 @@ class Shot(ArmatureShot):
         """What the verdict compares with, a key of COMPARED."""
         if self.cleaned is None:
             return "source"
+        if isinstance(self.motion, Endless):
+            return "commanded"
         return "moved" if self.recording.reference.waypoints else "cleaned"
 
     def _push(self, push):

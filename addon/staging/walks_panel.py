@@ -7,6 +7,7 @@ from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
 from ..kit.rows import sentence
+from ..scene.walks import NAMES, PROPERTY
 from .walks import POISE_OT_find_cycle
 
 
@@ -23,12 +24,17 @@ class POISE_PT_walk(Panel, bpy.types.Panel):
         row.active = session.job() is None
         row.prop(context.scene.poise.walk, "enabled", text="")
 
-    def content(self, layout, context, _armature, _reason):
+    def content(self, layout, context, armature, _reason):
         """How long, which frames, where to."""
         settings = context.scene.poise.walk
         layout.active = settings.enabled and session.job() is None
         layout.prop(settings, "seconds")
         layout.prop(settings, "heading", icon="CURVE_DATA")
+        if armature is not None:
+            column = layout.column(align=True)
+            column.active = layout.active and settings.heading is None
+            for name in NAMES:
+                column.prop(getattr(armature.data, PROPERTY), name)
         layout.operator(POISE_OT_find_cycle.bl_idname, text="Find Cycle", icon="FILE_REFRESH")
         if settings.found:
             sentence(layout, context, f"{settings.found}.", "INFO")
@@ -43,7 +49,7 @@ class POISE_PT_walk(Panel, bpy.types.Panel):
                 layout,
                 context,
                 "Simulate walks on by balance, with the gains in use; Bake writes an action as "
-                "long as the walk.",
+                "long as the walk. Key Pace and Turn to lead it.",
                 "INFO",
             )
 

@@ -41,8 +41,9 @@ def writing_target(options: argparse.Namespace, *others: Path | None) -> Path | 
         return None
     path = options.write_contacts.absolute()
     demand_other(options, "--write-contacts", path, *others)
-    if getattr(options, "walk", None):
-        options.usage_error("--write-contacts is for the clip as it is: leave out --walk")
+    for name in ("walk", "script"):
+        if getattr(options, name, None):
+            options.usage_error(f"--write-contacts is for the clip as it is: leave out --{name}")
     check_target(path, options.overwrite)
     return path
 

@@ -4,8 +4,10 @@
 import argparse
 import re
 from functools import partial
+from pathlib import Path
 
 from ...controller.ranges import RANGES
+from ...controller.reference.commands import Script
 from ..scene.walks import WalkOptions
 from .command_arguments import frame, seconds
 
@@ -26,11 +28,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the frames to loop, from a step to the next one of the same foot (the best ones)",
     )
     add("--heading", metavar="CURVE", help="a curve object on the ground to walk along")
+    add(
+        "--script",
+        type=Path,
+        metavar="FILE",
+        help="walk on as the commands in this JSON file say, for as long as it says: how fast and "
+        "which way from when on, in place of the keys of Pace and Turn",
+    )
 
 
 def walk_options(options: argparse.Namespace) -> WalkOptions | None:
     """The WalkOptions that the arguments describe; None for none. Calls `usage_error` for those
     that do not go together."""
+    if options.script is not None:
+        for name in ("walk", "heading"):
+            if getattr(options, name) is not None:
+                options.usage_error(f"--{name} is not allowed with --script, which says that")
+        if getattr(options, "method", "balance") == "rectify":
+            options.usage_error("--script is not allowed with --rectify: balance alone walks on")
+        script = Script.load(options.script)
+        return WalkOptions(script.seconds, options.cycle, commands=script.commands)
     if options.walk is None:
         for name in ("cycle", "heading"):
             if getattr(options, name) is not None:
@@ -48,3 +65,12 @@ def _cycle(text: str) -> tuple[float, float]:
     if not match:
         raise argparse.ArgumentTypeError(f"'{text}' is not two frames such as 12-75")
     return frame(match[1]), frame(match[2])
+
+
+def words_of(command: dict) -> str:
+    """What came of a command of a walk, as reports have it, in a sentence."""
+    told = f"At {command['at']:g} s {command['speed']:.2f} m/s, {command['heading']:.0f}°:"
+    if command["reached_speed"] is None:
+        return f"{told} it had fallen, or was commanded otherwise within a round."
+    reached = f"{command['reached_speed']:.2f} m/s, {command['reached_heading']:.0f}°"
+    return f"{told} {reached} in the end."

@@ -32,6 +32,7 @@ COMPARED = {
     "source": "",
     "cleaned": "compared with the cleaned motion",
     "moved": "compared with the animation as the waypoints move it",
+    "commanded": "compared with the walk as it was commanded",
 }
 
 #: Whose the values are where there are two of each sample.

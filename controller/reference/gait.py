@@ -18,6 +18,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..exceptions import MotionError, SettingsError
+from ..geometry.leg_bending import LONGEST, bend_leg, leg_length, too_high
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
     arctan2,
@@ -26,10 +27,13 @@ from ..geometry.rotations import (
     matrix_from_quaternion,
     multiply,
     rotation_vector,
+    unit,
 )
+from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES
 from ..geometry.stance import reference_contacts
 from ..geometry.trajectory import Trajectory, bell, butterworth
 from ..ranges import RANGES
+from .commands import Command, Journey, journey
 from .rolling import rolled
 from .way import Way
 
@@ -51,6 +55,7 @@ _MOST_TURN = np.radians(60)
 #: out of tight bends, and under noise on the spot.
 _TREMOR = np.radians(12)
 _LEANING = 0.6  # [s] over which a body begins to lean into a bend
+_SINKING = 0.25  # [s] over which hips sink for longer steps
 #: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
 _LEAST_TRAVEL = 0.1
 
@@ -211,7 +216,8 @@ class Walk:
 
     cycle: Cycle. seconds: how long to go on [s]. points: (n, 2 or 3) [m] of a curve on the ground
     to follow from its start on, () to go on as the clip does. closed: whether the curve's end is
-    its start. curve: its name, for messages.
+    its start. curve: its name, for messages. commands: how fast to walk and which way, in place of
+    a curve.
     """
 
     cycle: Cycle
@@ -219,15 +225,21 @@ class Walk:
     points: Sequence[Sequence[float]] = ()
     closed: bool = False
     curve: str = "Curve"
+    commands: Sequence[Command] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """It as JSON-able data."""
-        return asdict(self)
+        """It as JSON-able data; without a word of commands without any, so that what was written
+        before there were such is still the same."""
+        data = asdict(self)
+        if not self.commands:
+            del data["commands"]
+        return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Walk":
         """What `as_dict` gave."""
-        return cls(**data | {"cycle": Cycle(**data["cycle"])})
+        commands = tuple(Command(**one) for one in data.get("commands", ()))
+        return cls(**data | {"cycle": Cycle(**data["cycle"]), "commands": commands})
 
     def motion(self, character: Character, motion: Motion) -> "Endless":
         """The Endless motion that it makes of a clip.
@@ -235,13 +247,13 @@ class Walk:
         Raises SettingsError for a length or a curve that cannot be.
         """
         RANGES["walk"].check(self.seconds)
-        count = max(2, round(self.seconds * motion.rate) + 1)
-        samples = np.arange(count)
-        index = self.cycle.first + samples % self.cycle.period
+        samples = np.arange(self.count(motion.rate))
+        at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period
+        index = self.cycle.first + at
         points, yaw = self.places(character, motion, samples)
         carried, turned = _carrier(character, motion, self.cycle)
-        turn = yaw - turned[samples % self.cycle.period]
-        shift = points - _turned(carried[samples % self.cycle.period], turn)
+        turn = yaw - turned[at]
+        shift = points - _turned(carried[at], turn)
         # In double precision the landmarks are where the source has them, to the last digit.
         positions = _turned(motion.positions[index], turn[:, None]) + shift[:, None]
         rotations = multiply(_about_z(turn)[:, None], motion.rotations[index])
@@ -259,6 +271,23 @@ class Walk:
             shift=shift,
         )
 
+    def count(self, rate: float) -> int:
+        """How many samples it has at a rate [Hz]."""
+        return max(2, round(self.seconds * rate) + 1)
+
+    def journey(self, rate: float) -> Journey:
+        """What its commands make of it, at a rate [Hz]. Raises SettingsError."""
+        seconds = self.cycle.period / rate
+        speed = self.cycle.length / seconds
+        return journey(self.commands, speed, seconds, _MOST_TURN, rate, self.count(rate))
+
+    def phase(self, rate: float, samples: np.ndarray) -> np.ndarray:
+        """(N,) which sample of the cycle, counted on from round to round, samples of the walk
+        show."""
+        if not self.commands:
+            return samples
+        return self.journey(rate).at(samples).cycles * self.cycle.period
+
     def places(
         self, character: Character, motion: Motion, samples: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -266,13 +295,16 @@ class Walk:
         may be before its first or after its last one."""
         cycle = self.cycle
         carried, turned = _carrier(character, motion, cycle)
+        if self.commands:
+            gone, yaw = self.journey(motion.rate).at(samples), turned[0] + cycle.turn / 2
+            return carried[0] + _turned(gone.points, yaw), gone.yaw + yaw
         if len(self.points):
             if cycle.length < _LEAST_TRAVEL:
                 raise SettingsError(
                     f"'{motion.name}' steps on the spot: it cannot follow the curve "
                     f"'{self.curve}'; take the curve away, or choose a clip that travels."
                 )
-            return self.way(motion.rate).place(samples * (cycle.length / cycle.period))
+            return self.way(character, motion).place(samples * (cycle.length / cycle.period))
         turn = cycle.turn if abs(cycle.turn) > _STRAIGHT else 0.0
         lap, within = np.divmod(samples, cycle.period)
         laps = np.arange(min(lap.min(), 0), max(lap.max(), 0) + 1)
@@ -285,11 +317,15 @@ class Walk:
         middle = turned[0] + cycle.turn / 2
         return points, middle + turn * (lap + share - 0.5)
 
-    def way(self, rate: float) -> Way:
-        """The way along the curve of a clip of that rate [Hz]. Raises SettingsError for a curve
-        that is too short or too tight."""
+    def way(self, character: Character, motion: Motion) -> Way:
+        """The way along the curve of a clip, or as commanded. Raises SettingsError for a curve that
+        is too short or too tight."""
         length = self.cycle.length
-        way = Way(self.points, self.closed, length, length / self.cycle.period * rate, self.curve)
+        speed = length / self.cycle.period * motion.rate
+        if self.commands:  # which turn no faster than a body does
+            points, _ = self.places(character, motion, np.arange(self.count(motion.rate)))
+            return Way(points.tolist(), False, length, speed, self.curve)
+        way = Way(self.points, self.closed, length, speed, self.curve)
         at, radius = way.sharpest()
         least = length / _MOST_TURN
         if radius < least:
@@ -303,10 +339,12 @@ class Walk:
         self, character: Character, motion: Motion, samples: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """As `places`, of a carrier that goes straight on from where the walk begins."""
-        points, yaw = self.places(character, motion, np.zeros(1))
+        points, yaw = self.places(character, motion, np.zeros(1, int))
         x, y = float(np.cos(yaw[0])), float(np.sin(yaw[0]))
-        step = self.cycle.length / self.cycle.period
-        return points + step * samples[:, None] * [x, y, 0.0], np.repeat(yaw, len(samples))
+        gone = self.cycle.length / self.cycle.period * samples
+        if self.commands:
+            gone = self.journey(motion.rate).at(samples).distances
+        return points + gone[:, None] * [x, y, 0.0], np.repeat(yaw, len(samples))
 
 
 def _carrier(character: Character, motion: Motion, cycle: Cycle) -> tuple[np.ndarray, np.ndarray]:
@@ -357,7 +395,11 @@ def walking_target(
     # A round more before and after: filters see no ends.
     samples = np.arange(-period, len(motion) + period)
     root, rotation, angles, contacts = _seamless(character, motion.source, walk.cycle)
-    at = samples % period
+    phase = walk.phase(motion.rate, samples)
+    at = np.round(phase).astype(int) % period
+    if walk.commands:
+        root, rotation, angles = (_between(values, phase) for values in (root, rotation, angles))
+        rotation, contacts, at = unit(rotation), contacts[at], np.arange(len(samples))
     places = walk.straight if led else walk.places
     points, yaw = places(character, motion.source, samples)
     leaning = exponential(_lean(walk, yaw, motion.rate)[:, None] * [-1.0, 0, 0])
@@ -368,6 +410,8 @@ def walking_target(
         continuous(multiply(_about_z(yaw), multiply(leaning, rotation[at]))),
         angles[at],
     )
+    if walk.commands:
+        target = _strided(character, target, points, yaw, walk.journey(motion.rate).at(samples))
     smooth = target.smoothed(cutoff).trajectory
     smooth = rolled(character, smooth, contacts[at], _TREMOR)
     own = slice(period, period + len(motion))
@@ -375,6 +419,38 @@ def walking_target(
         smooth, root=smooth.root[own], rotation=smooth.rotation[own], angles=smooth.angles[own]
     )
     return cut, contacts[at][own]
+
+
+def _between(values: np.ndarray, phase: np.ndarray) -> np.ndarray:
+    """(N, m) of the values (P, m) of a round at phases (N,), straight between its samples."""
+    before = np.floor(phase).astype(int)
+    share = (phase - before)[:, None]
+    first, then = values[before % len(values)], values[(before + 1) % len(values)]
+    return first + share * (then - first)
+
+
+def _strided(
+    character: Character, target: Trajectory, points: np.ndarray, yaw: np.ndarray, gone: Journey
+) -> Trajectory:
+    """A walk whose steps are as long as its journey's: its ankles swing as much farther, or less,
+    about the carrier, and hips sink where legs are too short for that."""
+    joints, frames = character.pose(target)
+    ahead = np.stack([np.cos(yaw), np.sin(yaw), 0 * yaw], 1)
+    aims, sinks = [], np.zeros(len(yaw))
+    for side, foot in zip(SIDES, FEET, strict=True):
+        ankle = joints[:, foot]
+        swing = ((ankle - points) * ahead).sum(1)
+        aim = ankle + ((gone.strides - 1) * (swing - swing.mean()))[:, None] * ahead
+        hip = joints[:, SEGMENT_INDEX[f"thigh_{side}"]]
+        most = np.linalg.norm(ankle - hip, axis=1)
+        most = np.maximum(most, LONGEST * leg_length(joints, side))
+        sinks = np.maximum(sinks, too_high(hip, aim, most))
+        aims.append(aim)
+    joints, frames = joints.copy(), frames.copy()
+    joints[..., 2] -= bell(sinks, _SINKING, target.rate)[:, None]
+    for side, aim in zip(SIDES, aims, strict=True):
+        bend_leg(joints, frames, side, aim)
+    return character.trajectory_of(target.rate, joints[:, 0], frames)
 
 
 def _lean(walk: Walk, yaw: np.ndarray, rate: float) -> np.ndarray:

@@ -276,7 +276,9 @@ def _endless(
     led: bool,
 ) -> Reference:
     """The Reference of an Endless motion: as long as that is, whatever was asked for."""
-    way = motion.walk.way(motion.rate) if led and len(motion.walk.points) else None
+    walk = motion.walk
+    leads = led and (len(walk.points) or walk.commands)
+    way = walk.way(character, motion.source) if leads else None
     target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF, way is not None)
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
@@ -286,7 +288,13 @@ def _endless(
     parts = (raw, target, target)
     footings = level(character.ground, len(contacts))
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
-    return replace(reference, travels=True, endless=True, walks=True, way=way)
+    commanded = None
+    if walk.commands:
+        if way is not None:  # and so the target goes straight on
+            target, _ = walking_target(character, motion, cutoff or TRAVEL_CUTOFF)
+        joints, frames = character.pose(target)
+        commanded = Pose(character.body_centres(joints, frames), frames, joints)
+    return replace(reference, travels=True, endless=True, walks=True, way=way, cleaned=commanded)
 
 
 def _lowest(character: Character, corners: np.ndarray, over: Above | None = None) -> float:

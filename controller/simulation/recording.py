@@ -619,8 +619,8 @@ class Recording:
         return quaternion_from_matrix(turns), displacement
 
     def cleaned(self) -> Changed | None:
-        """All of the animation as far as cleaning and waypoints alone change what is simulated of
-        it; None where they change nothing."""
+        """All of the animation as far as cleaning, waypoints and commands alone change what is
+        simulated of it; None where they change nothing."""
         raw, mended, rate = self.reference.raw, self.reference.cleaned, self.motion.rate
         if mended is None:
             return None

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Endless walks of an armature: the reading that goes on, the bake, and what is refused."""
 
+import json
+
 import bpy
 import numpy as np
 import pytest
+from helpers.commands import poise, save
 
 from poise.addon.blender import compat
 from poise.addon.scene.walks import WalkOptions
 from poise.addon.settings.properties import shot_options
+from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.staging import walks_panel
 from poise.controller import MotionError, SettingsError
@@ -148,3 +152,92 @@ def test_the_cycle_is_one_of_the_source_while_a_bake_is_shown(registered, walker
     bpy.ops.poise.find_cycle()
     assert (settings.first, settings.last) == cycle
     assert compat.assigned(walker) == shown
+
+
+# --- Commands -------------------------------------------------------------------------------------
+
+
+def read(armature, seconds=12.0, **more):
+    shot = Shot(bpy.context.scene, ShotOptions(walk=WalkOptions(seconds, (100, 167), **more)))
+    for _ in shot.read():
+        pass
+    return shot.reading.motion
+
+
+def key(armature, name, **values):
+    """Keys of *Pace* or *Turn* that hold, {"at120": value}."""
+    commands = armature.data.poise_walk
+    for frame, value in values.items():
+        setattr(commands, name, value)
+        commands.keyframe_insert(name, frame=int(frame.removeprefix("at")))
+    for curve in compat.curves(*compat.assigned(armature.data)):
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+
+
+def test_pace_and_turn_are_commands_where_they_are_keyed(registered, walker):
+    assert read(walker).walk.commands == ()
+    key(walker, "pace", at100=0.8, at220=1.1)
+    key(walker, "turn", at100=0.0, at160=np.pi / 2)
+    motion = read(walker)
+    speed = motion.walk.cycle.length / motion.walk.cycle.period * motion.rate
+    found = [(one.at, one.speed, one.heading) for one in motion.walk.commands]
+    wanted = [(0, 0.8, 0), (1.0, 0.8, np.pi / 2), (2.0, 1.1, np.pi / 2)]
+    assert np.array(found) == pytest.approx(np.array(wanted) * [1, speed, 1], abs=1e-5)
+    root = motion.positions[:, 0, :2]
+    first, last = root[30] - root[0], root[-1] - root[-90]
+    turned = np.angle(complex(*last) / complex(*first))
+    assert turned == pytest.approx(np.pi / 2, abs=0.1), "counter-clockwise from above"
+
+
+def test_a_curve_and_commands_do_not_lead_together(registered, walker):
+    walker.data.poise_walk.turn = 1.0
+    with pytest.raises(SettingsError, match="'Path' leads the walk, and so do its Pace and Turn"):
+        read(walker, heading="Path")
+    assert read(walker).walk.commands[0].heading == pytest.approx(1.0)
+
+
+def test_a_commanded_walk_is_baked_exactly_and_told(registered, walker):
+    key(walker, "turn", at108=0.0, at150=-0.7)
+    walker.data.poise_walk.pace = 0.9
+    shot = performed(ShotOptions(walk=WalkOptions(7.0)))
+    assert shot.recording.success and shot.compared == "commanded"
+    assert shot.bake().error_mm < 0.02
+    report = shot.report()
+    *_, last = report["commands"]
+    assert last["heading"] == pytest.approx(np.degrees(-0.7), abs=0.01)
+    assert last["reached_heading"] == pytest.approx(last["heading"], abs=5)
+    assert last["reached_speed"] == pytest.approx(last["speed"], rel=0.1)
+    assert report["units"]["reached_heading"] == "°" and report["units"]["at"] == "s"
+    assert performed(ShotOptions()).report()["commands"] == []
+
+
+def test_changed_commands_ask_to_simulate_again(registered, walker):
+    scene = bpy.context.scene
+
+    def now(walk):
+        return outdated.settings_of(scene, walker, ShotOptions(walk=walk))
+
+    for walk, told in ((WalkOptions(5.0), ["Locomotion"]), (None, [])):
+        before = now(walk)
+        walker.data.poise_walk.pace += 0.05
+        assert outdated.changed(before, now(walk)) == told
+
+
+def test_the_command_line_walks_by_a_script(registered, walker, tmp_path, capsys):
+    path, report, script = save(tmp_path), tmp_path / "report.json", tmp_path / "take.json"
+    commands = [{"at": 0, "speed": 1.1}, {"at": 1, "heading": 45}]
+    script.write_text(json.dumps({"version": 1, "seconds": 6, "commands": commands}))
+    assert poise("simulate", path, "--script", script, "--report", report) == 0
+    told = capsys.readouterr().err
+    assert "At 1 s 1.10 m/s, 45°: 1." in told and "° in the end." in told
+    content = json.loads(report.read_text())
+    assert [one["heading"] for one in content["commands"]] == pytest.approx([0, 45])
+    assert content["commands"][1]["reached_heading"] == pytest.approx(45, abs=6)
+    first, last = content["range"]
+    assert last - first == 360
+    assert poise("simulate", path, "--script", script, "--walk", "5") == 2
+    assert "--walk is not allowed with --script" in capsys.readouterr().err
+    script.write_text('{"version": 1, "seconds": 6, "commands": [{"at": 0, "skill": "jump"}]}')
+    assert poise("simulate", path, "--script", script) == 1
+    assert "has the key 'skill', which walks do not know" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Captured walks that are commanded: steadily, and by scripts of random commands.
+
+A script begins with a speed, and goes on with a new speed or a new heading every 2 to 5 s: so much
+of the clip's own speed, and to anywhere from where it heads before.
+"""
+
+import sys
+
+import numpy as np
+
+from ..controller import Gains, Settings, Simulation
+from ..controller.body.character import Character
+from ..controller.reference.commands import FASTEST, SLOWEST, Command, followed
+from ..controller.reference.gait import Walk, find_cycle
+from ..controller.search.trial import NOISE
+from .clips import read
+
+CLIPS = ("walk", "walk_slow", "walk_fast", "walk_backward")
+PACES = (0.5, 0.7, 0.85, 1.0, 1.15)
+STEADY, SECONDS = 20.0, 60.0  # [s]
+SEEDS, SCRIPTS = 2, 10
+WAITS = 2.0, 5.0  # [s]
+MOST_TURN = np.pi
+#: The last round before the next command is counted where the carrier was already as commanded: to
+#: so much [m/s], [rad].
+SETTLED = 0.02, np.radians(2)
+
+
+def script(seed, speed, seconds=SECONDS):
+    """Random Commands of a walk of a speed [m/s]."""
+    random, heading, time = np.random.default_rng(seed), 0.0, 0.0
+    found = []
+    while time < seconds - WAITS[0]:
+        if not found or random.random() < 0.5:
+            found.append(Command(time, speed=float(random.uniform(SLOWEST, FASTEST) * speed)))
+        else:
+            heading += float(random.uniform(-MOST_TURN, MOST_TURN))
+            found.append(Command(time, heading=heading))
+        time += float(random.uniform(*WAITS))
+    return tuple(found)
+
+
+def performed(motion, commands, seconds, seed):
+    """The Recording of a walk that is commanded, and a Followed for each command."""
+    character = Character.from_motion(motion)
+    endless = Walk(find_cycle(character, motion), seconds, commands=commands).motion(
+        character, motion
+    )
+    settings = Settings(noise=NOISE, seed=seed)
+    gains = Gains.default(character, walking=True)
+    recording = Simulation(character, endless, gains, settings=settings).run()
+    yaw = endless.walk.places(character, motion, np.zeros(1, int))[1][0]
+    gone = endless.walk.journey(motion.rate)
+    return recording, followed(commands, gone, recording.com, motion.rate, yaw)
+
+
+def speed_of(motion):
+    """Of a clip's cycle [m/s]."""
+    cycle = find_cycle(Character.from_motion(motion), motion)
+    return cycle.length / cycle.period * motion.rate
+
+
+def steady(motion, speed):
+    """A cell for each of PACES: by how much the speed is off, or how many fell."""
+    for pace in PACES:
+        runs = [
+            performed(motion, (Command(0.0, pace * speed),), STEADY, seed)
+            for seed in range(1, SEEDS + 1)
+        ]
+        fell = sum(not recording.success for recording, _ in runs)
+        off = np.mean([found[0].reached_speed / (pace * speed) - 1 for _, found in runs])
+        yield f"{fell} of {SEEDS} fall" if fell else f"{100 * off:+.0f} %"
+
+
+def scripted(motion, speed):
+    """How many of SCRIPTS fall; and of what is settled the speed's errors [share] and the heading's
+    [rad]."""
+    fell, speeds, headings = 0, [], []
+    for seed in range(1, SCRIPTS + 1):
+        commands = script(seed, speed)
+        recording, found = performed(motion, commands, SECONDS, seed)
+        fell += not recording.success
+        gone = recording.motion.walk.journey(motion.rate)
+        ends = [*[one.at for one in commands[1:]], SECONDS]
+        for one, end in zip(found, ends, strict=True):
+            last = min(int(end * motion.rate), len(gone.speeds) - 1)
+            begun = int(np.searchsorted(gone.cycles, gone.cycles[last] - 1))
+            off = abs(gone.speeds[begun] - one.speed), abs(gone.yaw[begun] - one.heading)
+            if np.isfinite(one.reached_speed) and (off < np.array(SETTLED)).all():
+                speeds.append(abs(one.reached_speed / one.speed - 1))
+                headings.append(abs(one.reached_heading - one.heading))
+    return fell, np.array(speeds), np.degrees(headings)
+
+
+def main(names):
+    """Print the table."""
+    print("| clip, its speed | " + " | ".join(f"{pace:g}" for pace in PACES), end="")
+    print(f" | of {SCRIPTS} scripts fall | speed within 8 % | heading within 5° |")
+    print("|---|" + "---|" * (len(PACES) + 3))
+    for name in names or CLIPS:
+        motion = read(name)
+        speed = speed_of(motion)
+        cells = list(steady(motion, speed))
+        fell, speeds, headings = scripted(motion, speed)
+        cells += [f"{fell}", f"{100 * np.mean(speeds < 0.08):.0f} %"]
+        cells += [f"{100 * np.mean(headings < 5):.0f} % of {len(headings)}"]
+        print(f"| {name}, {speed:.2f} m/s | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
