@@ -229,7 +229,8 @@ def _tasks(options, output):
     )
     tasks = [replace(task, source=str(path), name=_name(path, root)) for path in sources]
     tasks.sort(key=lambda task: task.name)
-    _check_results(tasks)
+    searched = options.shots if options.recursive else ()
+    _check_results(tasks, [path for path in map(_absolute, searched) if path.is_dir()])
     return tasks
 
 
@@ -284,8 +285,14 @@ def _name(path, root):
         raise FileError(f"'{path}' is not below '{root}': name another --root.") from None
 
 
-def _check_results(tasks):
-    """Raise FileError where a result would replace a shot, or another result."""
+def _is_foreign(task):
+    """Whether what is there in place of a result of a batch is none."""
+    return task.result.exists() and read_record(task.record) is None and not task.parts(".json")
+
+
+def _check_results(tasks, folders):
+    """Raise FileError where a result would replace a shot, as all in these folders may be, or
+    another result."""
     sources = {identity(task.source) for task in tasks}
     results = {}
     for task in tasks:
@@ -293,6 +300,11 @@ def _check_results(tasks):
         if path in sources:
             raise FileError(
                 f"'{task.result}' is a shot itself: name an --output folder without shots in it."
+            )
+        if any(folder in task.result.parents for folder in folders) and _is_foreign(task):
+            raise FileError(
+                f"'{task.result}' is in a folder of shots, and no batch has made it, so it may be "
+                "one of them: name an --output folder elsewhere, or move it away."
             )
         other = results.setdefault(path, task)
         if other is not task:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import bpy
 
 #: A length that changes by less than this share of it does not stretch.
-LEAST = 0.01
+LEAST = 0.0005
 #: Feet and toes inherit what stretches their shins.
 _LEG = ("thigh", "shin", "foot", "toe")
 

@@ -298,6 +298,8 @@ def _slots(chains: Any) -> dict[str, Any]:
     for key, chain in chains.items():
         if not (_is_list(chain, _is_link) and chain):
             raise _MalformedError(f"has no list of bones for '{key}'")
+        if any(link in chain[:i] for i, link in enumerate(chain)):
+            raise _MalformedError(f"names a bone of '{key}' twice")
         keys = [key.replace("{side}", side) for side in SIDES] if "{side}" in key else [key]
         for slot in keys:
             if slot not in SLOTS:

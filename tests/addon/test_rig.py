@@ -367,6 +367,13 @@ def test_a_map_that_uses_a_bone_twice(skeleton, tmp_path):
     path.write_text(json.dumps(document))
     with pytest.raises(RigError, match="twice, for the trunk and the head: correct the map"):
         rig.find(armature, name=str(path))
+    rig.save(rig.find(armature), path)
+    document = json.loads(path.read_text())
+    trunk = document["bones"]["trunk"]
+    document["bones"]["trunk"] = [trunk[0], trunk[0]] if isinstance(trunk, list) else [trunk] * 2
+    path.write_text(json.dumps(document))
+    with pytest.raises(RigError, match="names a bone of 'trunk' twice"):
+        rig.find(armature, name=str(path))
 
 
 def test_absent_and_unreadable_map(skeleton, tmp_path):
