@@ -671,12 +671,14 @@ def _weight(finding: Finding) -> tuple[int, tuple[float, float], float]:
 def _verdict(findings: Sequence[Finding], recommend: str, why: str) -> str:
     """One line: what to mend first, else what will do."""
     mend = [finding for finding in findings if finding.severity == "mend"]
+    timing = [finding for finding in findings if finding.kind in _TIMING]
     if mend:
-        first = f"Mend first: {mend[0].sentence}"
-        return f"{first}, and {len(mend) - 1} more" if len(mend) > 1 else first
-    for finding in findings:
-        if finding.kind in _TIMING:
-            why = f"{why}; {finding.sentence}"
+        # What is wrong with its timing makes it jump and float, too.
+        worst = [*timing, *mend]
+        first = f"Mend first: {worst[0].sentence}"
+        return f"{first}, and {len(worst) - 1} more" if len(worst) > 1 else first
+    for finding in timing:
+        why = f"{why}; {finding.sentence}"
     if recommend == "balance":
         return f"Balance alone will do: {why}"
     if recommend == "rectify":
