@@ -17,7 +17,7 @@ from ..controller.search.trial import NOISE
 from .clips import read
 
 CLIPS = ("walk", "walk_slow", "walk_fast", "walk_backward")
-PACES = (0.5, 0.7, 0.85, 1.0, 1.15)
+PACES = (0.5, 0.7, 0.85, 1.0, 1.1)
 STEADY, SECONDS = 20.0, 60.0  # [s]
 SEEDS, SCRIPTS = 2, 10
 WAITS = 2.0, 5.0  # [s]

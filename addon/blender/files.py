@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files that are written whole or not at all. Needs nothing of Blender's."""
 
+import errno
 import json
 import os
 import re
@@ -31,6 +32,13 @@ def same_file(path: Path, other: Path) -> bool:
 
 def check_target(path: Path, overwrite: bool) -> None:
     """Raise FileError unless a file can be written there; called before any work is done."""
+    try:
+        os.stat(_temporary(path))
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise FileError(
+                f"The name '{path.name[:40]}…' is too long for the disk: choose a shorter one."
+            ) from None
     if path.is_dir():
         raise FileError(f"'{path}' is a folder: name a file in it.")
     if path.exists() and not path.is_file():

@@ -35,6 +35,7 @@ from ..terminal.command_arguments import (
     shot_arguments,
     whole,
 )
+from ..terminal.command_files import is_shot
 from ..terminal.command_import import FORMATS
 from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_progress import FAILED as FAILURE
@@ -229,7 +230,7 @@ def _tasks(options, output):
     )
     tasks = [replace(task, source=str(path), name=_name(path, root)) for path in sources]
     tasks.sort(key=lambda task: task.name)
-    searched = options.shots if options.recursive else ()
+    searched = options.shots if options.recursive else ([options.root] if options.root else ())
     _check_results(tasks, [path for path in map(_absolute, searched) if path.is_dir()])
     return tasks
 
@@ -474,6 +475,10 @@ def _check_summaries(options, tasks=()):
             path = path.absolute()
             if identity(path) in sources:
                 raise FileError(f"'{path}' is a shot itself: name another file.")
+            if is_shot(path) and path.exists():
+                raise FileError(
+                    f"'{path}' is a shot, if no other of this batch: name another file."
+                )
             if identity(path) in taken:
                 raise FileError(f"'{path}' is another file of the batch: name another one.")
             taken.add(identity(path))

@@ -64,7 +64,7 @@ class POISE_PG_commands(bpy.types.PropertyGroup):
     turn: FloatProperty(
         name="Turn",
         description="Where to head, from where the walk begins, counter-clockwise from above; key "
-        "it to change it. A body turns by about 50° in a second",
+        "it to change it. A body turns by about 45° in a second",
         default=0.0,
         min=-100 * pi,
         max=100 * pi,

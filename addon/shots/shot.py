@@ -250,7 +250,8 @@ def warnings_of(scene):
             f"The scene's gravity ({told}) is not followed: bodies are simulated under "
             f"{GRAVITY:g} m/s² downward."
         )
-    if bpy.app.autoexec_fail:
+    # What Rigify leaves in each of its rigs' files draws panels, and moves nothing.
+    if bpy.app.autoexec_fail and "'rig_ui" not in bpy.app.autoexec_fail_message:
         yield (
             "Blender has blocked Python drivers or scripts of this file, which may change the "
             "pose: allow them (--enable-autoexec, or Auto Run Python Scripts) if you trust it."

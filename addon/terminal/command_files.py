@@ -137,7 +137,7 @@ def output_target(options, source, ending):
         blend = source is None or source.suffix.lower() not in FORMATS
         advice = "say --in-place" if blend else "let its name end with .blend"
         demand_other_than_shot(options, output, source, advice)
-        demand_other(options, "--output", output)
+        demand_other(options, "--output", output, result=True)
         if output.suffix.lower() != ".blend" and not output.is_dir():
             options.usage_error("--output is to be a .blend file: let its name end with .blend")
     check_target(output, options.overwrite or options.in_place)
@@ -167,12 +167,22 @@ def report_target(options, *others):
     return path
 
 
-def demand_other(options, option, path, *others):
+def is_shot(path):
+    """Whether a file is a shot by its ending, be it one that nobody named."""
+    return path.suffix.lower() in (".blend", *FORMATS)
+
+
+def demand_other(options, option, path, *others, result=False):
     """A usage error if what an option is to write is one of the others (None for none), or one of
-    the files that are read: because options name them, or linked by what is open."""
+    the files that are read: because options name them, or linked by what is open; or a shot, unless
+    it is the result."""
     read = (getattr(options, name, None) for name in READ if option != f"--{name}")
     if any(other and same_file(path, other) for other in (*others, *read, *libraries())):
         options.usage_error(f"{option} names '{path.name}' itself: name another file")
+    if is_shot(path) and not result:
+        options.usage_error(
+            f"{option} names '{path.name}', which would be a shot: give it another ending"
+        )
 
 
 def demand_other_than_shot(options, output, source, advice):

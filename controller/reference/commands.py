@@ -22,16 +22,19 @@ from ..ranges import RANGES
 VERSION = 1  # of scripts
 
 #: Of the clip's own, how slowly and how fast a walk goes on command: measured on captured walks.
-SLOWEST, FASTEST = 0.5, 1.15
+SLOWEST, FASTEST = 0.5, 1.1
 
 # By trial, as `researcher.md`, Directed walks, has it.
 _GATHERING = 0.3  # [m/s^2] by which speed changes
 _SMOOTHING = 0.4  # [s] over which a change begins and ends
 _EAGERNESS = 4.0  # [1/s] with which an error of the heading is turned off
 _FASTEST_TURN = 0.95  # [rad/s]
+#: ... by which speeds [m/s] up to the first are bent at most, and those from the second on by the
+#: smaller rate: captured fast walks fall out of bends that slower ones walk.
+_BRISK, _HASTY, _SLOWEST_TURN = 1.35, 1.65, 0.25
 _SLEW = 4.4  # [rad/s^2] of its rate
 #: Of what a curve may turn a walker in a cycle; rounding makes it a little less.
-_TURN_SHARE = 0.95
+_TURN_SHARE = 0.8
 #: A stride grows with this power of the speed, and so its time shrinks: so people walk.
 _STRIDE_POWER = 0.5
 
@@ -159,7 +162,8 @@ def journey(
     speeds = bell(_followed(wanted, _GATHERING / rate), _SMOOTHING, rate)
     share = speeds / speed
     periods = period * share ** (_STRIDE_POWER - 1)
-    yaw = _turned(heading, _TURN_SHARE * most_turn / periods, rate)
+    most = np.interp(speeds, (_BRISK, _HASTY), (_FASTEST_TURN, _SLOWEST_TURN))
+    yaw = _turned(heading, np.minimum(most, _TURN_SHARE * most_turn / periods), rate)
     steps = speeds[:, None] / rate * np.stack([np.cos(yaw), np.sin(yaw), 0 * yaw], 1)
     return Journey(
         speeds,
@@ -238,8 +242,7 @@ def _followed(wanted: np.ndarray, most: float) -> np.ndarray:
 def _turned(heading: np.ndarray, most: np.ndarray, rate: float) -> np.ndarray:
     """(N,) yaw [rad] that follows headings, by at most so much [rad/s] at each sample."""
     found, yaw, turning = np.empty_like(heading), 0.0, 0.0
-    limits = np.minimum(most, _FASTEST_TURN).tolist()
-    for i, (value, limit) in enumerate(zip(heading.tolist(), limits, strict=True)):
+    for i, (value, limit) in enumerate(zip(heading.tolist(), most.tolist(), strict=True)):
         aim = min(max(_EAGERNESS * (value - yaw), -limit), limit)
         turning += min(max(aim - turning, -_SLEW / rate), _SLEW / rate)
         yaw += turning / rate

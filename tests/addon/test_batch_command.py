@@ -354,6 +354,16 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
         (("in/notes.txt", "--output=out"), 1, "'{}/in/notes.txt' is no shot: name .blend"),
         (("in", "--output=in"), 1, "'{}/in/a.blend' is a shot itself: name an --output folder"),
         (("in", "--recursive", "--output=in/old", "--overwrite"), 1, "'{}/in/old/a.blend' is in a"),
+        (
+            ("more/b.blend", "--root=more", "--output=more/old", "--overwrite"),
+            1,
+            "is in a fold",
+        ),
+        (
+            ("in/a.blend", "--output=out", "--json=in/b.blend", "--overwrite"),
+            1,
+            "b.blend' is a shot",
+        ),
         (("in", "--output=alias"), 1, "'{}/alias/a.blend' is a shot itself: name an --output"),
         (("in", "--output=out", "--report=in/a.blend", "--overwrite"), 1, "'{}/in/a.blend' is a s"),
         (("in", "--output=out", "--report=out/a.blend"), 1, "'{}/out/a.blend' is another file"),
@@ -376,7 +386,15 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
 def test_input_that_is_refused_before_any_work(
     folder, performed, capsys, arguments, status, message
 ):
-    make("in/a.blend", "in/old/a.blend", "in/notes.txt", "twins/a.bvh", "twins/a.bvh.blend")
+    make(
+        "in/a.blend",
+        "more/b.blend",
+        "more/old/b.blend",
+        "in/old/a.blend",
+        "in/notes.txt",
+        "twins/a.bvh",
+        "twins/a.bvh.blend",
+    )
     Path("empty").mkdir()
     Path("alias").symlink_to("in", target_is_directory=True)
     Path("map.json").write_bytes(MAP.read_bytes())

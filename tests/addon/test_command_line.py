@@ -18,6 +18,7 @@ from poise.addon.blender import compat
 from poise.addon.blender.locks import claimed
 from poise.addon.command import command_line, command_rectify
 from poise.addon.rigs import bake_marks, source_values
+from poise.addon.shots import shot as shots
 from poise.addon.shots.shot import find_armature, warnings_of
 from poise.addon.terminal import command_files
 from poise.controller.exceptions import RigError
@@ -707,6 +708,28 @@ def test_blocked_python_drivers_are_told(shot, capsys):
         bpy.context.preferences.filepaths.use_scripts_auto_execute = before
     assert "Blender has blocked Python drivers" in capsys.readouterr().err
     assert "which may change the pose" in json.loads(report.read_text())["warnings"][0]
+
+
+def test_what_rigify_leaves_in_its_files_is_no_reason_to_warn(monkeypatch):
+    blocked = SimpleNamespace(autoexec_fail=True, autoexec_fail_message="Text 'rig_ui.py'")
+    monkeypatch.setattr(shots, "bpy", SimpleNamespace(app=blocked))
+    assert list(warnings_of(bpy.context.scene)) == []
+    blocked.autoexec_fail_message = "Text 'moves_bones.py'"
+    assert "which may change the pose" in next(warnings_of(bpy.context.scene))
+
+
+def test_reports_are_no_shots_and_names_have_an_end(shot, capsys):
+    """Another shot became JSON where its name was given by mistake."""
+    other = shot.with_name("other.blend")
+    other.write_bytes(shot.read_bytes())
+    for option in ("--report", "--strip"):
+        assert poise("bake", shot, f"{option}={other}", "--overwrite") == 2
+        told = capsys.readouterr().err
+        assert f"{option} names 'other.blend', which would be a shot: give it another" in told
+    assert other.read_bytes() == shot.read_bytes()
+    for name in ("q" * 248 + ".blend", "q" * 300 + ".blend"):
+        assert poise("bake", shot, "--output", shot.with_name(name)) == 1
+        assert "is too long for the disk: choose a shorter one." in capsys.readouterr().err
 
 
 def test_a_guessed_unit_is_told_and_can_be_overruled(shot, capsys):

@@ -49,7 +49,7 @@ def test_who_is_commanded_nothing_new_goes_on_evenly():
 
 
 def test_strides_are_as_long_as_what_is_gone_in_a_round():
-    found = gone(Command(0.0, 0.8), Command(5.0, 1.4), Command(12.0, 0.7))
+    found = gone(Command(0.0, 0.8), Command(5.0, 1.35), Command(12.0, 0.7))
     length = SPEED * PERIOD
     rounds = np.diff(found.distances) / np.diff(found.cycles)
     assert np.abs(rounds - length * found.strides[:-1]).max() < 1e-9
@@ -58,13 +58,13 @@ def test_strides_are_as_long_as_what_is_gone_in_a_round():
 
 
 def test_speed_follows_as_a_body_can_and_gets_there():
-    found = gone(Command(0.0, 0.8), Command(5.0, 1.4))
-    assert found.speeds[0] == pytest.approx(0.8) and found.speeds[-1] == pytest.approx(1.4)
+    found = gone(Command(0.0, 0.8), Command(5.0, 1.35))
+    assert found.speeds[0] == pytest.approx(0.8) and found.speeds[-1] == pytest.approx(1.35)
     rates = np.diff(found.speeds) * RATE
     assert rates.min() >= 0 and rates.max() < 0.3 + 1e-9
     assert np.abs(np.diff(rates)).max() * RATE < 3.0, "m/s^3"
     assert found.speeds[: round(4.7 * RATE)] == pytest.approx(0.8), "not before"
-    assert found.speeds[round(7.3 * RATE)] == pytest.approx(1.4)
+    assert found.speeds[round(7.3 * RATE)] == pytest.approx(1.35)
 
 
 @pytest.mark.parametrize("heading", [-3.0, 0.5, 2 * np.pi])
@@ -114,7 +114,7 @@ def test_commands_that_no_walk_follows(commands, told):
 # --- The steps ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pace", [0.6, 1.15])
+@pytest.mark.parametrize("pace", [0.6, 1.1])
 def test_feet_that_stand_stay_where_they_are_at_any_pace(walker, pace):
     character, motion, cycle = walker
     speed = cycle.length / cycle.period * motion.rate
