@@ -60,6 +60,12 @@ class Engine(Protocol):
     def grip(self, shares: Sequence[float], /) -> None:
         """Let what is under either foot hold it by a share of its friction."""
 
+    def pulls(self) -> Sequence[tuple[Sequence[float], Sequence[float]]]:
+        """Of all that holds the body, where [m] (3,) and with what force [N] (3,)."""
+
+    def held_jacobians(self, angles: np.ndarray, /) -> list[np.ndarray]:
+        """(3, dofs) of each of these points."""
+
 
 class Choices(Protocol):
     """What is to be chosen of the control, as simulation.Settings has it."""
@@ -125,6 +131,8 @@ class Balance(ABC):
         #: What leads the body along its way; None where nothing does.
         self.course = None if reference.way is None else Course(reference.way)
         self.torques = np.zeros(2 * AXES)
+        #: (dofs,) that bear the body by what holds it [N m], where no foot does; else None.
+        self.hanging: np.ndarray | None = None
         self.foot_hold = self.holder(
             character, reference, self.legs, size_of(character), self.course
         )
@@ -167,6 +175,11 @@ class Balance(ABC):
         """(14,) torques of both legs [N m] that bring the wrench about, while at least one foot is
         `standing`."""
 
+    def hang(self, step: int, state: State) -> np.ndarray | None:
+        """(dofs,) torques [N m] by which what holds the body bears it, while no foot stands; None
+        where nothing holds it."""
+        return None
+
     def memory(self) -> Memory:
         """What it knows besides what the world holds, for `recall`."""
         steps = None if self.stepping is None else self.stepping.memory()
@@ -200,6 +213,7 @@ class Balance(ABC):
         self.foot_hold.release()
         standing = self.standing()
         self.torques = self.press(step, state, standing) if any(standing) else np.zeros(2 * AXES)
+        self.hanging = None if any(standing) else self.hang(step, state)
         if self.course is not None:
             self.course.steer(self.com, state.root, self._step * self.period)
 

@@ -89,6 +89,8 @@ class Controller:
         if balancing:
             balance.update(step, state)
         torques[balance.legs.dofs] += balance.torques
+        if balance.hanging is not None:
+            torques += balance.hanging
         balance.foot_hold.add_to(torques, state, balance.share(step))
         np.maximum(torques, -limit, out=torques)
         np.minimum(torques, limit, out=torques)
