@@ -169,7 +169,7 @@ class Character:
         stands on, None for the scene's own. The soles reach it, or have a floor of their own if
         that is too far away. terrain: terrain.Terrain that it walks on, None for a level floor.
         held: (F,) samples in which something holds it, so that it may hang: what is under its feet
-        then need not be a floor.
+        then need not be a floor, and of whoever begins so the floor is that height.
         Raises RigError if the limbs have no length or the toes point backward or up, SettingsError
         for a mass that nobody has.
         """
@@ -691,15 +691,15 @@ def _stand_on_ground(
         # Of feet that were animated on the level one is in a slope as far as the other is over it.
         both = is_in_place(joints[:, 0]) & (np.ptp(feet, axis=1) < _SLOPED)
         lowest = np.where(both, feet.mean(1), feet.min(1))
-    hangs = held is not None and held.all()
-    ground = _ground_quantile(lowest if held is None or hangs else lowest[~held])
+    free = lowest if held is None or held.all() else lowest[~held]
+    ground = _ground_quantile(free)
     depth = character.feet[0].depth + ground - floor
     if _is_plausible(character, depth):
         # The clip's own floor is where the scene's is: take that and let the soles reach it.
         ground = floor
         character = _with_depth(character, depth)
-    elif hangs:
-        ground = floor
+    elif held is not None and held[0]:
+        ground = floor  # it may hang as high above it as it likes
     character = replace(character, ground=ground)
     depth = _depth_in_stance(character, trajectory, terrain)
     if _is_plausible(character, depth):

@@ -106,7 +106,7 @@ def travels(
     contacts: (F, 2); corners: (F, 2, n, 3) of the soles [m]; root: (F, 3) positions [m]. held: (F,)
     where something holds it, so that it does not fly; None for never.
     """
-    borne = contacts if held is None else contacts | held[:, None]
+    borne = contacts if held is None else contacts | hanging(contacts, held)[:, None]
     if not is_in_place(root) or leaves_floor(borne, rate):
         return True
     for foot in range(2):
@@ -115,6 +115,15 @@ def travels(
         if places and np.ptp(places, axis=0).max() > _IN_PLACE_STEP * adult_size(character):
             return True
     return False
+
+
+def hanging(contacts: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """(F,) samples in which something holds a body with contacts (F, 2), or has let go of it or is
+    about to take it while it is in the air: there it does not fly by itself. held: (F,)."""
+    hangs = held.copy()
+    for start, stop in runs(~contacts.any(1)):
+        hangs[start:stop] |= held[start:stop].any()
+    return hangs
 
 
 def leaves_floor(contacts: np.ndarray, rate: float) -> bool:

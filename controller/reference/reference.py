@@ -30,6 +30,7 @@ from ..geometry.stance import (
     adult_size,
     base_of_support,
     find_contacts,
+    hanging,
     moving_mean,
     reference_contacts,
     stance_of,
@@ -228,6 +229,8 @@ class Reference:
             travelling = travels(character, contacts, corners, motion.rate, cleaned.root, held)
         lowest = _lowest(character, corners[:1], over)
         _check(character, motion, cleaned, lowest, held is not None and bool(held[0]))
+        if held is not None:
+            held = hanging(contacts, held)
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)
             cleaned, period = cleaned.looped(duration, travel)
