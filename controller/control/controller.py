@@ -71,7 +71,8 @@ class Controller:
         if balance.course is not None:
             balance.course.show(state)
         # What is held stiffly shakes with an old mass matrix once the body moves fast.
-        if count % balance.inertia_period == 0 or (hold and hold.acts(step)):
+        held = (hold and hold.acts(step)) or self.world.pulls()
+        if count % balance.inertia_period == 0 or held:
             self.inertia = self.world.mass_matrix(state.angles)
             (hold or self.tracker).refresh(self.inertia)
             balance.take_inertia(self.inertia)

@@ -168,12 +168,14 @@ class FootForces(Balance):
         return -self.legs.transposed_jacobian(points, forces, moments)
 
     def hang(self, step: int, state: State) -> np.ndarray | None:
-        """With forces at all that holds it that together are what the reference needs, and turn
-        the body as little as they can."""
-        places = [place for place, _ in self.world.pulls()]
-        if not places:
+        """With forces at all that holds it that together are what the reference needs, as far as
+        they carry it now, and turn the body as little as they can."""
+        pulls = self.world.pulls()
+        if not pulls:
             return None
+        places, up = [place for place, _ in pulls], sum(pull[2] for _, pull in pulls)
         force = self.reference.wrench[step, :3]
+        force = force * min(max(up / max(float(force[2]), 1.0), 0.0), 1.0)
         rows = np.zeros((6, 3 * len(places)))
         for number, (x, y, z) in enumerate(np.subtract(places, self.com).tolist()):
             turn = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
