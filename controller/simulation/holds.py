@@ -97,6 +97,12 @@ class Hold:
         return wrist - [0.0, 0.0, _PALM * character.height]
 
 
+    def gripping(self, character: Character) -> "Hold":
+        """The same with its point, and a name."""
+        point = tuple(self.grip(character).tolist())
+        return replace(self, point=point, name=self.name or self.limb)
+
+
 class _Named(Protocol):
     @property
     def name(self) -> str: ...
@@ -232,8 +238,3 @@ class _Reach:
             f"{self.motion.frame(sample):g}, and the {one.limb} and the {other.limb} get "
             f"{most:.2f} m apart at most: move them together.",
         )
-
-
-def named(holds: Sequence[Hold]) -> tuple[Hold, ...]:
-    """Holds, each with a name."""
-    return tuple(hold if hold.name else replace(hold, name=hold.limb) for hold in holds)

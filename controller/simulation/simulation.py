@@ -210,7 +210,11 @@ class Simulation:
             held=at_times(self.scenario.holds, motion),
         )
         endless = isinstance(motion, Endless)
-        self._check_holds()
+        if self.scenario.holds:
+            self._check_holds()
+            # Where they grip is the same of a body that falls, whose shapes are others.
+            held = tuple(one.gripping(character) for one in self.scenario.holds)
+            self.scenario = replace(self.scenario, holds=held)
         self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
         self.rate = self.reference.rate
         maxima = for_motion(self.settings.maxima, self.reference.walks, endless)
@@ -258,8 +262,6 @@ class Simulation:
     def _check_holds(self) -> None:
         """Raise SettingsError for holds that cannot be."""
         holds, settings = self.scenario.holds, self.settings
-        if not holds:
-            return
         demand(
             not isinstance(self.motion, Endless) and settings.duration is None,
             "A walk or a clip that goes on and on has no frames at which holds begin and end: take "
