@@ -15,7 +15,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.sole import Ground
-from ..body.state import State
+from ..body.state import Pull, State
 from ..gains.gains import Gains, size_of
 from ..geometry.rotations import vector_of_matrix
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
@@ -60,11 +60,11 @@ class Engine(Protocol):
     def grip(self, shares: Sequence[float], /) -> None:
         """Let what is under either foot hold it by a share of its friction."""
 
-    def pulls(self) -> Sequence[tuple[Sequence[float], Sequence[float]]]:
-        """Of all that holds the body, where [m] (3,) and with what force [N] (3,)."""
+    def pulls(self) -> Sequence[Pull]:
+        """All that holds the body now."""
 
-    def held_jacobians(self, angles: np.ndarray, /) -> list[np.ndarray]:
-        """(3, dofs) of each of these points."""
+    def held_jacobians(self) -> list[np.ndarray]:
+        """(3, dofs) of each of these points, by joint angles."""
 
 
 class Choices(Protocol):
@@ -348,7 +348,8 @@ class Balance(ABC):
             self.base(step),
             self.legs.soles,
             self.standing(),
-            self.share(step) == 1,
+            # A foot that is held goes nowhere.
+            self.share(step) == 1 and all(pull.hand for pull in self.world.pulls()),
         )
         if self.share(step) == 0:
             stepping.forget()

@@ -148,7 +148,10 @@ class FootForces(Balance):
             vx, vy, _ = self.goals[step, VELOCITY].tolist()
             bend = self._mass * self.course.rate
             fx, fy = fx - bend * vy, fy + bend * vx
-        for place, pull in self.world.pulls():  # what hands bear, feet need not
+        for hand, place, pull in self.world.pulls():
+            if not hand:
+                continue
+            # What hands bear, feet need not; what holds a foot, that presses against like a floor.
             arm = np.subtract(place, self.com)
             fx, fy, fz = fx - pull[0], fy - pull[1], fz - pull[2]
             ax, ay, az = np.cross(arm, pull).tolist()
@@ -173,7 +176,7 @@ class FootForces(Balance):
         pulls = self.world.pulls()
         if not pulls:
             return None
-        places, up = [place for place, _ in pulls], sum(pull[2] for _, pull in pulls)
+        places, up = [pull.place for pull in pulls], sum(pull.force[2] for pull in pulls)
         force = self.reference.wrench[step, :3]
         force = force * min(max(up / max(float(force[2]), 1.0), 0.0), 1.0)
         rows = np.zeros((6, 3 * len(places)))
@@ -182,7 +185,7 @@ class FootForces(Balance):
             rows[:3, 3 * number : 3 * number + 3] = np.eye(3)
             rows[3:, 3 * number : 3 * number + 3] = _TURNING * turn
         shares = np.linalg.lstsq(rows, np.append(force, np.zeros(3)), rcond=None)[0].reshape(-1, 3)
-        jacobians = self.world.held_jacobians(state.angles)
+        jacobians = self.world.held_jacobians()
         parts = [share @ jacobian for share, jacobian in zip(shares, jacobians, strict=True)]
         return -np.sum(parts, axis=0)
 

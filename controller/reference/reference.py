@@ -195,6 +195,11 @@ class Reference:
         down, starts in the air or that no joint can follow, PlanError for a plan that does not fit,
         SettingsError for a waypoint that no body reaches.
         """
+        demand(
+            held is None or (duration is None and not isinstance(motion, Endless)),
+            "A walk or a clip that goes on and on has no frames at which holds begin and end: take "
+            "the holds away, or simulate the clip as it is.",
+        )
         if isinstance(motion, Endless):
             demand(
                 not waypoints,

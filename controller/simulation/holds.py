@@ -29,7 +29,8 @@ LIMBS = {
 #: Force [N] at which a hold breaks, unless it says otherwise: nearly three times the weight of an
 #: adult. By judgement.
 BREAKING = 2000.0
-#: Of a hand, how far what it grips with is from the wrist, as a share of stature. By eye.
+#: Of a hand, how far what it grips with is from the wrist, as a share of stature: where
+#: `body.limbs` has a fist. By eye.
 _PALM = 0.032
 #: How much farther [m] than a limb is long a hold may be: an animation's own arms stretch a little.
 #: By judgement.
@@ -45,7 +46,7 @@ class Hold:
     target: (3,) [m] where it is held, in the world, or with `to` in the frame of that thing's or
     collider's solid; None for where it is when the hold begins. to: name of a thing or a collider,
     empty for the world. point: (3,) [m] of the segment, in its frame, None for the palm or the
-    middle of the sole. breaking: force [N] beyond which it breaks. name: for messages.
+    ankle. breaking: force [N] beyond which it breaks. name: for messages.
     """
 
     segment: str
@@ -90,12 +91,10 @@ class Hold:
             return np.array(self.point)
         index = SEGMENT_INDEX[self.segment]
         if self.segment.startswith("foot"):
-            foot = character.feet[0]
-            return np.array([(foot.toe - foot.heel) / 2, 0.0, -foot.depth])
+            return np.zeros(3)
         shape = next(shape for shape in character.shapes if shape.segment == self.segment)
         wrist = 2 * (character.centres[index] + shape.position)
         return wrist - [0.0, 0.0, _PALM * character.height]
-
 
     def gripping(self, character: Character) -> "Hold":
         """The same with its point, and a name."""
@@ -135,7 +134,6 @@ def check_holds(
             f"The hold '{hold.name}' of the {hold.limb} is to '{hold.to}', which is neither a "
             "thing nor a collider: mark it under Objects, or hold the limb to the world.",
         )
-        reach.check_alone(hold)
     for one, other in combinations(holds, 2):
         start, end = max(one.start, other.start), min(one.end, other.end)
         if start > end - _SAME:
@@ -147,6 +145,8 @@ def check_holds(
             f"{frame:g}: remove one, or choose other frames.",
         )
         reach.check_both(one, other, start)
+    for hold in holds:
+        reach.check_alone(hold)
 
 
 def _check_times(hold: Hold, motion: Motion) -> None:
@@ -238,3 +238,21 @@ class _Reach:
             f"{self.motion.frame(sample):g}, and the {one.limb} and the {other.limb} get "
             f"{most:.2f} m apart at most: move them together.",
         )
+
+
+def grasp_words(
+    name: str,
+    limb: str,
+    frames: tuple[float, float] | None,
+    force: float,
+    breaking: float,
+    broke: float | None,
+) -> str:
+    """How a hold of that name went, in a sentence without an end: frames between which it held,
+    None where the simulation did not come to it; the greatest force [N]; at which it breaks; the
+    frame at which it broke, or None."""
+    if frames is None:
+        return f"The hold '{name}' of the {limb} is not reached: the simulation ended before"
+    if broke is not None:
+        return f"The hold '{name}' of the {limb} broke at frame {broke:g}: it bears {breaking:g} N"
+    return f"The hold '{name}' of the {limb} bore {force:.0f} N at most"

@@ -263,11 +263,6 @@ class Simulation:
         """Raise SettingsError for holds that cannot be."""
         holds, settings = self.scenario.holds, self.settings
         demand(
-            not isinstance(self.motion, Endless) and settings.duration is None,
-            "A walk or a clip that goes on and on has no frames at which holds begin and end: take "
-            "the holds away, or simulate the clip as it is.",
-        )
-        demand(
             settings.balance == "foot_forces",
             "Only the balance mode 'foot_forces' counts what hands carry: choose that one, or take "
             "the holds away.",
@@ -279,9 +274,7 @@ class Simulation:
         )
         raw, scenario = self.reference.raw, self.scenario
         pose = raw.joints, raw.frames
-        check_holds(
-            holds, self.character, self.motion, pose, scenario.colliders, scenario.things
-        )
+        check_holds(holds, self.character, self.motion, pose, scenario.colliders, scenario.things)
 
     def _demand_correctable(self) -> None:
         """Raise SettingsError for what a corrected reference cannot be performed with."""

@@ -21,7 +21,7 @@ import numpy as np
 from ..body.character import Character, Joint, Shape
 from ..body.momentum import GRAVITY
 from ..body.sole import STEEPEST, Ground
-from ..body.state import State
+from ..body.state import Pull, State
 from ..exceptions import SettingsError, SimulationError
 from ..geometry.rotations import (
     columns_from_bullet,
@@ -89,8 +89,8 @@ _APART = 0.02
 _REACHING = 1.0
 #: [s] over which the force at a hold is taken: shorter blows do not break it. By judgement.
 _HOLD_TIME = 0.05
-#: Share of what a held point is off that the engine takes back in a step: with its own 0.2 a hand on
-#: its way was 13 mm behind, with this 3 mm. By trial.
+#: Share of what a held point is off that the engine takes back in a step: with its own 0.2 a hand
+#: on its way was 13 mm behind, with this 3 mm. By trial.
 _RECOVERED = 0.5
 #: A hold gives way to nothing below this [N], before it breaks.
 _FIRM = 1e6
@@ -526,34 +526,38 @@ class World:
                 gaps[-1] = float(np.linalg.norm(place - self._held_point(hold)))
         return gaps
 
-    def pulls(self) -> list[tuple[list[float], tuple[float, ...]]]:
-        """Of each hold that holds now, where [m] (3,) and with what force [N] (3,), over a
-        while."""
+    def pulls(self) -> list[Pull]:
+        """Each hold that holds now."""
         return [
-            (self._held_point(hold), now.force)
+            Pull(hold.segment.startswith("forearm"), self._held_point(hold), now.force)
             for hold, now in zip(self.scenario.holds, self._held, strict=True)
             if now.holds
         ]
 
-    def held_jacobians(self, angles: np.ndarray) -> list[np.ndarray]:
-        """(3, dofs) of each point that is held now, at the last `state`: by how much it moves [m]
-        as the joints turn [rad]."""
+    def held_jacobians(self) -> list[np.ndarray]:
+        """(3, dofs) of each point that is held now: by how much it moves [m] in the world as the
+        joints turn [rad]."""
         found = []
         for hold, now in zip(self.scenario.holds, self._held, strict=True):
             if now.holds:
-                index = SEGMENT_INDEX[hold.segment]
-                point = hold.grip(self.character) - self.character.centres[index]
-                still = [0.0] * len(angles)
-                rows, _ = pybullet.calculateJacobian(
-                    self._body,
-                    self.links[index],
-                    point.tolist(),
-                    angles.tolist(),
-                    still,
-                    still,
-                    physicsClientId=self._client,
-                )
-                found.append(np.array(rows)[:, 6:])
+                jacobian = np.zeros((3, len(self._dofs)))
+                point = np.array(self._held_point(hold))
+                for joint in self._joints_to(hold.segment):
+                    links = [joint.first + i for i in range(len(joint.axes))]
+                    states = pybullet.getLinkStates(self._body, links, 0, 1, self._client)
+                    for link, axis, state in zip(links, joint.axes, states, strict=True):
+                        frame = matrix_from_quaternion(np.array(state[_TURN])[_W_FIRST])
+                        jacobian[:, link] = np.cross(frame[:, axis], point - state[_ORIGIN])
+                found.append(jacobian)
+        return found
+
+    def _joints_to(self, segment: str) -> list[Joint]:
+        """The joints between the pelvis and a segment."""
+        joints = {joint.segment: joint for joint in self.character.joints}
+        found, index = [], SEGMENT_INDEX[segment]
+        while index:
+            found.append(joints[index])
+            index = joints[index].parent
         return found
 
     def push(self, segment: str, force: np.ndarray, point: Sequence[float] | None = None) -> None:
@@ -972,8 +976,16 @@ class World:
         )
 
     def grip(self, shares: Sequence[float]) -> None:
-        """Let what is under either foot hold it by a share of its friction (2,), from now on."""
+        """Let what is under either foot hold it by a share of its friction (2,), from now on. A foot
+        that is held besides does not slide anyway: the two would only fight."""
+        held = {
+            hold.segment
+            for hold, now in zip(self.scenario.holds, self._held, strict=True)
+            if now.holds
+        }
         for foot, share in enumerate(shares):
+            if SEGMENTS[FEET[foot]] in held:
+                share = 0.0
             if share == self._grips[foot]:
                 continue
             self._grips[foot] = share
