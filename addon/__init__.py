@@ -12,7 +12,7 @@ def register():
     from .blender import evaluation, session, translations
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
-    from .scene import objects, pushes, strength, waypoints, weights
+    from .scene import holds, objects, pushes, strength, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -25,6 +25,7 @@ def register():
     strength.register()
     pushes.register()
     waypoints.register()
+    holds.register()
     takes.register()
     evaluation.register()
     session.register()
@@ -46,7 +47,7 @@ def unregister():
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
     from .plots import tuning_plot
-    from .scene import objects, pushes, strength, waypoints, weights
+    from .scene import holds, objects, pushes, strength, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -62,6 +63,7 @@ def unregister():
     evaluation.unregister()
     takes.unregister()
     tuning_plot.unregister()
+    holds.unregister()
     waypoints.unregister()
     pushes.unregister()
     strength.unregister()
@@ -74,7 +76,7 @@ def unregister():
 
 def _classes():
     from . import operators, staging
-    from .scene import morphology, objects, pushes, strength, walks, waypoints, weights
+    from .scene import holds, morphology, objects, pushes, strength, walks, waypoints, weights
     from .settings import gains, overlay_settings, properties, takes
     from .shots import clean_up, clip_check, rectify, robustness, tuning
     from .sidebar import (
@@ -90,6 +92,7 @@ def _classes():
         tuning_panel,
     )
     from .staging import (
+        holds_panel,
         morphology_panel,
         objects_panel,
         pushes_panel,
@@ -113,6 +116,7 @@ def _classes():
         *pushes.CLASSES,
         *walks.CLASSES,
         *waypoints.CLASSES,
+        *holds.CLASSES,
         *takes.CLASSES,
         *properties.CLASSES,
         *operators.CLASSES,
@@ -129,6 +133,7 @@ def _classes():
         *robustness_panel.CLASSES,
         *walks_panel.CLASSES,
         *waypoints_panel.CLASSES,
+        *holds_panel.CLASSES,
         *pushes_panel.CLASSES,
         *push_gizmo.CLASSES,
         *objects_panel.CLASSES,

@@ -18,6 +18,7 @@ import bpy
 
 from ...controller.exceptions import PoiseError
 from ...controller.search.arrival import arrival_words
+from ...controller.simulation.holds import grasp_words
 from ..baking import ik_legs
 from ..baking.bake import BakeOptions
 from ..blender.files import check_target, write_json, write_text, written
@@ -337,6 +338,7 @@ def _add_performance_arguments(parser):
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
     command_waypoints.add_arguments(parser)
+    command_waypoints.add_hold_arguments(parser)
     command_rectify.add_arguments(parser)
     command_walk.add_arguments(parser)
     command_contacts.add_arguments(parser)
@@ -451,6 +453,7 @@ def _shot_options(options, cleaned):
             "others": tuple(options.others or ()),
             "pushes": command_pushes.push_options(options),
             "waypoints": command_waypoints.waypoint_options(options),
+            "holds": command_waypoints.hold_options(options),
             "walk": command_walk.walk_options(options),
             "contacts": command_contacts.given(options),
         }
@@ -500,6 +503,8 @@ def _tell_figures(report, more=""):
     say(("It stood to the end." if report["success"] else report["why"]) + more)
     for one in report["waypoints"]:
         say(f"{arrival_words(**one)}.")
+    for one in report["holds"]:
+        say(f"{grasp_words(**one)}.")
     if report["success"]:
         tell_verdict(report["verdict"])
     for name, unit in report["units"].items():

@@ -976,8 +976,8 @@ class World:
         )
 
     def grip(self, shares: Sequence[float]) -> None:
-        """Let what is under either foot hold it by a share of its friction (2,), from now on. A foot
-        that is held besides does not slide anyway: the two would only fight."""
+        """Let what is under either foot hold it by a share of its friction (2,), from now on. A
+        foot that is held besides does not slide anyway: the two would only fight."""
         held = {
             hold.segment
             for hold, now in zip(self.scenario.holds, self._held, strict=True)
