@@ -46,7 +46,7 @@ class POISE_OT_add_hold(bpy.types.Operator):
         armature, reason = chosen_armature(context)
         why = session.busy() or ("" if armature else reason)
         if not why and known_map(context, armature)[0] is None:
-            why = "Which bones are hands and feet is not known yet: simulate once, or choose a map."
+            why = "Hands and feet are not known yet: simulate once, or choose a rig map"
         if why:
             cls.poll_message_set(tr(why))
         return not why
@@ -60,8 +60,10 @@ class POISE_OT_add_hold(bpy.types.Operator):
             bone = context.active_pose_bone
             limb = bone and bone.id_data == armature and _limb_of(rig_map, bone.name)
             if not limb:
-                told = tr("The active bone is of no hand and no foot: choose one, or the limb.")
-                self.report({"ERROR"}, told)
+                self.report(
+                    {"ERROR"},
+                    tr("The active bone is of no hand and no foot: choose one, or the limb."),
+                )
                 return {"CANCELLED"}
         empty = bpy.data.objects.new(f"Hold {scene.frame_current}", None)
         empty.empty_display_type = "SPHERE"

@@ -21,7 +21,8 @@ class POISE_PT_holds(Panel, bpy.types.Panel):
         """Buttons, and a box for each hold."""
         idle = session.job() is None
         name = POISE_OT_add_hold.bl_idname
-        layout.operator(name, text="Active Bone", icon="ADD").limb = "BONE"
+        button = layout.operator(name, text="Active Bone", icon="ADD")
+        button.limb = "BONE"
         grid = layout.grid_flow(columns=2, even_columns=True, align=True, row_major=True)
         for limb, label, _ in holds.LIMB_ITEMS:
             grid.operator(name, text=label).limb = limb

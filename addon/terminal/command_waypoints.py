@@ -55,8 +55,8 @@ def hold_options(options: argparse.Namespace) -> HoldOptions:
 
 def _hold(text: str) -> tuple[str, float, float, float, str]:
     """'LIMB@FIRST-LAST[,N][:OBJECT]' -> (limb, first, last, breaking force, object)."""
-    limbs, at = "|".join(LIMBS), r"([-+]?\d+(?:\.\d+)?)"
-    match = re.fullmatch(rf"({limbs})@{at}-{at}(?:,([^:]*))?(?::(.+))?", text, re.DOTALL)
+    at = r"([-+]?[^-,:]+)-([-+]?[^,:]+)"
+    match = re.fullmatch(rf"({'|'.join(LIMBS)})@{at}(?:,([^:]*))?(?::(.+))?", text, re.DOTALL)
     if not match:
         raise argparse.ArgumentTypeError(
             f"'{text[:SHOWN]}' is no hold such as left_hand@1-60, right_foot@1-60,800 or "

@@ -375,9 +375,12 @@ class Recording:
         found = []
         for number, hold in enumerate(self.scenario.holds):
             held, of = self.held[:, number], self._held[: self._count, number]
-            at = np.flatnonzero(held)
+            at, broken = np.flatnonzero(held), np.flatnonzero(of[:, 5] == 1)
             began, ended = (int(at[0]) - 1, int(at[-1])) if len(at) else (None, None)
-            broke = bool((of[:, 5] == 1).any())
+            broke = bool(len(broken))
+            if broke:
+                ended = int(broken[0])
+                began = ended - 1 if began is None else began
             force = float(np.nanmax(of[:, 3], initial=0.0))
             gap = float(of[held, 4].max(initial=0.0))
             found.append(Grasp(hold.name, hold.limb, began, ended, broke, force, gap))
