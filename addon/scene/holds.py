@@ -20,14 +20,12 @@ from ..blender.redrawing import on_change
 
 #: Name of the property.
 PROPERTY = "poise_hold"
-#: What can be held, as properties have it.
-LIMB_ITEMS = tuple(
-    (
-        limb.upper(),
-        limb.replace("_", " ").title(),
-        "Hold its palm" if limb.endswith("hand") else "Hold its ankle",
-    )
-    for limb in LIMBS
+#: What can be held: controller.simulation.holds.LIMBS, as properties have them.
+LIMB_ITEMS = (
+    ("LEFT_HAND", "Left Hand", "Hold its palm"),
+    ("RIGHT_HAND", "Right Hand", "Hold its palm"),
+    ("LEFT_FOOT", "Left Foot", "Hold its ankle"),
+    ("RIGHT_FOOT", "Right Foot", "Hold its ankle"),
 )
 
 

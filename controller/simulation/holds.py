@@ -247,15 +247,13 @@ def grasp_words(
     force: float,
     breaking: float,
     broke: float | None,
-    to: str = "",
-    gap: float = 0.0,
+    **_more: object,
 ) -> str:
     """How a hold of that name went, in a sentence without an end: frames between which it held,
     None where the simulation did not come to it; the greatest force [N]; at which it breaks; the
-    frame at which it broke, or None; what it was to, and how far [mm] the limb was off."""
+    frame at which it broke, or None. What else a report says of it is not told."""
     if frames is None:
         return f"The hold '{name}' of the {limb} is not reached: the simulation ended before"
-    what = f"The hold '{name}' of the {limb}" + (f" to '{to}'" if to else "")
     if broke is not None:
-        return f"{what} broke at frame {broke:g}: it bears {breaking:g} N"
-    return f"{what} bore {force:.0f} N at most"
+        return f"The hold '{name}' of the {limb} broke at frame {broke:g}: it bears {breaking:g} N"
+    return f"The hold '{name}' of the {limb} bore {force:.0f} N at most"

@@ -182,7 +182,7 @@ def test_a_hold_breaks_at_its_force_and_stays_broken(hanging):
     one, other = recording.grasps()
     assert one.broke and not other.broke
     assert 0.3 * weight < one.force < 0.33 * weight
-    assert not recording.held[one.ended:, 0].any() and recording.held[1:, 1].all()
+    assert not recording.held[one.ended :, 0].any() and recording.held[1:, 1].all()
     assert (recording.hold_forces[one.ended + 1 :, 0] == 0).all()
     assert recording.hold_forces[60:, 1, 2].mean() == pytest.approx(weight, rel=0.1)
     assert recording.filled, "it hangs on by the other hand"
