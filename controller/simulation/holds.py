@@ -102,9 +102,12 @@ class Hold:
         return replace(self, point=point, name=self.name or self.limb)
 
 
-class _Named(Protocol):
+class _Free(Protocol):
     @property
     def name(self) -> str: ...
+
+    @property
+    def start(self) -> float: ...
 
 
 def at_times(holds: Sequence[Hold], motion: Motion) -> np.ndarray | None:
@@ -121,12 +124,12 @@ def check_holds(
     motion: Motion,
     pose: tuple[np.ndarray, np.ndarray],
     colliders: Sequence[Collider],
-    things: Sequence[_Named],
+    things: Sequence[_Free],
 ) -> None:
     """Raise SettingsError for the first hold that this body cannot have in this motion, and say
     how near it gets. pose: joints (F, S, 3) [m] and frames (F, S, 3, 3) of the animation."""
     reach = _Reach(character, motion, *pose, {one.name: one for one in colliders})
-    free = {one.name for one in things}
+    free = {one.name: one for one in things}
     for hold in holds:
         _check_times(hold, motion)
         demand(
@@ -134,6 +137,12 @@ def check_holds(
             f"The hold '{hold.name}' of the {hold.limb} is to '{hold.to}', which is neither a "
             "thing nor a collider: mark it under Objects, or hold the limb to the world.",
         )
+        if hold.to in free and free[hold.to].start > hold.start + _SAME:
+            frame = motion.frame(free[hold.to].start * motion.rate)
+            raise SettingsError(
+                f"The hold '{hold.name}' of the {hold.limb} begins before '{hold.to}' is released, "
+                f"at frame {frame:g}: let it begin there, or release that earlier."
+            )
     for one, other in combinations(holds, 2):
         start, end = max(one.start, other.start), min(one.end, other.end)
         if start > end - _SAME:

@@ -316,10 +316,12 @@ def test_a_foot_is_held_to_the_world(reaching):
     )
 
 
-def test_the_same_twice_to_the_last_bit(reaching):
+def test_the_same_twice_to_the_last_bit(make_motion):
+    motion = make_motion(1.6, sway=arms(1.4, 0.3))
+
     def run():
         recording = prepared(
-            reaching, both(0.2, 1.5, to="Cart"), colliders=(cart(reaching, 0.4),)
+            motion, both(0.2, 1.4, to="Cart"), colliders=(cart(motion, 0.4),)
         ).run()
         return recording.body_positions, recording.hold_forces
 
@@ -406,6 +408,7 @@ WRONG = {
         left(segment="forearm_r", name="R", start=1.0, target=tuple(one - [0.0, 3.0, 0.0])),
     ],
     "is to 'Gone', which is neither a thing nor a collider": lambda one, other: [left(to="Gone")],
+    "begins before 'Ball' is released, at frame 61": lambda one, other: [left(to="Ball")],
     "begins at frame 541, and frames 1 to 181 are simulated": lambda one, other: [left(start=9.0)],
     "ends at frame 31, and begins at frame 61": lambda one, other: [left(start=1.0, end=0.5)],
 }
@@ -419,8 +422,9 @@ def left(**values):
 @pytest.mark.parametrize("told", WRONG)
 def test_what_cannot_be_held_is_told_before_anything_is_simulated(reaching, told):
     wall = Collider("Wall", Solid("box", (0.1, 1.0, 1.0)), (2.0, 0.0, 1.0))
+    ball = Thing("Ball", Solid("sphere", (0.1,)), 1.0, start=1.0)
     with pytest.raises(SettingsError, match=told):
-        prepared(reaching, WRONG[told](*palms(reaching)), colliders=(wall,))
+        prepared(reaching, WRONG[told](*palms(reaching)), colliders=(wall,), things=(ball,))
 
 
 @pytest.mark.parametrize(
