@@ -57,7 +57,7 @@ class POISE_PG_hold(bpy.types.PropertyGroup):
         ),
         update=on_change,
     )
-    target: PointerProperty(
+    holder: PointerProperty(
         name="Object",
         description="The thing or collider at which it is held, where the empty is at the first "
         "frame, or as a thing is released",
@@ -195,7 +195,7 @@ def _holder(scene, settings, name, around):
     """The thing or collider of the controller that a hold is to; None for the world."""
     if settings.to == "WORLD":
         return None
-    target = settings.target
+    target = settings.holder
     demand(
         target is not None and target.name in scene.objects,
         f"The hold '{name}' is to an object, and that is not in the scene: choose one, or hold the "

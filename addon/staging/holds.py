@@ -76,7 +76,7 @@ class POISE_OT_add_hold(bpy.types.Operator):
         hold.last = max(scene.frame_end, hold.first + 1)
         taking = [one for one in objects.marked(scene) if one.type == "MESH" and one.select_get()]
         if taking:
-            hold.to, hold.target = "OBJECT", taking[0]
+            hold.to, hold.holder = "OBJECT", taking[0]
         scene.collection.objects.link(empty)
         redraw()
         return {"FINISHED"}

@@ -49,7 +49,7 @@ def _draw_hold(layout, empty):
     row = layout.row(align=True)
     row.prop(settings, "to", text="")
     if settings.to == "OBJECT":
-        row.prop(settings, "target", text="")
+        row.prop(settings, "holder", text="")
     row = layout.row(align=True)
     row.prop(settings, "first", text=tr("First"))
     row.prop(settings, "last", text=tr("Last"))

@@ -169,7 +169,7 @@ def test_it_is_held_to_an_object(stander):
     bar.select_set(True)
     activate(stander)
     empty = add("RIGHT_HAND")
-    assert empty.poise_hold.to == "OBJECT" and empty.poise_hold.target == bar
+    assert empty.poise_hold.to == "OBJECT" and empty.poise_hold.holder == bar
     _, (found,) = read(stander)
     assert found.to == "Bar" and found.target == pytest.approx((0.0, 0.0, 0.0), abs=1e-3)
     empty.location.z += 0.05
@@ -279,7 +279,7 @@ def test_the_panel_shows_each(stander, monkeypatch):
     monkeypatch.setattr(holds_panel, "sentence", lambda *_: None)
     holds_panel.POISE_PT_holds.content(None, Layout(), bpy.context, stander, "")
     assert [value for name, value in drawn if name == "first"] == [10, 20]
-    assert [name for name, _ in drawn].count("target") == 1, "the world is no object"
+    assert [name for name, _ in drawn].count("holder") == 1, "the world is no object"
 
 
 def test_the_command_line_takes_them_and_tells(stander, tmp_path, capsys):
