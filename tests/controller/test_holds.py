@@ -21,7 +21,6 @@ from poise.controller import (
 )
 from poise.controller.body.momentum import GRAVITY
 from poise.controller.control.foot_forces import FootForces
-from poise.controller.control.legs import Legs
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
 from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
 from poise.controller.simulation.holds import at_times
@@ -356,26 +355,30 @@ def test_states_restore_holds(hanging):
     assert middle[1].holds and late[0].broken and not late[0].holds
 
 
-def test_runs_without_holds_are_as_before(reaching):
-    """No constraint is made for them, and the solver is as it was."""
-    character = Character.from_motion(reaching)
-    assert np.array_equal(
-        character.limits, Character.from_motion(reaching, held=at_times((), reaching)).limits
-    )
+def test_runs_without_holds_are_as_before(reaching, monkeypatch):
+    """Nothing of a hold is made, asked of the engine or counted, and none is written down."""
+
+    def never(*_):
+        raise AssertionError("nothing is held")
+
+    for name in ("_make_hold", "_hold_as", "_feel_holds", "held_jacobians", "_held_point"):
+        monkeypatch.setattr(World, name, never)
+    simulation = prepared(reaching, pushes=(Push(0.5, 0.2, (100.0, 0.0, 0.0)),))
+    simulation.begin()
+    assert pybullet.getNumConstraints(simulation.world._client) == 0
+    recording = simulation.run()
+    assert recording.success and simulation.controller.balance.hanging is None
+    assert recording.held.shape == (181, 0) and recording.grasps() == []
     assert "holds" not in Scenario().as_dict()
-    world = World(character, 300.0, Legs(character).segments)
-    assert pybullet.getNumConstraints(world._client) == 0
-    assert pybullet.getPhysicsEngineParameters(world._client)["numSubSteps"] == 0
-    world.close()
-    ends = Scenario(holds=(Hold("forearm_l", 2.5, 2.9),))
+    assert at_times((), reaching) is None
+
+
+def test_a_hold_that_is_to_come_pulls_nothing(reaching):
     free, late = (
-        Problem(reaching, settings=Settings(), scenario=scenario)
-        .simulation(None, 0)
-        .run()
-        .body_positions
-        for scenario in (Scenario(), ends)
+        prepared(reaching, holds).run().body_positions
+        for holds in ((), (Hold("forearm_l", 2.5, 2.9),))
     )
-    assert np.abs(free[:150] - late[:150]).max() < 0.02, "one that is to come pulls nothing"
+    assert np.abs(free[:150] - late[:150]).max() < 0.02
 
 
 def test_problems_with_holds_go_to_other_processes(reaching):
