@@ -12,7 +12,7 @@ def register():
     from .blender import evaluation, session, translations
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
-    from .scene import objects, pushes, strength, walks, waypoints, weights
+    from .scene import holds, objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -26,6 +26,7 @@ def register():
     walks.register()
     pushes.register()
     waypoints.register()
+    holds.register()
     takes.register()
     evaluation.register()
     session.register()
@@ -47,7 +48,7 @@ def unregister():
     from .command import command_line
     from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
     from .plots import tuning_plot
-    from .scene import objects, pushes, strength, walks, waypoints, weights
+    from .scene import holds, objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -63,6 +64,7 @@ def unregister():
     evaluation.unregister()
     takes.unregister()
     tuning_plot.unregister()
+    holds.unregister()
     waypoints.unregister()
     pushes.unregister()
     walks.unregister()
@@ -76,7 +78,7 @@ def unregister():
 
 def _classes():
     from . import operators, staging
-    from .scene import morphology, objects, pushes, strength, walks, waypoints, weights
+    from .scene import holds, morphology, objects, pushes, strength, walks, waypoints, weights
     from .settings import gains, overlay_settings, properties, takes
     from .shots import clean_up, clip_check, rectify, robustness, tuning
     from .sidebar import (
@@ -92,6 +94,7 @@ def _classes():
         tuning_panel,
     )
     from .staging import (
+        holds_panel,
         morphology_panel,
         objects_panel,
         pushes_panel,
@@ -112,6 +115,7 @@ def _classes():
         *objects.CLASSES,
         *morphology.CLASSES,
         *overlay_settings.CLASSES,
+        *holds.CLASSES,
         *pushes.CLASSES,
         *walks.CLASSES,
         *waypoints.CLASSES,
@@ -131,6 +135,7 @@ def _classes():
         *robustness_panel.CLASSES,
         *walks_panel.CLASSES,
         *waypoints_panel.CLASSES,
+        *holds_panel.CLASSES,
         *pushes_panel.CLASSES,
         *push_gizmo.CLASSES,
         *objects_panel.CLASSES,

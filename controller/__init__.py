@@ -30,6 +30,7 @@ from .reference.reference import Reference
 from .search.optimization import Search, SearchSettings
 from .search.robustness import LimitSearch, LimitSettings
 from .search.trial import Problem
+from .simulation.holds import Hold
 from .simulation.recording import Recording
 from .simulation.scenario import (
     Push,
@@ -53,6 +54,7 @@ __all__ = [
     "ExecutorError",
     "Gains",
     "GainsError",
+    "Hold",
     "LimitSearch",
     "LimitSettings",
     "Motion",

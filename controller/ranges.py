@@ -51,6 +51,7 @@ RANGES = {
     "frame": Range("frame", -1_048_574, 1_048_574),
     "friction": Range("friction", 0, 100),
     "hand_back": Range("way back", 1, 10_000, "frames"),
+    "hold": Range("breaking force", 1, 1e6, "N"),
     "jobs": Range("number of processes", 1, 1024),
     "key_every": Range("distance of keys", 1, 1000, "frames"),
     "magnitude": Range("magnitude", 0.001, 1e5, "N or kg"),

@@ -37,10 +37,12 @@ def chosen_armature(context: "bpy.types.Context") -> "tuple[bpy.types.Object | N
 
 
 def _meant_by(active: "bpy.types.Object | None") -> "list[bpy.types.Object]":
-    """What the active object may stand for: itself, whose skin it is, and whose waypoint."""
+    """What the active object may stand for: itself, whose skin it is, and whose waypoint or
+    hold."""
     if active is None:
         return []
-    found = active, active.find_armature(), active.poise_waypoint.armature
+    directs = active.poise_waypoint.armature, active.poise_hold.armature
+    found = active, active.find_armature(), *directs
     return [thing for thing in found if thing is not None]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from ...controller.checks.verdict import COMPARED
 from ...controller.search.arrival import arrival_words
+from ...controller.simulation.holds import grasp_words
 from .batch_shot import FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
 
 #: First what somebody has to look at.
@@ -60,6 +61,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         "keeper": verdict.get("keeper"),
         "compared_with": verdict.get("compared_with"),
         "waypoints": report.get("waypoints", []),
+        "holds": report.get("holds", []),
         "not_kept_for": verdict.get("not_kept_for", []),
         "findings": [found["sentence"] for found in verdict.get("findings", [])],
         "seconds": record["seconds"],
@@ -158,6 +160,8 @@ def _figures(shot: dict[str, Any], total: dict[str, Any]) -> Iterator[tuple[str,
         yield "verdict", kept + (compared and f", {compared}")
     for one in shot["waypoints"]:
         yield "waypoint", arrival_words(**one)
+    for one in shot["holds"]:
+        yield "hold", grasp_words(**one)
     for name in (*FIGURES, "seconds"):
         value, unit = shot[name], total["units"].get(name, "")
         if value is None:

@@ -18,6 +18,7 @@ import bpy
 
 from ...controller.exceptions import PoiseError
 from ...controller.search.arrival import arrival_words
+from ...controller.simulation.holds import grasp_words
 from ...controller.simulation.recording import hit_words
 from ..baking import ik_legs
 from ..baking.bake import BakeOptions
@@ -338,6 +339,7 @@ def _add_performance_arguments(parser):
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
     command_waypoints.add_arguments(parser)
+    command_waypoints.add_hold_arguments(parser)
     command_rectify.add_arguments(parser)
     command_walk.add_arguments(parser)
     command_contacts.add_arguments(parser)
@@ -452,6 +454,7 @@ def _shot_options(options, cleaned):
             "others": tuple(options.others or ()),
             "pushes": command_pushes.push_options(options),
             "waypoints": command_waypoints.waypoint_options(options),
+            "holds": command_waypoints.hold_options(options),
             "walk": command_walk.walk_options(options),
             "contacts": command_contacts.given(options),
         }
@@ -503,6 +506,8 @@ def _tell_figures(report, more=""):
         say(f"{arrival_words(**one)}.")
     for one in report["commands"]:
         say(command_walk.words_of(one))
+    for one in report["holds"]:
+        say(f"{grasp_words(**one)}.")
     if report["success"]:
         tell_verdict(report["verdict"])
     hardest = max(report["hits"], key=lambda hit: hit["force"], default=None)

@@ -133,7 +133,7 @@ def draw_outcome(
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
         draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
-    for text, there in result.shot.arrivals:
+    for text, there in (*result.shot.arrivals, *result.shot.grasps):
         sentence(box, context, f"{text}.", "CHECKMARK" if there else "ERROR")
     if result.shot.hit:
         sentence(box, context, f"{result.shot.hit}.", "FORCE_FORCE")

@@ -122,6 +122,18 @@ def blow_arrows(recording, sample, newtons_per_metre):
     ]
 
 
+def hold_arrows(recording, sample, newtons_per_metre):
+    """(tail, tip) [m] of an arrow for each hold that pulls at a sample: it starts at the point that
+    is held."""
+    found = []
+    pulled = zip(recording.scenario.holds, recording.hold_forces[sample], strict=True)
+    for hold, force in pulled:
+        if np.linalg.norm(force) >= LEAST_FORCE:
+            tail = _point_on_body(recording, sample, hold.segment, hold.point)
+            found.append((tail, tail + force / newtons_per_metre))
+    return found
+
+
 def push_span(recording, push):
     """(begin, end) of a push, counted in samples from the first."""
     rate = recording.motion.rate
@@ -190,7 +202,8 @@ def _point_on_body(recording, sample, segment, point):
 
 
 def _forces(recording, sample, look):
-    return _arrows(contact_arrows(recording, sample, look.newtons_per_metre))
+    found = contact_arrows(recording, sample, look.newtons_per_metre)
+    return _arrows(found + hold_arrows(recording, sample, look.newtons_per_metre))
 
 
 def _pushes(recording, sample, look):

@@ -10,7 +10,7 @@ from ...controller.gains.physics_weights import NAMES
 from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ..blender import compat
-from ..scene import morphology, strength, waypoints
+from ..scene import holds, morphology, strength, waypoints
 from ..scene.weights import PROPERTY
 from ..shots import clip_check
 from ..shots.shot import Shot, ShotOptions
@@ -58,6 +58,8 @@ def also_set(scene: "bpy.types.Scene", armature: "bpy.types.Object | None") -> l
     meets = settings.objects.bl_rna.properties
     names += [meets[kind].name for kind in _MEETS if getattr(settings.objects, kind)]
     if armature is not None:
+        if holds.used(scene, armature):
+            names.append("Holds")
         owners = ((PROPERTY, NAMES), (strength.PROPERTY, LIMBS))
         names += [
             armature.data.bl_rna.properties[owner].name

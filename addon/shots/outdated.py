@@ -19,7 +19,7 @@ from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import bodies, objects, strength, walks, waypoints, weights
+from ..scene import bodies, holds, objects, strength, walks, waypoints, weights
 from .shot import ShotOptions
 
 #: Fields of ShotOptions that are not described, by the names that the window has for them.
@@ -85,6 +85,10 @@ def settings_of(
                 (getattr(one, waypoints.PROPERTY).frame, _moved_by(one))
                 for one in waypoints.used(scene, armature)
             ],
+        ],
+        "Holds": [
+            (_values(getattr(one, holds.PROPERTY)), _moved_by(one))
+            for one in holds.used(scene, armature)
         ],
         "Objects": [
             _values(scene.poise.objects),

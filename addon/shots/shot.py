@@ -48,6 +48,7 @@ from ...controller.reference.terrain import Terrain
 from ...controller.search.arrival import THERE, Arrival, arrival_words
 from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
+from ...controller.simulation.holds import grasp_words
 from ...controller.simulation.measures import MAXIMA, T_MAX
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
 from ...controller.simulation.recording import hit_words
@@ -68,6 +69,7 @@ from ..rigs import (
 from ..scene import (
     bodies,
     contacts,
+    holds,
     objects,
     pushes,
     strength,
@@ -75,6 +77,7 @@ from ..scene import (
     waypoints,
     weights,
 )
+from ..scene.holds import HoldOptions
 from ..scene.pushes import PushOptions
 from ..scene.strength import StrengthOptions
 from ..scene.walks import WalkOptions
@@ -113,6 +116,9 @@ UNITS = {
     "frame": "frame",
     "duration": "s",
     "force": "N",
+    "breaking": "N",
+    "gap": "mm",
+    "broke": "frame",
     "place": "m",
     "missed": "m",
     "at": "s",
@@ -167,6 +173,7 @@ class ShotOptions(SimulationOptions):
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     others: names of armatures that are colliders, whether they are marked as such or not.
     waypoints: WaypointOptions, beside the scene's own; None: nothing.
+    holds: HoldOptions, beside the scene's own; None: nothing.
     contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
         None: that one, or else what is found.
     walk: WalkOptions, to loop a walk or run for longer than it lasts; None: as it is.
@@ -188,6 +195,7 @@ class ShotOptions(SimulationOptions):
     pushes: PushOptions | None = None
     others: tuple[str, ...] = ()
     waypoints: WaypointOptions | None = None
+    holds: HoldOptions | None = None
     contacts: ContactPlan | None = None
     walk: WalkOptions | None = None
     keys: bake.BakeOptions = field(default_factory=bake.BakeOptions)
@@ -410,6 +418,9 @@ class Shot(ArmatureShot):
         self._waypoints = yield from waypoints.collecting(
             self.scene, self.reading, options.waypoints
         )
+        held = yield from holds.collecting(self.scene, self.reading, self.objects, options.holds)
+        if held:
+            self.objects = self.objects | {"holds": held}
         self._weights = weights.collect(self.scene, self.reading, options.weights)
         self._strength = strength.collect(self.scene, self.reading, options.strength)
         out = strength.knock_out(self.armature, options.strength)
@@ -541,8 +552,11 @@ class Shot(ArmatureShot):
     def _mend(self):
         """Switch on the cleaning that the clip asks for, beside what was chosen."""
         found, chosen = self.check(), self.options.cleaning
-        if not set(found.mends) <= set(chosen):
-            names = tuple(name for name in CLEANING if name in (*chosen, *found.mends))
+        mends = set(found.mends)
+        if self.objects.get("holds"):
+            mends.discard("ground")  # who hangs is meant to
+        if not mends <= set(chosen):
+            names = tuple(name for name in CLEANING if name in {*chosen, *mends})
             self.options = replace(self.options, cleaning=names)
             self.mended, self.checked = found.mending, None
 
@@ -610,7 +624,7 @@ class Shot(ArmatureShot):
     def _standing(self):
         """What of the objects is there at any time."""
         still = tuple(c for c in self.objects.get("colliders", ()) if not c.moves)
-        return self.objects | {"things": (), "colliders": still, "limbs": ()}
+        return self.objects | {"things": (), "colliders": still, "limbs": (), "holds": ()}
 
     @property
     def left_out(self):
@@ -622,6 +636,7 @@ class Shot(ArmatureShot):
             ("colliders that move", [c for c in scenario.colliders if c.moves]),
             ("other bodies", scenario.limbs),
             ("waypoints", self._waypoints),
+            ("holds", scenario.holds),
             ("physics weights", self._weights),
             ("strength", self._strength),
         )
@@ -873,6 +888,7 @@ class Shot(ArmatureShot):
             "hits": [self._hit(hit) for hit in recording.hits()],
             "waypoints": self._arrivals(),
             "commands": self._followed(),
+            "holds": self._grasps(),
             "strength": {
                 name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
             },
@@ -939,6 +955,35 @@ class Shot(ArmatureShot):
         return [
             (arrival_words(**one), one["missed"] is not None and one["missed"] <= THERE)
             for one in self._arrivals()
+        ]
+
+    def _grasps(self):
+        """The holds for the report, each with what became of it."""
+        motion, recording = self.reading.motion, self.recording
+
+        def frame(sample):
+            return _frame_at(motion, sample / motion.rate)
+
+        return [
+            {
+                "name": one.name,
+                "limb": one.limb,
+                "to": hold.to,
+                "frames": None if one.began is None else [frame(one.began), frame(one.ended)],
+                "breaking": _plain(hold.breaking),
+                "force": _plain(one.force),
+                "gap": _plain(1e3 * one.gap),
+                "broke": frame(one.ended) if one.broke else None,
+            }
+            for one, hold in zip(recording.grasps(), recording.scenario.holds, strict=True)
+        ]
+
+    @property
+    def grasps(self):
+        """A sentence, without an end, on each hold, and whether it held."""
+        return [
+            (grasp_words(**one), one["frames"] is not None and one["broke"] is None)
+            for one in self._grasps()
         ]
 
     @property

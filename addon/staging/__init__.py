@@ -11,6 +11,7 @@ from .contacts import (
     POISE_OT_find_contacts,
     POISE_OT_follow_contacts,
 )
+from .holds import POISE_OT_add_hold, POISE_OT_go_to_hold, POISE_OT_remove_hold
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .pushes import (
     POISE_OT_add_push,
@@ -49,4 +50,7 @@ OPERATORS = (
     POISE_OT_add_waypoint,
     POISE_OT_go_to_waypoint,
     POISE_OT_remove_waypoint,
+    POISE_OT_add_hold,
+    POISE_OT_go_to_hold,
+    POISE_OT_remove_hold,
 )

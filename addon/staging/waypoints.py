@@ -51,7 +51,7 @@ class POISE_OT_add_waypoint(bpy.types.Operator):
         frame = scene.frame_current
         empty = bpy.data.objects.new(f"Waypoint {frame}", None)
         empty.empty_display_type = "SINGLE_ARROW"
-        empty.empty_display_size = _HEIGHT / _scale(context, armature)
+        empty.empty_display_size = _HEIGHT / scale_of(context, armature)
         empty.show_name = True
         place = scene.cursor.location if self.at == "CURSOR" else _hips(context, armature)
         empty.location = place.x, place.y, armature.matrix_world.translation.z
@@ -63,8 +63,8 @@ class POISE_OT_add_waypoint(bpy.types.Operator):
         return {"FINISHED"}
 
 
-class _WaypointOperator:
-    """An operator on a waypoint."""
+class EmptyOperator:
+    """An operator on a waypoint, or another empty that directs a body."""
 
     bl_options = {"REGISTER", "UNDO"}
 
@@ -89,8 +89,16 @@ class _WaypointOperator:
         redraw()
         return {"FINISHED"}
 
+    def select(self, context, empty, frame):
+        """Select it alone, and go to a frame."""
+        for thing in context.selected_objects:
+            thing.select_set(False)
+        if empty.name in context.view_layer.objects:
+            empty.select_set(True)
+        context.scene.frame_set(frame)
 
-class POISE_OT_go_to_waypoint(_WaypointOperator, bpy.types.Operator):
+
+class POISE_OT_go_to_waypoint(EmptyOperator, bpy.types.Operator):
     """Go to a waypoint."""
 
     bl_idname = "poise.go_to_waypoint"
@@ -99,14 +107,10 @@ class POISE_OT_go_to_waypoint(_WaypointOperator, bpy.types.Operator):
 
     def change(self, context, empty):
         """Only it is selected."""
-        for thing in context.selected_objects:
-            thing.select_set(False)
-        if empty.name in context.view_layer.objects:
-            empty.select_set(True)
-        context.scene.frame_set(getattr(empty, waypoints.PROPERTY).frame)
+        self.select(context, empty, getattr(empty, waypoints.PROPERTY).frame)
 
 
-class POISE_OT_remove_waypoint(_WaypointOperator, bpy.types.Operator):
+class POISE_OT_remove_waypoint(EmptyOperator, bpy.types.Operator):
     """Remove a waypoint."""
 
     bl_idname = "poise.remove_waypoint"
@@ -128,7 +132,7 @@ def _hips(context, armature):
     return armature.matrix_world @ (sum(heads, Vector()) / max(1, len(heads)))
 
 
-def _scale(context, armature):
+def scale_of(context, armature):
     """Metres in a unit of the scene."""
     shot = session.result_of(context.scene, armature).shot
     return shot.reading.metres_per_unit if shot else context.scene.unit_settings.scale_length

@@ -161,18 +161,21 @@ class Character:
         mass: float | None = None,
         floor: float | None = None,
         terrain: "Terrain | None" = None,
+        held: np.ndarray | None = None,
     ) -> "Character":
         """Measure a body from an animated motion.
 
         mass: [kg], or None for that of a person of the same stature. floor: height [m] of what it
         stands on, None for the scene's own. The soles reach it, or have a floor of their own if
         that is too far away. terrain: terrain.Terrain that it walks on, None for a level floor.
+        held: (F,) samples in which something holds it, so that it may hang: what is under its feet
+        then need not be a floor, and of whoever begins so the floor is that height.
         Raises RigError if the limbs have no length or the toes point backward or up, SettingsError
         for a mass that nobody has.
         """
         if mass is not None:
             RANGES["mass"].check(mass)
-        return _measure(cls, motion, mass, floor or 0.0, terrain)
+        return _measure(cls, motion, mass, floor or 0.0, terrain, held)
 
     def joint_words(self, dof: int) -> str:
         """The joint of a degree of freedom, by its index, in words: "left elbow"."""
@@ -631,6 +634,7 @@ def _measure(
     mass: float | None,
     floor: float,
     terrain: Terrain | None,
+    held: np.ndarray | None,
 ) -> Character:
     lengths = [_length(motion, f"hip_{s}", f"knee_{s}") for s in SIDES]
     lengths += [_length(motion, f"knee_{s}", f"ankle_{s}") for s in SIDES]
@@ -667,11 +671,15 @@ def _measure(
         calibration=calibration,
         shapes=shapes,
     )
-    return _stand_on_ground(character, motion, floor, terrain)
+    return _stand_on_ground(character, motion, floor, terrain, held)
 
 
 def _stand_on_ground(
-    character: Character, motion: Motion, floor: float, terrain: Terrain | None
+    character: Character,
+    motion: Motion,
+    floor: float,
+    terrain: Terrain | None,
+    held: np.ndarray | None,
 ) -> Character:
     """Find the floor, and give the joints room for what the motion does."""
     trajectory = character.trajectory(motion)
@@ -683,12 +691,15 @@ def _stand_on_ground(
         # Of feet that were animated on the level one is in a slope as far as the other is over it.
         both = is_in_place(joints[:, 0]) & (np.ptp(feet, axis=1) < _SLOPED)
         lowest = np.where(both, feet.mean(1), feet.min(1))
-    ground = _ground_quantile(lowest)
+    free = lowest if held is None or held.all() else lowest[~held]
+    ground = _ground_quantile(free)
     depth = character.feet[0].depth + ground - floor
     if _is_plausible(character, depth):
         # The clip's own floor is where the scene's is: take that and let the soles reach it.
         ground = floor
         character = _with_depth(character, depth)
+    elif held is not None and held[0]:
+        ground = floor  # it may hang as high above it as it likes
     character = replace(character, ground=ground)
     depth = _depth_in_stance(character, trajectory, terrain)
     if _is_plausible(character, depth):

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Where the simulated body is and how it moves, at one moment."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 
@@ -26,3 +29,11 @@ class State:
         self.angles = angles
         speeds[:6] = (speeds[:6].reshape(2, 3) @ frame).ravel()
         self.speeds = speeds
+
+
+class Pull(NamedTuple):
+    """Something holds the body: a hand, or a foot; where [m] (3,), and with what force [N] (3,)."""
+
+    hand: bool
+    place: Sequence[float]
+    force: Sequence[float]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.sole import Ground
-from ..body.state import State
+from ..body.state import Pull, State
 from ..gains.gains import Gains, size_of
 from ..geometry.rotations import vector_of_matrix
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
@@ -59,6 +59,12 @@ class Engine(Protocol):
 
     def grip(self, shares: Sequence[float], /) -> None:
         """Let what is under either foot hold it by a share of its friction."""
+
+    def pulls(self) -> Sequence[Pull]:
+        """All that holds the body now."""
+
+    def held_jacobians(self) -> list[np.ndarray]:
+        """(3, dofs) of each of these points, by joint angles."""
 
 
 class Choices(Protocol):
@@ -125,6 +131,8 @@ class Balance(ABC):
         #: What leads the body along its way; None where nothing does.
         self.course = None if reference.way is None else Course(reference.way)
         self.torques = np.zeros(2 * AXES)
+        #: (dofs,) that bear the body by what holds it [N m], where no foot does; else None.
+        self.hanging: np.ndarray | None = None
         self.foot_hold = self.holder(
             character, reference, self.legs, size_of(character), self.course
         )
@@ -167,6 +175,11 @@ class Balance(ABC):
         """(14,) torques of both legs [N m] that bring the wrench about, while at least one foot is
         `standing`."""
 
+    def hang(self, step: int, state: State) -> np.ndarray | None:
+        """(dofs,) torques [N m] by which what holds the body bears it, while no foot stands; None
+        where nothing holds it."""
+        return None
+
     def memory(self) -> Memory:
         """What it knows besides what the world holds, for `recall`."""
         steps = None if self.stepping is None else self.stepping.memory()
@@ -200,6 +213,7 @@ class Balance(ABC):
         self.foot_hold.release()
         standing = self.standing()
         self.torques = self.press(step, state, standing) if any(standing) else np.zeros(2 * AXES)
+        self.hanging = None if any(standing) else self.hang(step, state)
         if self.course is not None:
             self.course.steer(self.com, state.root, self._step * self.period)
 
@@ -334,7 +348,8 @@ class Balance(ABC):
             self.base(step),
             self.legs.soles,
             self.standing(),
-            self.share(step) == 1,
+            # A foot that is held goes nowhere.
+            self.share(step) == 1 and all(pull.hand for pull in self.world.pulls()),
         )
         if self.share(step) == 0:
             stepping.forget()

@@ -71,7 +71,8 @@ class Controller:
         if balance.course is not None:
             balance.course.show(state)
         # What is held stiffly shakes with an old mass matrix once the body moves fast.
-        if count % balance.inertia_period == 0 or (hold and hold.acts(step)):
+        held = (hold and hold.acts(step)) or self.world.pulls()
+        if count % balance.inertia_period == 0 or held:
             self.inertia = self.world.mass_matrix(state.angles)
             (hold or self.tracker).refresh(self.inertia)
             balance.take_inertia(self.inertia)
@@ -89,6 +90,8 @@ class Controller:
         if balancing:
             balance.update(step, state)
         torques[balance.legs.dofs] += balance.torques
+        if balance.hanging is not None:
+            torques += balance.hanging
         balance.foot_hold.add_to(torques, state, balance.share(step))
         np.maximum(torques, -limit, out=torques)
         np.minimum(torques, limit, out=torques)

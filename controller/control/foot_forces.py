@@ -51,6 +51,9 @@ _TRAVELLING_WEIGHTS = np.array([1.0, 2.0, 2.0, 0.7])
 #: How much more of the weights of com_position and com_velocity there is in place while all feet
 #: stand on toes or edges alone, by trial on a captured squat.
 _FIRMER = 3.0, 2.0
+#: How much [1/m] a moment about the centre of mass counts against a force, of what holds a body in
+#: the air: so little that all of the weight is borne. By judgement.
+_TURNING = 0.01
 
 
 class FootForces(Balance):
@@ -145,6 +148,14 @@ class FootForces(Balance):
             vx, vy, _ = self.goals[step, VELOCITY].tolist()
             bend = self._mass * self.course.rate
             fx, fy = fx - bend * vy, fy + bend * vx
+        for hand, place, pull in self.world.pulls():
+            if not hand:
+                continue
+            # What hands bear, feet need not; what holds a foot, that presses against like a floor.
+            arm = np.subtract(place, self.com)
+            fx, fy, fz = fx - pull[0], fy - pull[1], fz - pull[2]
+            ax, ay, az = np.cross(arm, pull).tolist()
+            tx, ty, tz = tx - ax, ty - ay, tz - az
         points, forces, moments = press(
             (force[0] + fx, force[1] + fy, force[2] + fz),
             (torque[0] + tx, torque[1] + ty, torque[2] + tz),
@@ -158,6 +169,25 @@ class FootForces(Balance):
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         self.world.grip(self.foot_hold.grip(step))
         return -self.legs.transposed_jacobian(points, forces, moments)
+
+    def hang(self, step: int, state: State) -> np.ndarray | None:
+        """With forces at all that holds it that together are what the reference needs, as far as
+        they carry it now, and turn the body as little as they can."""
+        pulls = self.world.pulls()
+        if not pulls:
+            return None
+        places, up = [pull.place for pull in pulls], sum(pull.force[2] for pull in pulls)
+        force = self.reference.wrench[step, :3]
+        force = force * min(max(up / max(float(force[2]), 1.0), 0.0), 1.0)
+        rows = np.zeros((6, 3 * len(places)))
+        for number, (x, y, z) in enumerate(np.subtract(places, self.com).tolist()):
+            turn = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+            rows[:3, 3 * number : 3 * number + 3] = np.eye(3)
+            rows[3:, 3 * number : 3 * number + 3] = _TURNING * turn
+        shares = np.linalg.lstsq(rows, np.append(force, np.zeros(3)), rcond=None)[0].reshape(-1, 3)
+        jacobians = self.world.held_jacobians()
+        parts = [share @ jacobian for share, jacobian in zip(shares, jacobians, strict=True)]
+        return -np.sum(parts, axis=0)
 
     def region(
         self, step: int, foot: int, sole: Sole, share: float, ahead: tuple[float, float] | None

@@ -82,24 +82,32 @@ def find_contacts(
     rate: float,
     root: np.ndarray,
     over: Above | None = None,
+    held: np.ndarray | None = None,
 ) -> tuple[np.ndarray, bool]:
     """(F, 2) contacts of a reference, see `reference_contacts`, and whether it `travels`.
-    root: (F, 3) positions [m]."""
+    root: (F, 3) positions [m]; held: as `travels` has it."""
     if is_in_place(root):
         contacts = reference_contacts(character, corners, rate, True, over)
-        if not travels(character, contacts, corners, rate, root):
+        if not travels(character, contacts, corners, rate, root, held):
             return contacts, False
     return reference_contacts(character, corners, rate, False, over), True
 
 
 def travels(
-    character: Stature, contacts: np.ndarray, corners: np.ndarray, rate: float, root: np.ndarray
+    character: Stature,
+    contacts: np.ndarray,
+    corners: np.ndarray,
+    rate: float,
+    root: np.ndarray,
+    held: np.ndarray | None = None,
 ) -> bool:
     """Whether a body leaves its place, the floor, or with a foot where that stood.
 
-    contacts: (F, 2); corners: (F, 2, n, 3) of the soles [m]; root: (F, 3) positions [m].
+    contacts: (F, 2); corners: (F, 2, n, 3) of the soles [m]; root: (F, 3) positions [m]. held: (F,)
+    where something holds it, so that it does not fly; None for never.
     """
-    if not is_in_place(root) or leaves_floor(contacts, rate):
+    borne = contacts if held is None else contacts | hanging(contacts, held)[:, None]
+    if not is_in_place(root) or leaves_floor(borne, rate):
         return True
     for foot in range(2):
         soles = corners[:, foot, :, :2].mean(1)
@@ -107,6 +115,15 @@ def travels(
         if places and np.ptp(places, axis=0).max() > _IN_PLACE_STEP * adult_size(character):
             return True
     return False
+
+
+def hanging(contacts: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """(F,) samples in which something holds a body with contacts (F, 2), or has let go of it or is
+    about to take it while it is in the air: there it does not fly by itself. held: (F,)."""
+    hangs = held.copy()
+    for start, stop in runs(~contacts.any(1)):
+        hangs[start:stop] |= held[start:stop].any()
+    return hangs
 
 
 def leaves_floor(contacts: np.ndarray, rate: float) -> bool:

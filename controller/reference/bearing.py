@@ -70,17 +70,19 @@ def bearable(
     cutoff: float,
     footings: tuple[Footing, Footing] | None = None,
     terrain: Terrain | None = None,
+    held: np.ndarray | None = None,
 ) -> Trajectory:
     """Trajectory with feet that roll, as `rolling.rolled` has them, and a weight that they bear.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
-    footings, terrain: as `rolled` has them.
+    footings, terrain: as `rolled` has them. held: (F,) where something holds the body, which then
+    may bear it; None for never.
     """
     footings = footings or level(character.ground, len(contacts))
     shift, steps = np.zeros_like(trajectory.root), np.zeros((len(contacts), 2, 2))
     target = RolledFeet(character, trajectory, contacts, footings, terrain).trajectory()
     for _ in range(_ROUNDS):
-        burden = _Burden(character, target, contacts, cutoff, footings)
+        burden = _Burden(character, target, contacts, cutoff, footings, held)
         moved, stepped = burden.relieved()
         shift, steps = shift + _sharpened(moved, target.rate, cutoff), steps + stepped
         feet = RolledFeet(character, trajectory, contacts, footings, terrain, steps=steps)
@@ -110,13 +112,16 @@ class _Burden:
         contacts: np.ndarray,
         cutoff: float,
         footings: tuple[Footing, Footing],
+        held: np.ndarray | None = None,
     ) -> None:
         self._contacts, self._rate = contacts, trajectory.rate
+        self._held = np.zeros(len(contacts), bool) if held is None else held
         smooth = trajectory.smoothed(cutoff).trajectory
         joints, frames = character.pose(smooth)
         centres = character.body_centres(joints, frames)
         dynamics = com_dynamics(character, centres, frames, self._rate, cutoff)
-        self._rise = _lifted(dynamics.acceleration[:, 2], contacts, self._rate)
+        borne = contacts | self._held[:, None]
+        self._rise = _lifted(dynamics.acceleration[:, 2], borne, self._rate)
         upward = dynamics.acceleration[:, 2] + _bend(self._rise) * self._rate**2
         floors = floors_under(footings, joints[:, FEET], contacts)
         height = np.maximum(dynamics.com[:, 2] + self._rise - floors, _LEAST_HEIGHT)
@@ -171,7 +176,7 @@ class _Burden:
         soles = self._soles + found[:, 1:, None]
         place = inside(point, support_reach(soles, self._contacts))
         far = np.linalg.norm(point - place, axis=1)
-        stands = self._contacts.any(1)
+        stands = self._contacts.any(1) & ~self._held
         # A sample that was outside stays in the sum, where it holds the point: else it would be
         # let go, and taken back, in turn.
         outside |= stands & (far > 0)
@@ -187,7 +192,7 @@ class _Burden:
                 np.stack([beside, own, beside]), moment - share * place, weight * outside * within
             )
         ]
-        flies = within * ~stands / _FLIGHT**2
+        flies = within * ~(stands | self._held) / _FLIGHT**2
         rows.append(_bends(self._acceleration + bend, flies, 3, rate))
         rows.append(_bends(bend, within / _ACCELERATION**2, 3, rate))
         rows += _small(shift, _PLACE, _SPEED, 3, rate)

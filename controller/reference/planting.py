@@ -34,12 +34,14 @@ def physical(
     on_mark: bool = True,
     terrain: Terrain | None = None,
     rounds: int = ROUNDS,
+    held: np.ndarray | None = None,
 ) -> Trajectory:
     """Trajectory with feet that stand and roll, and the weight above them.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
     footings, on_mark, terrain: as `rolling.RolledFeet` has them. rounds: how
-    often the hips are moved.
+    often the hips are moved. held: (F,) where something holds the body, so that it may lean; None
+    for never.
     """
     footings = footings or level(character.ground, len(contacts))
     feet = RolledFeet(
@@ -47,8 +49,9 @@ def physical(
     )
     shift = np.zeros_like(trajectory.root)
     planted = feet.trajectory()
+    bears = contacts if held is None else contacts & ~held[:, None]
     for _ in range(rounds):
-        shift = shift + _weight_shift(character, planted, contacts, cutoff, footings)
+        shift = shift + _weight_shift(character, planted, contacts, bears, cutoff, footings)
         planted = feet.trajectory(shift)
     return planted
 
@@ -57,10 +60,12 @@ def _weight_shift(
     character: Character,
     trajectory: Trajectory,
     contacts: np.ndarray,
+    bears: np.ndarray,
     cutoff: float,
     footings: tuple[Footing, Footing],
 ) -> np.ndarray:
-    """(F, 3) horizontal displacement of the hips [m] that takes the zero-moment point inside.
+    """(F, 3) horizontal displacement of the hips [m] that takes the zero-moment point inside, where
+    feet alone bear the body: bears (F, 2).
 
     With the correction d of the centre of mass at height z, the zero-moment point moves by
     d - (z / g) d''; the bounded solution for a wanted movement is its convolution with
@@ -74,9 +79,9 @@ def _weight_shift(
     point = zero_moment_point(character, dynamics, floors)
     corners = _carrying(character.sole_corners(joints, frames), footings)
     margin = np.where(contacts.all(1), _DUAL_MARGIN, _MARGIN) * character.feet[0].half_width
-    reach = support_reach(corners, contacts)
+    reach = support_reach(corners, bears)
     extent = reach + np.roll(reach, len(DIRECTIONS) // 2, axis=1)
-    extent[~contacts.any(1)] = 0
+    extent[~bears.any(1)] = 0
     reach = reach - np.minimum(margin[:, None], _MARGIN_SHARE * extent)
     wanted = inside(point, reach) - point
     over = dynamics.com[:, 2] - (floors - character.ground)

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from ..geometry.stance import (
     adult_size,
     base_of_support,
     find_contacts,
+    hanging,
     moving_mean,
     reference_contacts,
     stance_of,
@@ -177,6 +178,7 @@ class Reference:
         plant: Callable[..., Trajectory] = physical,
         led: bool = False,
         waypoints: Sequence[Waypoint] = (),
+        held: np.ndarray | None = None,
     ) -> "Reference":
         """Prepare a motion for a character.
 
@@ -188,10 +190,16 @@ class Reference:
         contacts; an endless motion has neither. plant: what lets the body stand in a clip in
         place, as planting.physical does. led: let the reference of a walk along a curve go straight
         on, for the body is led along it, see `way`. waypoints: Waypoint each, by which the motion
-        is moved; a looped or an endless one has none. Raises MotionError for a clip that is upside
+        is moved; a looped or an endless one has none. held: (F,) samples in which something holds
+        the body, so that it may hang, None for never. Raises MotionError for a clip that is upside
         down, starts in the air or that no joint can follow, PlanError for a plan that does not fit,
         SettingsError for a waypoint that no body reaches.
         """
+        demand(
+            held is None or (duration is None and not isinstance(motion, Endless)),
+            "A walk or a clip that goes on and on has no frames at which holds begin and end: take "
+            "the holds away, or simulate the clip as it is.",
+        )
         if isinstance(motion, Endless):
             demand(
                 not waypoints,
@@ -212,17 +220,22 @@ class Reference:
         centres = character.body_centres(joints, frames)
         if plan is None:
             contacts, travelling = find_contacts(
-                character, corners, motion.rate, cleaned.root, over
+                character, corners, motion.rate, cleaned.root, over, held
             )
             if travelling:
                 com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
                 heights = corners[..., 2] - character.ground if over is None else over.heights
                 size = adult_size(character)
-                contacts = carried(contacts, heights.min(-1), com, motion.rate, size)
+                found = carried(contacts, heights.min(-1), com, motion.rate, size)
+                # Of a body that is held, what holds it may carry it.
+                contacts = found if held is None else np.where(held[:, None], contacts, found)
         else:
             contacts = planned_contacts(character, corners, centres, motion, plan, over)
-            travelling = travels(character, contacts, corners, motion.rate, cleaned.root)
-        _check(character, motion, cleaned, _lowest(character, corners[:1], over))
+            travelling = travels(character, contacts, corners, motion.rate, cleaned.root, held)
+        lowest = _lowest(character, corners[:1], over)
+        _check(character, motion, cleaned, lowest, held is not None and bool(held[0]))
+        if held is not None:
+            held = hanging(contacts, held)
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)
             cleaned, period = cleaned.looped(duration, travel)
@@ -244,10 +257,12 @@ class Reference:
         if cutoff is None:
             cutoff = TRAVEL_CUTOFF if travelling else IN_PLACE_CUTOFF
         if travelling:  # its weight is where its speed takes it
-            target = bearable(character, aimed, contacts, cutoff, footings, terrain)
+            target = bearable(character, aimed, contacts, cutoff, footings, terrain, held)
         else:
             # A loop is for trials: its feet come round again, and there is no mark to stand on.
             on_mark = duration is None
+            if held is not None:
+                plant = partial(plant, held=held)
             target = plant(character, aimed, contacts, cutoff, footings, on_mark, terrain)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
         mended = None
@@ -305,10 +320,17 @@ def _lowest(character: Character, corners: np.ndarray, over: Above | None = None
     return character.ground + float(over.heights[0].min())
 
 
-def _check(character: Character, motion: Motion, trajectory: Trajectory, lowest: float) -> None:
-    """Refuse what cannot be tracked, in words. lowest: sole corner at the start [m]."""
+def _check(
+    character: Character,
+    motion: Motion,
+    trajectory: Trajectory,
+    lowest: float,
+    held: bool = False,
+) -> None:
+    """Refuse what cannot be tracked, in words. lowest: sole corner at the start [m], of a body that
+    something holds there, or nothing."""
     clearance = lowest - character.ground
-    if clearance > START_CLEARANCE * character.height:
+    if not held and clearance > START_CLEARANCE * character.height:
         raise MotionError(
             f"'{motion.name}' starts in the air, {100 * clearance:.0f} cm above the ground: start "
             "the range at a frame with a foot on the ground, or clean it with 'ground' if it "

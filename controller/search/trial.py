@@ -30,6 +30,7 @@ from ..reference.gait import Endless, Walk
 from ..reference.planting import physical
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
+from ..simulation.holds import at_times
 from ..simulation.measures import T_MAX
 from ..simulation.scenario import Scenario
 from ..simulation.simulation import Correcting, Settings, Simulation
@@ -98,7 +99,8 @@ class Problem:
         floor = stands_at(self.scenario.colliders, self.motion)
         clip = self.motion.source if isinstance(self.motion, Endless) else self.motion
         terrain = Terrain.of(self.scenario, floor or 0.0, clip)
-        character = Character.from_motion(clip, self.mass, floor, terrain)
+        held = at_times(self.scenario.holds, clip)
+        character = Character.from_motion(clip, self.mass, floor, terrain, held)
         if not self.morphology:
             return character, self.motion, None
         reshaping = Reshaping(character, self.motion, self.morphology)
@@ -145,6 +147,7 @@ class Problem:
             plant=plant,
             led=not self.scenario.weights,
             waypoints=settings.waypoints,
+            held=at_times(self.scenario.holds, self.shaped_motion),
         )
 
     def simulation(

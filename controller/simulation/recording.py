@@ -50,7 +50,10 @@ class Observation(NamedTuple):
     and orientations (T, 4) of World.things, None without things; effort: summed torques, in the
     mean since the last sample, and torques (dofs,): the last ones [N m]. blows: (L, 6) force [N]
     with which each limb of another body has pressed this one, in the mean since the last sample,
-    and where [m]; None without limbs.
+    and where [m]; None without limbs. held: (H, 6) force [N] with which each hold has pulled the
+    body, in the mean since the last sample, the largest over a while, how far [m] the point is
+    from where it is held, NaN where nothing holds it, and 1 where it has broken; None without
+    holds.
     """
 
     centres: np.ndarray
@@ -60,6 +63,7 @@ class Observation(NamedTuple):
     effort: float
     torques: np.ndarray
     blows: np.ndarray | None = None
+    held: np.ndarray | None = None
 
     def plain(self) -> tuple[Any, ...]:
         """The same without classes, for another process, which knows the package by another
@@ -82,6 +86,20 @@ class Hit(NamedTuple):
     part: str
     impulse: float
     force: float
+
+
+class Grasp(NamedTuple):
+    """How a hold went: its name, the limb, the samples between which it held (None where it never
+    did), whether it broke at the last one, the greatest force [N] over a while, and how far [m] the
+    limb was from where it was held at most."""
+
+    name: str
+    limb: str
+    began: int | None
+    ended: int | None
+    broke: bool
+    force: float
+    gap: float
 
 
 def hit_words(by: str, part: str, impulse: float, force: float, frame: float) -> str:
@@ -141,6 +159,7 @@ class Recording:
         self._thing_positions = np.full((count, things, 3), np.nan)
         self._thing_turns = np.full((count, things, 4), np.nan)
         self._blows = np.zeros((count, len(scenario.limbs), 6))
+        self._held = np.full((count, len(scenario.holds), 6), np.nan)
         self._residual = np.zeros((count, 6))
         self._rising = np.zeros(count, bool)
         self._stance = np.zeros(count, int)
@@ -178,6 +197,8 @@ class Recording:
             self._thing_positions[sample], self._thing_turns[sample] = seen.things
         if seen.blows is not None:
             self._blows[sample] = seen.blows
+        if seen.held is not None:
+            self._held[sample] = seen.held
         self._com[sample] = com
         self._count = sample + 1
         smooth = self.reference.smooth.centres[sample]
@@ -194,6 +215,9 @@ class Recording:
             share = self.weights.regions["root"][sample]
             pose, differs = share * pose, share * differs
             slide *= share == 1  # on the way back feet have to slide
+        if self.scenario.holds and self.held[sample].any():
+            differs = slide = 0.0  # who is held need not stand
+            pose *= not self.hangs
         return self.measures.add(pose, differs, slide, seen.effort)
 
     def fall(self) -> None:
@@ -336,6 +360,45 @@ class Recording:
     def hardest_hit(self) -> Hit | None:
         """The one of the hits with the greatest force; None if there was none."""
         return max(self.hits(), key=lambda hit: hit.force, default=None)
+
+    @property
+    def held(self) -> np.ndarray:
+        """(n, H) whether each of the scenario's holds holds."""
+        return np.isfinite(self._held[: self._count, :, 4])
+
+    @property
+    def hold_forces(self) -> np.ndarray:
+        """(n, H, 3) force [N] with which the scenario's holds pull the body, in the mean since the
+        last sample; zeros where they do not."""
+        return np.nan_to_num(self._held[: self._count, :, :3])
+
+    @property
+    def hold_gaps(self) -> np.ndarray:
+        """(n, H) how far [m] each held point is from where it is held; NaN where nothing holds
+        it."""
+        return self._held[: self._count, :, 4]
+
+    @property
+    def hangs(self) -> bool:
+        """Whether at the newest sample something holds the body, and no foot stands."""
+        last = self._count - 1
+        return bool(self.held[last].any() and not self._contacts[last].any())
+
+    def grasps(self) -> list[Grasp]:
+        """How each of the scenario's holds went, in their order."""
+        found = []
+        for number, hold in enumerate(self.scenario.holds):
+            held, of = self.held[:, number], self._held[: self._count, number]
+            at, broken = np.flatnonzero(held), np.flatnonzero(of[:, 5] == 1)
+            began, ended = (int(at[0]) - 1, int(at[-1])) if len(at) else (None, None)
+            broke = bool(len(broken))
+            if broke:
+                ended = int(broken[0])
+                began = ended - 1 if began is None else began
+            force = float(np.nanmax(of[:, 3], initial=0.0))
+            gap = float(of[held, 4].max(initial=0.0))
+            found.append(Grasp(hold.name, hold.limb, began, ended, broke, force, gap))
+        return found
 
     @property
     def residual(self) -> np.ndarray:

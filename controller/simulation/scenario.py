@@ -16,6 +16,7 @@ from ..exceptions import SettingsError, demand
 from ..geometry.skeleton import SEGMENTS
 from ..geometry.solids import Collider, Limb, Solid, finite
 from ..ranges import RANGES
+from .holds import Hold
 
 # The disturbances of SCA12, section 4, one second of quiet before the first besides.
 PUSH_DURATION = 0.2  # [s]
@@ -212,7 +213,8 @@ class Scenario:
     colliders, not the feet alone; self_collision: its parts meet each other. weights: {region:
     (F,)} share of physics at the samples of the motion, see `physics_weights`. floor: its height
     [m], None for where the motion stands. strength: {limb: (F,)} share of its strength that the
-    body has, see `strength`. limbs: of other bodies, which all of this one meets.
+    body has, see `strength`. limbs: of other bodies, which all of this one meets. holds: of hands
+    and feet.
     """
 
     pushes: tuple[Push, ...] = ()
@@ -224,6 +226,7 @@ class Scenario:
     floor: float | None = None
     strength: dict[str, Any] = field(default_factory=dict)
     limbs: tuple[Limb, ...] = ()
+    holds: tuple[Hold, ...] = ()
 
     @property
     def touches_body(self) -> bool:
@@ -232,20 +235,21 @@ class Scenario:
 
     def check(self, mass: float) -> None:
         """Raise SettingsError for what cannot be. mass: of the character [kg]."""
-        for part in (*self.pushes, *self.things, *self.colliders, *self.limbs):
+        for part in (*self.pushes, *self.things, *self.colliders, *self.limbs, *self.holds):
             part.check()
         for push in self.pushes:
             push.check_strength(mass)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers, for JSON; without a word of strength that is full,
-        or of limbs where there are none, so that what was written before is still the same."""
+        or of limbs and holds where there are none, so that what was written before is still the
+        same."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in ("strength", "limbs"):
+        for name in ("strength", "limbs", "holds"):
             if not data[name]:
                 del data[name]
         data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]
-        for name in {"pushes", "colliders", "limbs"} & data.keys():
+        for name in {"pushes", "colliders", "limbs", "holds"} & data.keys():
             data[name] = [asdict(part) for part in data[name]]
         return _plain(data)
 
@@ -267,6 +271,7 @@ class Scenario:
                 "things": tuple(made(kinds[values.pop("kind")], values) for values in things),
                 "colliders": tuple(made(Collider, values) for values in data["colliders"]),
                 "limbs": tuple(made(Limb, values) for values in data.get("limbs", ())),
+                "holds": tuple(Hold(**values) for values in data.get("holds", ())),
             }
         )
 

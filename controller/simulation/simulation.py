@@ -34,6 +34,7 @@ from ..reference.gait import Endless
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
 from ..reference.waypoints import Waypoint
+from .holds import at_times, check_holds
 from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Observation, Recording
 from .scenario import Scenario
@@ -206,8 +207,14 @@ class Simulation:
             plan=self.settings.contacts,
             led=not self.scenario.weights,
             waypoints=self.settings.waypoints,
+            held=at_times(self.scenario.holds, motion),
         )
         endless = isinstance(motion, Endless)
+        if self.scenario.holds:
+            self._check_holds()
+            # Where they grip is the same of a body that falls, whose shapes are others.
+            held = tuple(one.gripping(character) for one in self.scenario.holds)
+            self.scenario = replace(self.scenario, holds=held)
         self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
         self.rate = self.reference.rate
         maxima = for_motion(self.settings.maxima, self.reference.walks, endless)
@@ -251,6 +258,23 @@ class Simulation:
             self.measures.ending = ("pose_error",)
             # Where a foot goes is the search's to say.
             self.settings = replace(self.settings, recovery_steps=False)
+
+    def _check_holds(self) -> None:
+        """Raise SettingsError for holds that cannot be."""
+        holds, settings = self.scenario.holds, self.settings
+        demand(
+            settings.balance == "foot_forces",
+            "Only the balance mode 'foot_forces' counts what hands carry: choose that one, or take "
+            "the holds away.",
+        )
+        demand(
+            not self.scenario.weights,
+            "A body of which parts follow the animation is held by that: set all physics weights "
+            "to 1, or take the holds away.",
+        )
+        raw, scenario = self.reference.raw, self.scenario
+        pose = raw.joints, raw.frames
+        check_holds(holds, self.character, self.motion, pose, scenario.colliders, scenario.things)
 
     def _demand_correctable(self) -> None:
         """Raise SettingsError for what a corrected reference cannot be performed with."""
@@ -321,8 +345,11 @@ class Simulation:
         if self.correction is not None:
             balance.drift_gain = self.correction.drift_gain
         root, frame, velocity, angular = reference.start
-        # Stand on the floor, neither above it nor in it.
+        # Stand on the floor, neither above it nor in it; or hang.
         lift = self.character.ground - reference.lowest
+        held = at_times(self.scenario.holds, self.motion)
+        if held is not None and held[0] and not reference.stance[0]:
+            lift = 0.0
         world.reset(
             root + [0, 0, lift],
             frame,
@@ -343,6 +370,7 @@ class Simulation:
         self.efforts = np.zeros((steps, self.character.dofs))
         self._helps = np.zeros((steps, 6))
         self._blows = np.zeros((len(self.scenario.limbs), 7))
+        self._pulls = np.zeros((steps, len(self.scenario.holds), 4))
         self._begun = True
 
     def advance(self, sample: int) -> None:
@@ -371,8 +399,14 @@ class Simulation:
             world.apply(torques)
             world.drive(*motor)
             world.step()
-            if self.scenario.limbs:
-                world.add_blows(self._blows)
+            self._feel(i)
+
+    def _feel(self, step: int) -> None:
+        """Take down how the body is hit and held in a step since the last sample."""
+        if self.scenario.limbs:
+            self.world.add_blows(self._blows)
+        if self.scenario.holds:
+            self._pulls[step] = [(*held.pull, held.strain) for held in self.world.held]
 
     def _weaken(self, shares: np.ndarray, torques: np.ndarray, motor: Motor) -> tuple[Any, Motor]:
         """Torques (dofs,) and what World.drive is given, of joints with shares (dofs,) of their
@@ -469,7 +503,8 @@ class Simulation:
 
     def _loses_balance(self, loss: BalanceLoss, sample: int) -> bool:
         recording, now = self.recording, slice(sample - 1, sample + 1)
-        return loss.lost(sample - self._since, recording.com[now], recording.sole_corners(now))
+        lost = loss.lost(sample - self._since, recording.com[now], recording.sole_corners(now))
+        return lost and not recording.hangs
 
     def _faints(self, sample: int) -> bool:
         return self.strength is not None and self.strength.faints(sample)
@@ -635,8 +670,7 @@ class Simulation:
             world.apply(torques)
             world.drive(*mover.friction())
             world.step()
-            if self.scenario.limbs:
-                world.add_blows(self._blows)
+            self._feel(i)
         observation = self.observe(sample)
         self._demand_whole(sample, observation.centres)
         deepest = mover.touched.deepest
@@ -688,7 +722,19 @@ class Simulation:
         effort = float(spent.sum()) / len(spent)
         centres, turns = self.world.body_transforms()
         contacts, last = self.world.contacts(), self.efforts[-1].copy()
-        return Observation(centres, turns, contacts, things, effort, last, self._mean_blows())
+        blows, held = self._mean_blows(), self._mean_pulls()
+        return Observation(centres, turns, contacts, things, effort, last, blows, held)
+
+    def _mean_pulls(self) -> np.ndarray | None:
+        """What Observation has of holds."""
+        if not self.scenario.holds:
+            return None
+        held = self.world.held
+        found = np.full((len(held), 6), np.nan)
+        found[:, :3], found[:, 3] = self._pulls[..., :3].mean(0), self._pulls[..., 3].max(0)
+        found[:, 4] = self.world.gaps()
+        found[:, 5] = [one.broken for one in held]
+        return found
 
     def _mean_blows(self) -> np.ndarray | None:
         """What Observation has of blows."""

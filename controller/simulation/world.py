@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Collection, Iterable, Sequence
 from importlib import metadata
 from itertools import chain
+from math import hypot
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from ..body.character import Character, Joint, Shape
 from ..body.momentum import GRAVITY
 from ..body.sole import STEEPEST, Ground
-from ..body.state import State
+from ..body.state import Pull, State
 from ..exceptions import SettingsError, SimulationError
 from ..geometry.rotations import (
     columns_from_bullet,
@@ -33,6 +34,7 @@ from ..geometry.rotations import (
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SEGMENTS, TOES
 from ..geometry.solids import mass_properties
 from ..geometry.stance import SIMULATED_CLEARANCE
+from .holds import Hold
 from .scenario import Collider, Limb, Scenario, Solid, Thing, Throw
 
 FRICTION = 1.0  # of soles on the floor (SCA12, section 4)
@@ -83,6 +85,16 @@ _WAITING = 1000.0
 _RAY = 20.0
 #: A thing that overlaps the body at its start has left it at this distance [m]. By trial.
 _APART = 0.02
+#: A limb gets to where it is held at this speed [m/s]. By judgement: as hands reach.
+_REACHING = 1.0
+#: [s] over which the force at a hold is taken: shorter blows do not break it. By judgement.
+_HOLD_TIME = 0.05
+#: Share of what a held point is off that the engine takes back in a step: with its own 0.2 a hand
+#: on its way was 13 mm behind, with this 3 mm. By trial.
+_RECOVERED = 0.5
+#: A hold gives way to nothing below this [N], before it breaks.
+_FIRM = 1e6
+_ON_TIME = 1e-9  # [s]
 
 # What may touch what, as bits of Bullet's collision groups; that of rays is Bullet's default.
 _RAYS, _STATIC, _FOOT, _BODY, _THING, _LIMB = 1, 2, 4, 8, 16, 32
@@ -126,17 +138,37 @@ class Touch(NamedTuple):
     depth: float
 
 
+class Held(NamedTuple):
+    """How a hold is: whether it holds now, has ended, or has broken; its place (3,) [m] in the
+    world or on what it is to, and what is missing to that (3,) [m]; the force (3,) [N] with which
+    it pulls the body, in the last step, and over a while."""
+
+    holds: bool = False
+    over: bool = False
+    broken: bool = False
+    place: tuple[float, ...] = (0.0, 0.0, 0.0)
+    missing: tuple[float, ...] = (0.0, 0.0, 0.0)
+    pull: tuple[float, ...] = (0.0, 0.0, 0.0)
+    force: tuple[float, ...] = (0.0, 0.0, 0.0)
+
+    @property
+    def strain(self) -> float:
+        """How hard it pulls [N], over a while."""
+        return hypot(*self.force)
+
+
 class Saved(NamedTuple):
     """A state of the world, in the engine's memory.
 
     number: the engine's. launched: things that have started. parting: as World has it. grips: as
-    World.grip takes them.
+    World.grip takes them. held: Held of each hold.
     """
 
     number: int
     launched: set[int]
     parting: dict[int, set[int]]
     grips: list[float]
+    held: list[Held]
 
 
 def _bullet(quaternion: Sequence[float] | np.ndarray) -> list[float]:
@@ -267,6 +299,9 @@ class World:
         self._segment_links = [self.links[i] for i in range(1, len(SEGMENTS))]
         self._rest = [0.0] * (6 + character.dofs)
         self._torque_mode = pybullet.TORQUE_CONTROL
+        # All that will ever hold, without force: the engine's order of them is always the same.
+        self._holds = [self._make_hold(hold) for hold in self.scenario.holds]
+        self._held = [Held()] * len(self._holds)
 
     def close(self) -> None:
         """Free the engine's memory. Safe to call twice."""
@@ -382,6 +417,148 @@ class World:
             self._part()
         for body, path in self._paths.items():
             self._move(body, path, time)
+        for number, hold in enumerate(scenario.holds):
+            self._hold_on(number, hold, time)
+
+    # --- Holds ------------------------------------------------------------------------------------
+
+    def _make_hold(self, hold: Hold) -> int:
+        """Bullet's number of a constraint that holds a point of a segment, with no force yet."""
+        index = SEGMENT_INDEX[hold.segment]
+        number = pybullet.createConstraint(
+            self._body,
+            self.links[index],
+            self._holder(hold),
+            -1,
+            pybullet.JOINT_POINT2POINT,
+            [0, 0, 0],
+            (hold.grip(self.character) - self.character.centres[index]).tolist(),
+            [0, 0, 0],
+            **self._keywords,
+        )
+        pybullet.changeConstraint(number, maxForce=0.0, **self._keywords)
+        # What the engine calls solved without holds is off by a tenth of a millimetre with them.
+        pybullet.setPhysicsEngineParameter(
+            solverResidualThreshold=0.0, erp=_RECOVERED, **self._keywords
+        )
+        return int(number)
+
+    def _holder(self, hold: Hold) -> int:
+        """The body that a hold is to, -1 for the world."""
+        if not hold.to:
+            return -1
+        pairs = (
+            *zip(self.scenario.colliders, self._colliders, strict=True),
+            *zip(self.scenario.things, self._things, strict=True),
+        )
+        return next(body for one, body in pairs if one.name == hold.to)
+
+    def _hold_on(self, number: int, hold: Hold, time: float) -> None:
+        """Begin a hold, end it, or go on with it, in the step that begins at `time` [s]."""
+        now = self._held[number]
+        if not (now.holds or now.over) and time > hold.start - _ON_TIME:
+            now = self._begin_hold(hold)
+        if now.holds and (time > hold.end - _ON_TIME or now.strain > hold.breaking):
+            now = Held(over=True, broken=now.strain > hold.breaking)
+        elif now.holds:
+            size = hypot(*now.missing)
+            left = max(0.0, 1 - _REACHING / self.rate / size) if size else 0.0
+            now = now._replace(missing=tuple(left * part for part in now.missing))
+        self._hold_as(number, now)
+
+    def _begin_hold(self, hold: Hold) -> Held:
+        """A hold that begins where the limb is."""
+        place = np.array(self._held_point(hold))
+        body = self._holder(hold)
+        if body >= 0:
+            centre, turn = pybullet.getBasePositionAndOrientation(body, self._client)
+            place = matrix_from_quaternion(np.array(turn)[_W_FIRST]).T @ (place - centre)
+            # What grips a thing does not bounce off it.
+            link = self.links[SEGMENT_INDEX[hold.segment]]
+            self._pass(body, self._parting.get(body, set()) | {link})
+        target = place if hold.target is None else np.array(hold.target)
+        return Held(True, place=tuple(target.tolist()), missing=tuple((target - place).tolist()))
+
+    def _hold_as(self, number: int, now: Held) -> None:
+        """Have the engine hold as that says."""
+        before, self._held[number] = self._held[number], now
+        if now.holds:
+            pivot = [a - b for a, b in zip(now.place, now.missing, strict=True)]
+            pybullet.changeConstraint(
+                self._holds[number], pivot, maxForce=_FIRM, physicsClientId=self._client
+            )
+        elif before.holds:
+            pybullet.changeConstraint(self._holds[number], maxForce=0.0, **self._keywords)
+
+    def _feel_holds(self) -> None:
+        """See with what force each hold has pulled in the last step."""
+        share = min(1.0, 1 / self.rate / _HOLD_TIME)
+        for number, now in enumerate(self._held):
+            if now.holds:
+                # What the engine tells is how the body pulls.
+                state = pybullet.getConstraintState(self._holds[number], self._client)
+                pull = tuple(-part for part in state[:3])
+                force = tuple(f + share * (p - f) for f, p in zip(now.force, pull, strict=True))
+                self._held[number] = now._replace(pull=pull, force=force)
+
+    def _held_point(self, hold: Hold) -> list[float]:
+        """Where in the world [m] the point of the body is that a hold holds."""
+        index = SEGMENT_INDEX[hold.segment]
+        state = pybullet.getLinkState(self._body, self.links[index], 0, 1, self._client)
+        turn = matrix_from_quaternion(np.array(state[_TURN])[_W_FIRST])
+        return (np.array(state[_ORIGIN]) + turn @ hold.grip(self.character)).tolist()
+
+    @property
+    def held(self) -> list[Held]:
+        """How each hold of the scenario is now."""
+        return self._held
+
+    def gaps(self) -> list[float]:
+        """How far [m] each held point is from where it is to be held; NaN where nothing holds."""
+        gaps = []
+        for hold, now in zip(self.scenario.holds, self._held, strict=True):
+            gaps.append(np.nan)
+            if now.holds:
+                place, body = np.subtract(now.place, now.missing), self._holder(hold)
+                if body >= 0:
+                    centre, turn = pybullet.getBasePositionAndOrientation(body, self._client)
+                    place = matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ place + centre
+                gaps[-1] = float(np.linalg.norm(place - self._held_point(hold)))
+        return gaps
+
+    def pulls(self) -> list[Pull]:
+        """Each hold that holds now."""
+        return [
+            Pull(hold.segment.startswith("forearm"), self._held_point(hold), now.force)
+            for hold, now in zip(self.scenario.holds, self._held, strict=True)
+            if now.holds
+        ]
+
+    def held_jacobians(self) -> list[np.ndarray]:
+        """(3, dofs) of each point that is held now: by how much it moves [m] in the world as the
+        joints turn [rad]."""
+        found = []
+        for hold, now in zip(self.scenario.holds, self._held, strict=True):
+            if now.holds:
+                jacobian = np.zeros((3, len(self._dofs)))
+                point = np.array(self._held_point(hold))
+                for joint in self._joints_to(hold.segment):
+                    links = [joint.first + i for i in range(len(joint.axes))]
+                    states = pybullet.getLinkStates(self._body, links, 0, 1, self._client)
+                    for link, axis, state in zip(links, joint.axes, states, strict=True):
+                        frame = matrix_from_quaternion(np.array(state[_TURN])[_W_FIRST])
+                        jacobian[:, link] = np.cross(frame[:, axis], point - state[_ORIGIN])
+                found.append(jacobian)
+        return found
+
+    def _joints_to(self, segment: str) -> list[Joint]:
+        """The joints between the pelvis and a segment."""
+        joints = {joint.segment: joint for joint in self.character.joints}
+        found, index = [], SEGMENT_INDEX[segment]
+        while index:
+            found.append(joints[index])
+            index = joints[index].parent
+        return found
 
     def push(self, segment: str, force: np.ndarray, point: Sequence[float] | None = None) -> None:
         """A force (3,) [N] on a segment during the next step, at a point (3,) in the segment's
@@ -460,8 +637,14 @@ class World:
 
     def _part(self) -> None:
         """Let them meet the parts of the body that they have left."""
+        gripping = {
+            (self._holder(hold), self.links[SEGMENT_INDEX[hold.segment]])
+            for hold, now in zip(self.scenario.holds, self._held, strict=True)
+            if now.holds
+        }
         for body, links in list(self._parting.items()):
             left = links - self._depths(body, _APART).keys()
+            left = {link for link in left if (body, link) not in gripping}
             for link in left:
                 pybullet.setCollisionFilterPair(self._body, body, link, -1, 1, **self._keywords)
             links -= left
@@ -688,6 +871,11 @@ class World:
                 pybullet.resetBasePositionAndOrientation(body, *place, **self._keywords)
             depths = self._depths(body)
             self._pass(body, [link for link, depth in depths.items() if depth > _INSIDE])
+        for number, (hold, now) in enumerate(zip(self.scenario.holds, before._held, strict=True)):
+            if now.holds and hold.to:
+                holder, link = self._holder(hold), self.links[SEGMENT_INDEX[hold.segment]]
+                self._pass(holder, self._parting.get(holder, set()) | {link})
+            self._hold_as(number, now)
 
     def _place(self, place: Sequence[Any], speeds: Sequence[Any], joints: Iterable[Any]) -> None:
         """Put the body at a place (position (3,) of the pelvis' centre of mass, Bullet's
@@ -788,8 +976,16 @@ class World:
         )
 
     def grip(self, shares: Sequence[float]) -> None:
-        """Let what is under either foot hold it by a share of its friction (2,), from now on."""
+        """Let what is under either foot hold it by a share of its friction (2,), from now on. A
+        foot that is held besides does not slide anyway: the two would only fight."""
+        held = {
+            hold.segment
+            for hold, now in zip(self.scenario.holds, self._held, strict=True)
+            if now.holds
+        }
         for foot, share in enumerate(shares):
+            if SEGMENTS[FEET[foot]] in held:
+                share = 0.0
             if share == self._grips[foot]:
                 continue
             self._grips[foot] = share
@@ -799,6 +995,8 @@ class World:
     def step(self) -> None:
         """Advance by 1 / rate."""
         pybullet.stepSimulation(self._client)
+        if self._holds:
+            self._feel_holds()
 
     def contacts(self) -> Contacts:
         """How the feet touch the floor and colliders now."""
@@ -906,13 +1104,15 @@ class World:
             self._detected = True
         handle = pybullet.saveState(**self._keywords)
         parting = {body: set(links) for body, links in self._parting.items()}
-        return Saved(handle, set(self._launched), parting, list(self._grips))
+        return Saved(handle, set(self._launched), parting, list(self._grips), list(self._held))
 
     def restore(self, handle: Saved) -> None:
         """Return to a saved state."""
-        number, launched, parting, grips = handle
+        number, launched, parting, grips, held = handle
         pybullet.restoreState(number, **self._keywords)
         self.grip(grips)
+        for hold, now in enumerate(held):
+            self._hold_as(hold, now)
         self._launched = set(launched)
         for body in self._parting.keys() | parting.keys():
             before, after = self._parting.get(body, set()), parting.get(body, set())

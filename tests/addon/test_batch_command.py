@@ -360,7 +360,7 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
             "is in a fold",
         ),
         (
-            ("in/a.blend", "--output=out", "--json=in/b.blend", "--overwrite"),
+            ("in/a.blend", "--output=out", "--json=more/b.blend", "--overwrite"),
             1,
             "b.blend' is a shot",
         ),

@@ -63,7 +63,7 @@ def test_what_blender_and_the_source_say_is_collected(texts):
         "measuring the body": "addon/jobs/job.py",  # what a job is doing
         "A {0} of {1} is out of range: give {2}.": "controller/ranges.py",
         "both feet": "addon/overlays/overlay_bar.py",  # drawn over an editor
-        "Left Foot": "addon/scene/pushes.py",
+        "Left Shin": "addon/scene/pushes.py",
     }
     assert {text: place for text, place in of_all_kinds.items() if place in texts[text]} == (
         of_all_kinds
