@@ -35,8 +35,7 @@ from ..terminal.command_arguments import (
     shot_arguments,
     whole,
 )
-from ..terminal.command_files import is_shot
-from ..terminal.command_import import FORMATS
+from ..terminal.command_files import ENDINGS, is_shot
 from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_progress import FAILED as FAILURE
 from ..terminal.command_workers import interrupts
@@ -53,9 +52,6 @@ from .batch_shot import (
     perform_there,
     read_record,
 )
-
-#: What a batch takes for a shot, by its ending.
-ENDINGS = (".blend", *FORMATS)
 
 #: Longest time for a shot [s], beside that for the search of its gains.
 _TIMEOUT = 2 * 3600.0
@@ -257,7 +253,7 @@ def _sources(options, output):
             yield from found
         elif not path.exists():
             raise FileError(f"There is no file '{path}': check its name.")
-        elif path.suffix.lower() not in ENDINGS:
+        elif not is_shot(path):
             raise FileError(f"'{path}' is no shot: name {', '.join(ENDINGS)} files, or folders.")
         else:
             yield path
@@ -267,7 +263,7 @@ def _in_folder(folder, recursive, output):
     results = output if folder in output.parents else None
     for path in folder.rglob("*") if recursive else folder.iterdir():
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        shot = path.suffix.lower() in ENDINGS and not path.is_dir()
+        shot = is_shot(path) and not path.is_dir()
         if shot and not hidden and results not in path.parents:
             yield path
 

@@ -17,6 +17,7 @@ from ...controller.ranges import RANGES
 from ...controller.simulation.holds import BREAKING, LIMBS, Hold
 from ..blender import evaluation
 from ..blender.redrawing import on_change
+from .waypoints import empties_of
 
 #: Name of the property.
 PROPERTY = "poise_hold"
@@ -123,12 +124,7 @@ class HoldOptions:
 
 def of(scene, armature):
     """The empties of a scene that hold an armature, in the order of their frames."""
-    found = [
-        thing
-        for thing in scene.objects
-        if thing.type == "EMPTY" and getattr(thing, PROPERTY).armature == armature
-    ]
-    return sorted(found, key=lambda thing: (getattr(thing, PROPERTY).first, thing.name))
+    return empties_of(scene, armature, PROPERTY, "first")
 
 
 def used(scene, armature):

@@ -85,12 +85,18 @@ class WaypointOptions:
 
 def of(scene, armature):
     """The empties of a scene that are waypoints of an armature, in the order of their frames."""
+    return empties_of(scene, armature, PROPERTY, "frame")
+
+
+def empties_of(scene, armature, group, frame):
+    """The empties of a scene whose property group of that name is of an armature, in the order of a
+    frame in it."""
     found = [
         thing
         for thing in scene.objects
-        if thing.type == "EMPTY" and getattr(thing, PROPERTY).armature == armature
+        if thing.type == "EMPTY" and getattr(thing, group).armature == armature
     ]
-    return sorted(found, key=lambda thing: (getattr(thing, PROPERTY).frame, thing.name))
+    return sorted(found, key=lambda thing: (getattr(getattr(thing, group), frame), thing.name))
 
 
 def used(scene, armature):

@@ -16,6 +16,9 @@ from .command_libraries import libraries, libraries_blamed
 from .command_linked import demand_openable
 from .command_progress import follow, say, tell_unit
 
+#: What is taken for a shot, by its ending.
+ENDINGS = (".blend", *FORMATS)
+
 #: Options whose value may be a file that is read.
 READ = ("contacts", "gains", "rig", "morphology", "warm_start", "checkpoint")
 
@@ -169,7 +172,7 @@ def report_target(options, *others):
 
 def is_shot(path):
     """Whether a file is a shot by its ending, be it one that nobody named."""
-    return path.suffix.lower() in (".blend", *FORMATS)
+    return path.suffix.lower() in ENDINGS
 
 
 def demand_other(options, option, path, *others, result=False):

@@ -2,10 +2,12 @@
 """Legs whose ankles are where they should be: two-bone inverse kinematics, frames of feet, and
 lengths."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .rotations import matrix_from_quaternion, unit
-from .skeleton import SEGMENT_INDEX
+from .skeleton import SEGMENT_INDEX, SIDES
 
 #: Of a leg's length, how far its ankle may be from the hip: at 1 the plane of the knee is lost. And
 #: how near: that is a knee bent by 157 degrees. Both by trial on the captured clips.
@@ -46,6 +48,21 @@ def too_high(hip: np.ndarray, ankle: np.ndarray, most: np.ndarray) -> np.ndarray
     [m]."""
     beside = np.linalg.norm((ankle - hip)[:, :2], axis=1)
     return hip[:, 2] - ankle[:, 2] - np.sqrt(np.maximum(most**2 - beside**2, 0))
+
+
+def sinking(
+    joints: np.ndarray, aims: Sequence[np.ndarray], hips: np.ndarray | None = None
+) -> np.ndarray:
+    """(F,) how far [m] a body of joints (F, S, 3) is too high for its ankles to be at aims (F, 3),
+    left and right, with legs that reach no farther than they do. hips: (F, 3) by which its hips are
+    moved before."""
+    over = np.zeros(len(joints))
+    for side, aim in zip(SIDES, aims, strict=True):
+        hip, ankle = (joints[:, SEGMENT_INDEX[f"{name}_{side}"]] for name in ("thigh", "foot"))
+        most = np.linalg.norm(ankle - hip, axis=1)
+        most = np.maximum(most, LONGEST * leg_length(joints, side))
+        over = np.maximum(over, too_high(hip if hips is None else hip + hips, aim, most))
+    return over
 
 
 def unstretched(rotations: np.ndarray, vectors: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ Speed and turning follow what is commanded no faster than a body that walks can.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import radians
 from typing import Any, NamedTuple, NoReturn
 
@@ -137,8 +138,9 @@ class Journey(NamedTuple):
         return Journey(*found)
 
 
+@lru_cache(maxsize=4)
 def journey(
-    commands: Sequence[Command],
+    commands: tuple[Command, ...],
     speed: float,
     period: float,
     most_turn: float,
@@ -146,7 +148,8 @@ def journey(
     count: int,
 ) -> Journey:
     """The Journey of a walk of a speed [m/s] and a period [s] of its cycle, that may turn by so
-    much in one [rad], at so many samples at a rate [Hz]; it begins at the origin, along x.
+    much in one [rad], at so many samples at a rate [Hz]; it begins at the origin, along x. All who
+    make a walk ask for the same one, so that it is remembered: its arrays are only to be read.
 
     Raises SettingsError for commands that no walk follows.
     """

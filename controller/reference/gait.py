@@ -18,7 +18,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..exceptions import MotionError, SettingsError
-from ..geometry.leg_bending import LONGEST, bend_leg, leg_length, too_high
+from ..geometry.leg_bending import bend_leg, sinking
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
     arctan2,
@@ -29,7 +29,7 @@ from ..geometry.rotations import (
     rotation_vector,
     unit,
 )
-from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES
+from ..geometry.skeleton import FEET, SIDES
 from ..geometry.stance import reference_contacts
 from ..geometry.trajectory import Trajectory, bell, butterworth
 from ..ranges import RANGES
@@ -225,7 +225,7 @@ class Walk:
     points: Sequence[Sequence[float]] = ()
     closed: bool = False
     curve: str = "Curve"
-    commands: Sequence[Command] = ()
+    commands: tuple[Command, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
@@ -436,18 +436,14 @@ def _strided(
     about the carrier, and hips sink where legs are too short for that."""
     joints, frames = character.pose(target)
     ahead = np.stack([np.cos(yaw), np.sin(yaw), 0 * yaw], 1)
-    aims, sinks = [], np.zeros(len(yaw))
-    for side, foot in zip(SIDES, FEET, strict=True):
-        ankle = joints[:, foot]
-        swing = ((ankle - points) * ahead).sum(1)
-        aim = ankle + ((gone.strides - 1) * (swing - swing.mean()))[:, None] * ahead
-        hip = joints[:, SEGMENT_INDEX[f"thigh_{side}"]]
-        most = np.linalg.norm(ankle - hip, axis=1)
-        most = np.maximum(most, LONGEST * leg_length(joints, side))
-        sinks = np.maximum(sinks, too_high(hip, aim, most))
-        aims.append(aim)
+    aims = []
+    for foot in FEET:
+        swing = ((joints[:, foot] - points) * ahead).sum(1)
+        farther = (gone.strides - 1) * (swing - swing.mean())
+        aims.append(joints[:, foot] + farther[:, None] * ahead)
+    sinks = bell(sinking(joints, aims), _SINKING, target.rate)
     joints, frames = joints.copy(), frames.copy()
-    joints[..., 2] -= bell(sinks, _SINKING, target.rate)[:, None]
+    joints[..., 2] -= sinks[:, None]
     for side, aim in zip(SIDES, aims, strict=True):
         bend_leg(joints, frames, side, aim)
     return character.trajectory_of(target.rate, joints[:, 0], frames)

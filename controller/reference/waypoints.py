@@ -16,9 +16,9 @@ import numpy as np
 
 from ..body.character import Character
 from ..exceptions import SettingsError, demand
-from ..geometry.leg_bending import LONGEST, bend_leg, leg_length, too_high
+from ..geometry.leg_bending import bend_leg, sinking
 from ..geometry.motion import Motion
-from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES
+from ..geometry.skeleton import FEET, SIDES
 from ..geometry.stance import adult_size, around, bridged, runs
 from ..geometry.trajectory import Trajectory, bell, eased
 
@@ -208,14 +208,8 @@ class _Moved:
 
     def _sinking(self) -> np.ndarray:
         """(F,) how far [m] the hips go down for legs that reach no farther than they did."""
-        joints, rate = self._clip.joints, self._clip.trajectory.rate
-        over = np.zeros(len(joints))
-        for side, foot, aim in zip(SIDES, FEET, self._aims(), strict=True):
-            hip = joints[:, SEGMENT_INDEX[f"thigh_{side}"]]
-            most = np.linalg.norm(joints[:, foot] - hip, axis=1)
-            most = np.maximum(most, LONGEST * leg_length(joints, side))
-            hip = hip + np.pad(self._hips, ((0, 0), (0, 1)))
-            over = np.maximum(over, too_high(hip, aim, most))
+        rate, hips = self._clip.trajectory.rate, np.pad(self._hips, ((0, 0), (0, 1)))
+        over = sinking(self._clip.joints, self._aims(), hips)
         return bell(around(over, round(_SINKING / 2 * rate), np.max), _SINKING, rate)
 
     def why(self) -> str:
