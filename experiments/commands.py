@@ -2,7 +2,8 @@
 """Captured walks that are commanded: steadily, and by scripts of random commands.
 
 A script begins with a speed, and goes on with a new speed or a new heading every 2 to 5 s: so much
-of the clip's own speed, and to anywhere from where it heads before.
+of the clip's own speed, and to anywhere from where it heads before. One with stops calls a third of
+the time for a stand, or where there is one, for the walk again.
 """
 
 import sys
@@ -11,7 +12,8 @@ import numpy as np
 
 from ..controller import Gains, Settings, Simulation
 from ..controller.body.character import Character
-from ..controller.reference.commands import FASTEST, SLOWEST, Command, followed
+from ..controller.exceptions import SimulationError
+from ..controller.reference.commands import FASTEST, SLOWEST, Command
 from ..controller.reference.gait import Walk, find_cycle
 from ..controller.search.trial import NOISE
 from .clips import read
@@ -22,17 +24,21 @@ STEADY, SECONDS = 20.0, 60.0  # [s]
 SEEDS, SCRIPTS = 2, 10
 WAITS = 2.0, 5.0  # [s]
 MOST_TURN = np.pi
+STOPS = 1 / 3  # of all commands of a walker
 #: The last round before the next command is counted where the carrier was already as commanded: to
 #: so much [m/s], [rad].
 SETTLED = 0.02, np.radians(2)
 
 
-def script(seed, speed, seconds=SECONDS):
+def script(seed, speed, stops=False, seconds=SECONDS):
     """Random Commands of a walk of a speed [m/s]."""
     random, heading, time = np.random.default_rng(seed), 0.0, 0.0
-    found = []
+    found, stands = [], False
     while time < seconds - WAITS[0]:
-        if not found or random.random() < 0.5:
+        if stops and found and (stands or random.random() < STOPS):
+            stands = not stands
+            found.append(Command(time, stands=stands))
+        elif not found or random.random() < 0.5:
             found.append(Command(time, speed=float(random.uniform(SLOWEST, FASTEST) * speed)))
         else:
             heading += float(random.uniform(-MOST_TURN, MOST_TURN))
@@ -42,17 +48,21 @@ def script(seed, speed, seconds=SECONDS):
 
 
 def performed(motion, commands, seconds, seed):
-    """The Recording of a walk that is commanded, and a Followed for each command."""
+    """Whether a walk that is commanded stands to its end, its Recording, and a Followed for each
+    command."""
     character = Character.from_motion(motion)
     endless = Walk(find_cycle(character, motion), seconds, commands=commands).motion(
         character, motion
     )
     settings = Settings(noise=NOISE, seed=seed)
     gains = Gains.default(character, walking=True)
-    recording = Simulation(character, endless, gains, settings=settings).run()
-    yaw = endless.walk.places(character, motion, np.zeros(1, int))[1][0]
-    gone = endless.walk.journey(motion.rate)
-    return recording, followed(commands, gone, recording.com, motion.rate, yaw)
+    simulation = Simulation(character, endless, gains, settings=settings)
+    try:
+        stands = simulation.run().success
+    except SimulationError:  # it was thrown about
+        stands = False
+    recording = simulation.recording
+    return stands, recording, endless.followed(character, recording.com)
 
 
 def speed_of(motion):
@@ -68,8 +78,8 @@ def steady(motion, speed):
             performed(motion, (Command(0.0, pace * speed),), STEADY, seed)
             for seed in range(1, SEEDS + 1)
         ]
-        fell = sum(not recording.success for recording, _ in runs)
-        off = np.mean([found[0].reached_speed / (pace * speed) - 1 for _, found in runs])
+        fell = sum(not stands for stands, _, _ in runs)
+        off = np.mean([found[0].reached_speed / (pace * speed) - 1 for _, _, found in runs])
         yield f"{fell} of {SEEDS} fall" if fell else f"{100 * off:+.0f} %"
 
 
@@ -79,8 +89,8 @@ def scripted(motion, speed):
     fell, speeds, headings = 0, [], []
     for seed in range(1, SCRIPTS + 1):
         commands = script(seed, speed)
-        recording, found = performed(motion, commands, SECONDS, seed)
-        fell += not recording.success
+        stands, recording, found = performed(motion, commands, SECONDS, seed)
+        fell += not stands
         gone = recording.motion.walk.journey(motion.rate)
         ends = [*[one.at for one in commands[1:]], SECONDS]
         for one, end in zip(found, ends, strict=True):
@@ -93,11 +103,23 @@ def scripted(motion, speed):
     return fell, np.array(speeds), np.degrees(headings)
 
 
+def stopped(motion, speed):
+    """How many of SCRIPTS with stops fall, and how many stands were left on foot."""
+    fell = starts = 0
+    for seed in range(1, SCRIPTS + 1):
+        stands, recording, _ = performed(motion, script(seed, speed, True), SECONDS, seed)
+        fell += not stands
+        standing = recording.motion.walk.journey(motion.rate).standing[: len(recording)]
+        starts += np.count_nonzero((standing[1:] == 0) & (standing[:-1] > 0))
+    return fell, starts
+
+
 def main(names):
     """Print the table."""
     print("| clip, its speed | " + " | ".join(f"{pace:g}" for pace in PACES), end="")
-    print(f" | of {SCRIPTS} scripts fall | speed within 8 % | heading within 5° |")
-    print("|---|" + "---|" * (len(PACES) + 3))
+    print(f" | of {SCRIPTS} scripts fall | speed within 8 % | heading within 5°", end="")
+    print(f" | of {SCRIPTS} scripts with stops fall |")
+    print("|---|" + "---|" * (len(PACES) + 4))
     for name in names or CLIPS:
         motion = read(name)
         speed = speed_of(motion)
@@ -105,6 +127,7 @@ def main(names):
         fell, speeds, headings = scripted(motion, speed)
         cells += [f"{fell}", f"{100 * np.mean(speeds < 0.08):.0f} %"]
         cells += [f"{100 * np.mean(headings < 5):.0f} % of {len(headings)}"]
+        cells += ["{} ({} starts)".format(*stopped(motion, speed))]
         print(f"| {name}, {speed:.2f} m/s | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -24,6 +24,9 @@ from .weights import OVERRIDABLE, values_at
 #: F-curves' paths; and the names in it.
 PROPERTY, NAMES = "poise_walk", ("pace", "turn")
 
+#: Who is to go slower than this, against the animation's own speed, stands.
+_STANDS = SLOWEST / 2
+
 #: An armature object that moves farther than this [m] in its cycle is animated itself.
 _STILL = 0.01
 
@@ -52,10 +55,11 @@ class POISE_PG_commands(bpy.types.PropertyGroup):
 
     pace: FloatProperty(
         name="Pace",
-        description="How fast to walk, against the animation's own speed; key it to change it. "
-        "Slower walks take shorter steps. Speed follows by 0.3 m/s in a second [share]",
+        description="How fast to walk, against the animation's own speed, or 0 to stand; key it to "
+        "change it. Slower walks take shorter steps, below 0.5 none are slower, below 0.25 it "
+        "stands. Speed follows by 0.3 m/s in a second [share]",
         default=1.0,
-        min=SLOWEST,
+        min=0.0,
         max=FASTEST,
         precision=2,
         step=5,
@@ -204,11 +208,17 @@ def _keyed(scene, reading, walk):
     pace, turn = (found[name] for name in NAMES)
     if (pace == 1.0).all() and (turn == 0.0).all():
         return ()
-    speed = cycle.length / cycle.period * motion.rate
-    values = np.stack([pace, turn])
+    speed = walk.speed(motion.rate)
+    stands, pace = pace < _STANDS, np.maximum(pace, SLOWEST)
+    values = np.stack([stands, np.where(stands, SLOWEST, pace), turn])
     changed = np.concatenate([[True], (np.diff(values) != 0).any(0)])
     return tuple(
-        Command(float(at / motion.rate), float(pace[at] * speed), float(turn[at]))
+        Command(
+            float(at / motion.rate),
+            None if stands[at] else float(pace[at] * speed),
+            float(turn[at]),
+            bool(stands[at]),
+        )
         for at in np.flatnonzero(changed)
     )
 

@@ -41,7 +41,6 @@ from ...controller.falls.behaviours import LIMP, STOP
 from ...controller.geometry.stance import LEFT, RIGHT
 from ...controller.options import options_of, units_of
 from ...controller.reference.cleaning import CLEANING
-from ...controller.reference.commands import followed
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
 from ...controller.reference.terrain import Terrain
@@ -918,12 +917,9 @@ class Shot(ArmatureShot):
 
     def _followed(self):
         """The commands of a walk for the report, each with what came of it."""
-        motion = self.reading.motion
-        if not isinstance(motion, Endless) or not motion.walk.commands:
+        motion, recording = self.reading.motion, self.recording
+        if not isinstance(motion, Endless):
             return []
-        recording, walk, rate = self.recording, motion.walk, motion.rate
-        yaw = walk.places(self.character, motion.source, np.zeros(1, int))[1][0]
-        com = recording.com[: recording.standing]
         return [
             {
                 "at": _plain(one.at),
@@ -933,7 +929,7 @@ class Shot(ArmatureShot):
                 "reached_speed": _plain(one.reached_speed),
                 "reached_heading": _plain(np.degrees(one.reached_heading)),
             }
-            for one in followed(walk.commands, walk.journey(rate), com, rate, yaw)
+            for one in motion.followed(self.character, recording.com[: recording.standing])
         ]
 
     def _arrivals(self):

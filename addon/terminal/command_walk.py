@@ -69,8 +69,11 @@ def _cycle(text: str) -> tuple[float, float]:
 
 def words_of(command: dict) -> str:
     """What came of a command of a walk, as reports have it, in a sentence."""
-    told = f"At {command['at']:g} s {command['speed']:.2f} m/s, {command['heading']:.0f}°:"
+    wanted = f"{command['speed']:.2f} m/s, {command['heading']:.0f}°"
+    told = f"At {command['at']:g} s {wanted if command['speed'] else 'stand'}:"
     if command["reached_speed"] is None:
         return f"{told} it had fallen, or was commanded otherwise within a round."
+    if command["reached_heading"] is None:
+        return f"{told} {command['reached_speed']:.2f} m/s in the end, on its feet."
     reached = f"{command['reached_speed']:.2f} m/s, {command['reached_heading']:.0f}°"
     return f"{told} {reached} in the end."

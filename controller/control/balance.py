@@ -215,7 +215,13 @@ class Balance(ABC):
         self.torques = self.press(step, state, standing) if any(standing) else np.zeros(2 * AXES)
         self.hanging = None if any(standing) else self.hang(step, state)
         if self.course is not None:
-            self.course.steer(self.com, state.root, self._step * self.period)
+            turns = self.reference.turns
+            self.course.steer(
+                self.com,
+                state.root,
+                self._step * self.period,
+                turns is None or bool(turns[step]),
+            )
 
     def targets(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Angles and speeds (dofs,) that the joints should have at a step."""

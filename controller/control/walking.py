@@ -108,9 +108,11 @@ class Walking:
         self.forget()
 
     def _speed(self) -> float:
-        """How fast the reference goes anywhere, seen from itself [m/s]."""
-        x, y = self._reference.goals[:, VELOCITY, :2].T
-        ahead_x, ahead_y = self._ahead.T
+        """How fast the reference goes anywhere, seen from itself, where it walks [m/s]."""
+        turns = self._reference.turns
+        goes = slice(None) if turns is None or not turns.any() else turns
+        x, y = self._reference.goals[goes, VELOCITY, :2].T
+        ahead_x, ahead_y = self._ahead[goes].T
         ahead, aside = x * ahead_x + y * ahead_y, y * ahead_x - x * ahead_y
         return hypot(float(ahead.mean()), float(aside.mean()))
 

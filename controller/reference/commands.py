@@ -3,7 +3,9 @@
 
 A walk that goes slower takes shorter steps and more time for each. So commands become a journey of
 the carrier of a cycle: where it is, where it heads, and how far the cycle has come, at any time.
-Speed and turning follow what is commanded no faster than a body that walks can.
+Speed and turning follow what is commanded no faster than a body that walks can. Who is to stand
+slows down, and from where a foot comes down the other one is set beside it; from there the cycle
+waits. Who is to walk again leans over the foot that came down last, and steps off with the other.
 """
 
 import os
@@ -17,10 +19,11 @@ import numpy as np
 
 from .. import documents
 from ..exceptions import SettingsError, demand
-from ..geometry.trajectory import bell
 from ..ranges import RANGES
 
 VERSION = 1  # of scripts
+#: What a script can call for by name.
+SKILLS = "stand", "walk"
 
 #: Of the clip's own, how slowly and how fast a walk goes on command: measured on captured walks.
 SLOWEST, FASTEST = 0.5, 1.1
@@ -36,6 +39,12 @@ _BRISK, _HASTY, _SLOWEST_TURN = 1.35, 1.65, 0.25
 _SLEW = 4.4  # [rad/s^2] of its rate
 #: Of what a curve may turn a walker in a cycle; rounding makes it a little less.
 _TURN_SHARE = 0.8
+#: Who is to stand slows down to this [m/s] before, or to so much of the clip's speed if that is
+#: more.
+_STOPPING, _STOPPING_SHARE = 0.65, 0.44
+_STANDING = 0.3  # [s] at least, between two walks
+_BEFORE_TURNS = 1.0  # rounds that it walks straight on before it turns
+_LEANING = 0.5  # [s] over which the weight goes over one foot before the other steps off
 #: A stride grows with this power of the speed, and so its time shrinks: so people walk.
 _STRIDE_POWER = 0.5
 
@@ -43,11 +52,13 @@ _STRIDE_POWER = 0.5
 @dataclass(frozen=True)
 class Command:
     """From a time on [s] go with a speed [m/s], in a heading [rad], counter-clockwise from above, 0
-    where the walk begins; what is None stays as it was."""
+    where the walk begins; or stand, or no more. What is None stays as it was; who is given a speed
+    alone walks."""
 
     at: float
     speed: float | None = None
     heading: float | None = None
+    stands: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,8 @@ class Script:
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Script":
         """Read a script, `{"version": 1, "seconds": 20, "commands": [{"at": 6, "speed": 1.0,
-        "heading": 90}]}`: times in s, speeds in m/s, headings in degrees. Raises SettingsError."""
+        "heading": 90}, {"at": 12, "skill": "stand"}]}`: times in s, speeds in m/s, 0 to stand,
+        headings in degrees, skills of SKILLS. Raises SettingsError."""
         source = f"The script '{path}'"
         content = documents.read(path, source, _fail)
         keys = "version", "seconds", "commands"
@@ -72,18 +84,36 @@ class Script:
         found = []
         for number, one in enumerate(content["commands"], 1):
             name = f"Command {number} of the script '{path}'"
-            _has(name, one, ("at", "speed", "heading"), ("at",))
+            _has(name, one, ("at", "speed", "heading", "skill"), ("at",))
             if len(one) < 2:
-                _fail(name, "commands nothing: give it a speed or a heading")
-            values = {key: _number(name, key, value) for key, value in one.items()}
-            if "heading" in values:
-                values["heading"] = radians(values["heading"])
-            found.append(Command(**values))
+                _fail(name, "commands nothing: give it a speed, a heading or a skill")
+            found.append(_command(name, one))
         seconds = _number(source, "seconds", content["seconds"])
         RANGES["walk"].check(seconds)
         if found[-1].at > seconds:
             _fail(source, f"lasts {seconds:g} s, and its last command is at {found[-1].at:g} s")
         return cls(seconds, tuple(found))
+
+
+def _command(name: str, content: dict[str, Any]) -> Command:
+    """The Command that an object of a script is."""
+    skill = content.get("skill")
+    if skill is not None and skill not in SKILLS:
+        _fail(name, f"has the skill {str(skill)[:40]!r}, which walks have not: use stand or walk")
+    numbers = {key: _number(name, key, value) for key, value in content.items() if key != "skill"}
+    speed, heading = numbers.get("speed"), numbers.get("heading")
+    if speed and skill == "stand":
+        _fail(name, f"is to stand at {speed:g} m/s: take one of both away")
+    if speed == 0:
+        if skill == "walk":
+            _fail(name, "is to walk at 0 m/s: take one of both away")
+        speed, skill = None, "stand"
+    return Command(
+        numbers["at"],
+        None if skill == "stand" else speed,
+        None if heading is None else radians(heading),
+        None if skill is None else skill == "stand",
+    )
 
 
 def _fail(source: object, problem: str) -> NoReturn:
@@ -110,10 +140,21 @@ def _number(source: str, key: str, value: Any) -> float:
     return float(value)
 
 
+class Strike(NamedTuple):
+    """Where in a cycle a foot comes down: share of its period; side: 1 for the left one, else
+    -1."""
+
+    share: float
+    side: int
+
+
 class Journey(NamedTuple):
     """What commands make of a walk, at samples (N,) from its first one on: speeds [m/s] and yaw
     [rad] of the carrier; points (N, 3) [m] where it is, and distances [m] that it has gone; cycles:
-    how many rounds it has done; strides: how long they are, of the clip's own."""
+    how many rounds it has done; strides: how long they are, of the clip's own; standing: from 0
+    for who walks to 1 for who stands; leaning: how much, to the left, over a foot before it goes
+    off from there, -1 to 1; turns: whether it may turn, as nobody does who stands or has just gone
+    off."""
 
     speeds: np.ndarray
     yaw: np.ndarray
@@ -121,6 +162,9 @@ class Journey(NamedTuple):
     distances: np.ndarray
     cycles: np.ndarray
     strides: np.ndarray
+    standing: np.ndarray
+    leaning: np.ndarray
+    turns: np.ndarray
 
     def at(self, samples: np.ndarray) -> "Journey":
         """It at samples, which may be before its first or after its last one: there it goes evenly
@@ -130,58 +174,173 @@ class Journey(NamedTuple):
         beyond = samples - known
         # The last step is from the last sample but one.
         begun = np.minimum(known, last - 1)
-        found = [values[known] for values in self]
-        for index in (2, 3, 4):
-            values = self[index]
+        found = {name: values[known] for name, values in self._asdict().items()}
+        for name in ("points", "distances", "cycles"):
+            values = getattr(self, name)
             step = values[begun + 1] - values[begun]
-            found[index] = found[index] + beyond.reshape(-1, *[1] * (values.ndim - 1)) * step
-        return Journey(*found)
+            found[name] = found[name] + beyond.reshape(-1, *[1] * (values.ndim - 1)) * step
+        return Journey(**found)
 
 
 @lru_cache(maxsize=4)
 def journey(
     commands: tuple[Command, ...],
+    strikes: tuple[Strike, ...],
     speed: float,
     period: float,
     most_turn: float,
     rate: float,
     count: int,
 ) -> Journey:
-    """The Journey of a walk of a speed [m/s] and a period [s] of its cycle, that may turn by so
-    much in one [rad], at so many samples at a rate [Hz]; it begins at the origin, along x. All who
-    make a walk ask for the same one, so that it is remembered: its arrays are only to be read.
+    """The Journey of a walk of a speed [m/s] and a period [s] of its cycle, in which feet come down
+    at strikes, and that may turn by so much in one [rad], at so many samples at a rate [Hz]; it
+    begins at the origin, along x. All who make a walk ask for the same one, so that it is
+    remembered: its arrays are only to be read.
 
     Raises SettingsError for commands that no walk follows.
     """
     _check(commands, speed)
     times = np.arange(count) / rate
     wanted, heading = np.full(count, speed), np.zeros(count)
-    for one in commands:
+    for one, goes, turns in zip(commands, *_meant(commands, speed), strict=True):
         later = times >= one.at - 1e-9
-        if one.speed is not None:
-            wanted[later] = one.speed
-        if one.heading is not None:
-            heading[later] = one.heading
-    speeds = bell(_followed(wanted, _GATHERING / rate), _SMOOTHING, rate)
-    share = speeds / speed
-    periods = period * share ** (_STRIDE_POWER - 1)
-    most = np.interp(speeds, (_BRISK, _HASTY), (_FASTEST_TURN, _SLOWEST_TURN))
-    yaw = _turned(heading, np.minimum(most, _TURN_SHARE * most_turn / periods), rate)
+        wanted[later], heading[later] = goes, turns
+    carrier = _Carrier(strikes, speed, period, rate)
+    paces, cycles, standing, leaning = np.array(carrier.led(wanted)).T
+    speeds = paces * (1 - standing)
+    periods = carrier.period(paces)
+    most = np.interp(paces, (_BRISK, _HASTY), (_FASTEST_TURN, _SLOWEST_TURN))
+    stood = np.maximum.accumulate(np.where(standing > 0, cycles, -np.inf))
+    turns = cycles - stood > _BEFORE_TURNS
+    yaw = _turned(heading, turns * np.minimum(most, _TURN_SHARE * most_turn / periods), rate)
     steps = speeds[:, None] / rate * np.stack([np.cos(yaw), np.sin(yaw), 0 * yaw], 1)
     return Journey(
         speeds,
         yaw,
         _sums(steps),
         _sums(speeds / rate),
-        _sums(1 / (periods * rate)),
-        share**_STRIDE_POWER,
+        cycles,
+        (paces / speed) ** _STRIDE_POWER,
+        standing,
+        leaning,
+        turns,
     )
 
 
+def _meant(commands: Sequence[Command], speed: float) -> tuple[list[float], list[float]]:
+    """What is meant from each command on, of a walk of a speed [m/s]: speeds [m/s], 0 to stand, and
+    headings [rad]."""
+    speeds, headings, heading, stands = [], [], 0.0, False
+    for one in commands:
+        if one.speed is not None:
+            speed, stands = one.speed, False
+        stands = stands if one.stands is None else one.stands
+        heading = heading if one.heading is None else one.heading
+        speeds.append(0.0 if stands else speed)
+        headings.append(heading)
+    return speeds, headings
+
+
+class _Carrier:
+    """How a carrier walks and stands, sample by sample."""
+
+    def __init__(self, strikes: Sequence[Strike], speed: float, period: float, rate: float) -> None:
+        self._strikes, self._speed, self._period, self._rate = strikes, speed, period, rate
+        self._slow = max(_STOPPING_SHARE * speed, min(_STOPPING, speed))
+
+    def period(self, pace: Any) -> Any:
+        """Of the cycle [s] at a speed [m/s]."""
+        return self._period * (pace / self._speed) ** (_STRIDE_POWER - 1)
+
+    def led(self, wanted: np.ndarray) -> list[tuple[float, float, float, float]]:
+        """Speed that it has where it does not stand, cycles, `standing` and `leaning` of a Journey
+        at each sample, of which the speeds wanted are (N,) [m/s], 0 to stand."""
+        rate, found = self._rate, []
+        pace = _Pace(float(wanted[0]) or self._slow, rate)
+        doing, since, cycles, standing, leaning = _WALKS, 0, 0.0, 0.0, 0.0
+        begin = end = Strike(0.0, 1)
+        if wanted[0] == 0:
+            doing, standing, end = _STANDS, 1.0, self._next(0.0)
+            cycles = end.share
+        for i, speed in enumerate(wanted.tolist()):
+            found.append((pace.speed, cycles, standing, leaning))
+            step = 1 / (float(self.period(pace.speed)) * rate)
+            if doing == _WALKS:
+                pace.follow(speed or self._slow)
+                begin = self._next(cycles) if speed == 0 else begin
+                cycles += step
+                if speed == 0 and pace.speed <= self._slow + 1e-6 and cycles >= begin.share:
+                    doing, end = _STOPS, self._next(begin.share)
+            elif doing == _STOPS:
+                cycles = min(cycles + step, end.share)
+                standing = _eased((cycles - begin.share) / (end.share - begin.share))
+                if cycles == end.share:
+                    doing, since = _STANDS, i
+            elif doing == _STANDS:
+                if speed > 0 and i - since >= _STANDING * rate:
+                    doing, since = _LEANS, i
+            elif doing == _LEANS:
+                leaning = end.side * _eased((i - since) / (_LEANING * rate))
+                if i - since >= _LEANING * rate:
+                    doing, begin, end = _STARTS, end, self._next(end.share)
+            else:
+                cycles += step
+                standing = 1 - _eased((cycles - begin.share) / (end.share - begin.share))
+                leaning = begin.side * standing
+                if cycles >= end.share:
+                    doing = _WALKS
+        return found
+
+    def _next(self, cycles: float) -> Strike:
+        """The first of the strikes after so many cycles; its share counts on from round to
+        round."""
+        demand(
+            bool(self._strikes),
+            "No foot comes down in the cycle, so that nobody can stop in it: choose other frames "
+            "for it.",
+        )
+        later = [
+            Strike(one.share + np.floor(cycles) + lap, one.side)
+            for one in self._strikes
+            for lap in (0, 1)
+            if one.share + np.floor(cycles) + lap > cycles + 1e-6
+        ]
+        return min(later)
+
+
+#: What a carrier does.
+_WALKS, _STOPS, _STANDS, _LEANS, _STARTS = range(5)
+
+
+class _Pace:
+    """A speed [m/s] that follows others, evenly, and smoothly by a mean over the time before."""
+
+    def __init__(self, speed: float, rate: float) -> None:
+        width = max(1, round(_SMOOTHING * rate)) | 1
+        self._bell = np.hanning(width + 2)[1:-1] / np.hanning(width + 2).sum()
+        self._most = _GATHERING / rate
+        self._before = [speed] * width
+        self.speed = speed
+
+    def follow(self, speed: float) -> None:
+        """Go on by a sample."""
+        now = self._before[-1]
+        now += min(max(speed - now, -self._most), self._most)
+        self._before = [*self._before[1:], now]
+        still = min(self._before) == max(self._before)
+        self.speed = now if still else float(self._bell @ self._before)
+
+
+def _eased(share: float) -> float:
+    """0 to 1 without a start, a stop or a jerk, as a share goes from 0 to 1."""
+    x = min(max(share, 0.0), 1.0)
+    return x**3 * (10 - 15 * x + 6 * x * x)
+
+
 class Followed(NamedTuple):
-    """What came of a Command: at [s]; speed [m/s] and heading [rad] as commanded; and both as they
-    were when the next one came, or at the end, over the last round; NaN for a body that had
-    fallen."""
+    """What came of a Command: at [s]; speed [m/s], 0 to stand, and heading [rad] as commanded; and
+    both as they were when the next one came, or at the end, over the last round, or since it
+    stands; NaN for a body that had fallen, and where nothing goes there is no heading."""
 
     at: float
     speed: float
@@ -191,23 +350,31 @@ class Followed(NamedTuple):
 
 
 def followed(
-    commands: Sequence[Command], gone: Journey, com: np.ndarray, rate: float, yaw: float
+    commands: Sequence[Command],
+    gone: Journey,
+    com: np.ndarray,
+    rate: float,
+    yaw: float,
+    own: float,
 ) -> list[Followed]:
     """A Followed for each of the commands of a Journey, by the centre of mass (n, 3) [m] of a body
-    that stood for n samples at a rate [Hz]. yaw: in which the walk begins [rad]."""
+    that stood for n samples at a rate [Hz]. yaw: in which the walk begins [rad]; own: speed of its
+    cycle [m/s]."""
     found, count = [], len(gone.speeds)
-    speed, heading = float(gone.speeds[0]), 0.0
-    for one, then in zip(commands, [*[c.at for c in commands[1:]], count / rate], strict=True):
-        speed = speed if one.speed is None else one.speed
-        heading = heading if one.heading is None else one.heading
+    ends = [*[one.at for one in commands[1:]], count / rate]
+    for one, then, speed, heading in zip(commands, ends, *_meant(commands, own), strict=True):
         last = min(int(then * rate), count - 1)
         first = int(np.searchsorted(gone.cycles, gone.cycles[last] - 1))
+        stands = gone.standing[last] == 1
+        if stands:
+            first = last - int(np.argmax(gone.standing[last::-1] < 1))
         reached = turned = np.nan
         if first < last < len(com):
             x, y = ((com[last] - com[first])[:2] / (last - first) * rate).tolist()
             reached = float(np.hypot(x, y))
-            turned = float(np.arctan2(y, x)) - yaw
-            turned = heading + (turned - heading + np.pi) % (2 * np.pi) - np.pi
+            if not stands:
+                turned = float(np.arctan2(y, x)) - yaw
+                turned = heading + (turned - heading + np.pi) % (2 * np.pi) - np.pi
         found.append(Followed(one.at, speed, heading, reached, turned))
     return found
 
@@ -231,15 +398,6 @@ def _check(commands: Sequence[Command], speed: float) -> None:
                 f"{speed:.2f} m/s, makes walks of {slowest:.2f} to {fastest:.2f} m/s: choose a "
                 "speed between, or a clip that is slower or faster."
             )
-
-
-def _followed(wanted: np.ndarray, most: float) -> np.ndarray:
-    """(N,) what follows wanted values by `most` a sample."""
-    found, now = np.empty_like(wanted), float(wanted[0])
-    for i, value in enumerate(wanted.tolist()):
-        now += min(max(value - now, -most), most)
-        found[i] = now
-    return found
 
 
 def _turned(heading: np.ndarray, most: np.ndarray, rate: float) -> np.ndarray:

@@ -11,14 +11,14 @@ on where the last round ended, or one that follows a curve.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..exceptions import MotionError, SettingsError
-from ..geometry.leg_bending import bend_leg, sinking
+from ..geometry.leg_bending import bend_leg, sinking, too_high
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
     arctan2,
@@ -26,14 +26,15 @@ from ..geometry.rotations import (
     exponential,
     matrix_from_quaternion,
     multiply,
+    rotation_about,
     rotation_vector,
     unit,
 )
-from ..geometry.skeleton import FEET, SIDES
+from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import reference_contacts
 from ..geometry.trajectory import Trajectory, bell, butterworth
 from ..ranges import RANGES
-from .commands import Command, Journey, journey
+from .commands import Command, Followed, Journey, Strike, followed, journey
 from .rolling import rolled
 from .way import Way
 
@@ -56,6 +57,9 @@ _MOST_TURN = np.radians(60)
 _TREMOR = np.radians(12)
 _LEANING = 0.6  # [s] over which a body begins to lean into a bend
 _SINKING = 0.25  # [s] over which hips sink for longer steps
+_ROUNDS = 3  # in which weight and legs of a body that stands are brought together
+#: Where a leg begins and ends.
+_LEGS = [(SEGMENT_INDEX[f"thigh_{side}"], SEGMENT_INDEX[f"foot_{side}"]) for side in SIDES]
 #: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
 _LEAST_TRAVEL = 0.1
 
@@ -226,20 +230,23 @@ class Walk:
     closed: bool = False
     curve: str = "Curve"
     commands: tuple[Command, ...] = ()
+    strikes: tuple[Strike, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
         before there were such is still the same."""
         data = asdict(self)
         if not self.commands:
-            del data["commands"]
+            del data["commands"], data["strikes"]
         return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Walk":
         """What `as_dict` gave."""
         commands = tuple(Command(**one) for one in data.get("commands", ()))
-        return cls(**data | {"cycle": Cycle(**data["cycle"]), "commands": commands})
+        strikes = tuple(Strike(*one) for one in data.get("strikes", ()))
+        made = {"cycle": Cycle(**data["cycle"]), "commands": commands, "strikes": strikes}
+        return cls(**data | made)
 
     def motion(self, character: Character, motion: Motion) -> "Endless":
         """The Endless motion that it makes of a clip.
@@ -247,6 +254,9 @@ class Walk:
         Raises SettingsError for a length or a curve that cannot be.
         """
         RANGES["walk"].check(self.seconds)
+        if self.commands and not self.strikes:
+            strikes = _strikes(_Clip(character, motion).contacts, self.cycle)
+            return replace(self, strikes=strikes).motion(character, motion)
         samples = np.arange(self.count(motion.rate))
         at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period
         index = self.cycle.first + at
@@ -275,11 +285,14 @@ class Walk:
         """How many samples it has at a rate [Hz]."""
         return max(2, round(self.seconds * rate) + 1)
 
+    def speed(self, rate: float) -> float:
+        """Of its cycle [m/s]."""
+        return self.cycle.length / self.cycle.period * rate
+
     def journey(self, rate: float) -> Journey:
         """What its commands make of it, at a rate [Hz]. Raises SettingsError."""
-        seconds = self.cycle.period / rate
-        speed = self.cycle.length / seconds
-        return journey(self.commands, speed, seconds, _MOST_TURN, rate, self.count(rate))
+        seconds, speed, count = self.cycle.period / rate, self.speed(rate), self.count(rate)
+        return journey(self.commands, self.strikes, speed, seconds, _MOST_TURN, rate, count)
 
     def phase(self, rate: float, samples: np.ndarray) -> np.ndarray:
         """(N,) which sample of the cycle, counted on from round to round, samples of the walk
@@ -304,7 +317,9 @@ class Walk:
                     f"'{motion.name}' steps on the spot: it cannot follow the curve "
                     f"'{self.curve}'; take the curve away, or choose a clip that travels."
                 )
-            return self.way(character, motion).place(samples * (cycle.length / cycle.period))
+            way = self.way(character, motion)
+            assert way is not None  # of a curve
+            return way.place(samples * (cycle.length / cycle.period))
         turn = cycle.turn if abs(cycle.turn) > _STRAIGHT else 0.0
         lap, within = np.divmod(samples, cycle.period)
         laps = np.arange(min(lap.min(), 0), max(lap.max(), 0) + 1)
@@ -317,12 +332,14 @@ class Walk:
         middle = turned[0] + cycle.turn / 2
         return points, middle + turn * (lap + share - 0.5)
 
-    def way(self, character: Character, motion: Motion) -> Way:
-        """The way along the curve of a clip, or as commanded. Raises SettingsError for a curve that
-        is too short or too tight."""
+    def way(self, character: Character, motion: Motion) -> Way | None:
+        """The way along the curve of a clip, or as commanded; None for who is commanded not to go
+        as far as a step. Raises SettingsError for a curve that is too short or too tight."""
         length = self.cycle.length
         speed = length / self.cycle.period * motion.rate
         if self.commands:  # which turn no faster than a body does
+            if self.journey(motion.rate).distances[-1] < length / 2:
+                return None
             points, _ = self.places(character, motion, np.arange(self.count(motion.rate)))
             return Way(points.tolist(), False, length, speed, self.curve)
         way = Way(self.points, self.closed, length, speed, self.curve)
@@ -345,6 +362,18 @@ class Walk:
         if self.commands:
             gone = self.journey(motion.rate).at(samples).distances
         return points + gone[:, None] * [x, y, 0.0], np.repeat(yaw, len(samples))
+
+
+def _strikes(contacts: np.ndarray, cycle: Cycle) -> tuple[Strike, ...]:
+    """Where in a cycle the feet of a clip come down that stand at its samples (F, 2)."""
+    own = contacts[cycle.first : cycle.last]
+    down = own & ~np.roll(own, 1, axis=0)
+    found = [
+        Strike(float(at) / cycle.period, side)
+        for foot, side in enumerate((1, -1))
+        for at in np.flatnonzero(down[:, foot])
+    ]
+    return tuple(sorted(found))
 
 
 def _carrier(character: Character, motion: Motion, cycle: Cycle) -> tuple[np.ndarray, np.ndarray]:
@@ -375,6 +404,15 @@ class Endless(Motion):
     turn: np.ndarray
     shift: np.ndarray
 
+    def followed(self, character: Character, com: np.ndarray) -> list[Followed]:
+        """What came of the commands of the walk, by the centre of mass (n, 3) [m] of the body for
+        as long as it stood."""
+        walk, rate = self.walk, self.rate
+        if not walk.commands:
+            return []
+        yaw = float(walk.places(character, self.source, np.zeros(1, int))[1][0])
+        return followed(walk.commands, walk.journey(rate), com, rate, yaw, walk.speed(rate))
+
 
 # --- What a body can walk on ----------------------------------------------------------------------
 
@@ -398,8 +436,11 @@ def walking_target(
     phase = walk.phase(motion.rate, samples)
     at = np.round(phase).astype(int) % period
     if walk.commands:
+        gone = walk.journey(motion.rate).at(samples)
+        stood = _stood(character, root, rotation, angles, contacts)
         root, rotation, angles = (_between(values, phase) for values in (root, rotation, angles))
         rotation, contacts, at = unit(rotation), contacts[at], np.arange(len(samples))
+        contacts[gone.standing == 1] = True
     places = walk.straight if led else walk.places
     points, yaw = places(character, motion.source, samples)
     leaning = exponential(_lean(walk, yaw, motion.rate)[:, None] * [-1.0, 0, 0])
@@ -411,7 +452,8 @@ def walking_target(
         angles[at],
     )
     if walk.commands:
-        target = _strided(character, target, points, yaw, walk.journey(motion.rate).at(samples))
+        target = _strided(character, target, points, yaw, gone)
+        target = _standing(target, stood, points, yaw, gone)
     smooth = target.smoothed(cutoff).trajectory
     smooth = rolled(character, smooth, contacts[at], _TREMOR)
     own = slice(period, period + len(motion))
@@ -439,7 +481,8 @@ def _strided(
     aims = []
     for foot in FEET:
         swing = ((joints[:, foot] - points) * ahead).sum(1)
-        farther = (gone.strides - 1) * (swing - swing.mean())
+        middle = np.average(swing, weights=1.001 - gone.standing)
+        farther = (gone.strides - 1) * (1 - gone.standing) * (swing - middle)
         aims.append(joints[:, foot] + farther[:, None] * ahead)
     sinks = bell(sinking(joints, aims), _SINKING, target.rate)
     joints, frames = joints.copy(), frames.copy()
@@ -447,6 +490,75 @@ def _strided(
     for side, aim in zip(SIDES, aims, strict=True):
         bend_leg(joints, frames, side, aim)
     return character.trajectory_of(target.rate, joints[:, 0], frames)
+
+
+class _Stood(NamedTuple):
+    """How a walker stands, relative to its carrier: root (3,) [m], rotation (4,), joint angles
+    (dofs,) [rad]; aside: how far [m] from between the feet to either."""
+
+    root: np.ndarray
+    rotation: np.ndarray
+    angles: np.ndarray
+    aside: float
+
+
+def _stood(
+    character: Character,
+    root: np.ndarray,
+    rotation: np.ndarray,
+    angles: np.ndarray,
+    contacts: np.ndarray,
+) -> _Stood:
+    """How the body of a cycle stands, as `_seamless` has that: as it walks in the mean, on both
+    soles, side by side under the hips or as far apart as they walk, with its weight above them and
+    legs as long as ever in the cycle."""
+    joints, frames = character.pose(Trajectory(1.0, root, rotation, angles))
+    mean = Trajectory(1.0, root.mean(0)[None], unit(rotation.mean(0))[None], angles.mean(0)[None])
+    own, turned = (values.copy() for values in character.pose(mean))
+    walked = [joints[contacts[:, i], foot, 1].mean() for i, foot in enumerate(FEET)]
+    hips = [own[0, hip, 1] for hip, _ in _LEGS]
+    aside = max(hips[0] - hips[1], walked[0] - walked[1]) / 2
+    # As high as both legs reach that are never longer.
+    longest = [
+        np.linalg.norm(joints[:, foot] - joints[:, hip], axis=1).max() for hip, foot in _LEGS
+    ]
+    aims, soles = [], []
+    for i, (foot, toe) in enumerate(zip(FEET, TOES, strict=True)):
+        shape, ahead = character.feet[i], unit(frames[contacts[:, i], foot, :2, 0].mean(0))
+        soles.append((shape.ball - shape.heel) / 2 * ahead[0])
+        aims.append(np.array([[0.0, (aside, -aside)[i], character.ground + shape.depth]]))
+        turned[0, [foot, toe]] = rotation_about(2, float(np.arctan2(ahead[1], ahead[0])))
+    for _ in range(_ROUNDS):
+        com = character.body_centres(own, turned)[0].T @ character.masses / character.mass
+        own[..., :2] += [sum(soles) / 2 - com[0], -com[1]]
+        own[..., 2] -= max(
+            float(too_high(own[:, hip], aim, np.array([most]))[0])
+            for (hip, _), aim, most in zip(_LEGS, aims, longest, strict=True)
+        )
+        for side, aim in zip(SIDES, aims, strict=True):
+            bend_leg(own, turned, side, aim)
+    own[..., 1] += sum(walked) / 2
+    pose = character.trajectory_of(1.0, own[:, 0], turned)
+    return _Stood(pose.root[0], pose.rotation[0], pose.angles[0], aside)
+
+
+def _standing(
+    target: Trajectory, stood: _Stood, points: np.ndarray, yaw: np.ndarray, gone: Journey
+) -> Trajectory:
+    """A walk that stands where its journey does, leaning over a foot before it goes off."""
+    share = gone.standing[:, None]
+    aside = np.stack([-np.sin(yaw), np.cos(yaw), 0 * yaw], 1)
+    root = points + _turned(stood.root, yaw)
+    rotation = multiply(_about_z(yaw), stood.rotation)
+    near = np.sign((target.rotation * rotation).sum(1, keepdims=True))
+    root = target.root + share * (root - target.root)
+    root += stood.aside * gone.leaning[:, None] * aside
+    return replace(
+        target,
+        root=root,
+        rotation=continuous(unit((1 - share) * target.rotation + share * near * rotation)),
+        angles=target.angles + share * (stood.angles - target.angles),
+    )
 
 
 def _lean(walk: Walk, yaw: np.ndarray, rate: float) -> np.ndarray:

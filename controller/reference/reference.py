@@ -107,8 +107,9 @@ class Reference:
     (K, 2, 3) of what either foot stands on: height under its ankle [m], rises along x and y.
     travels: whether the body leaves its place or the floor; endless: it is a walk that goes on.
     walks: whether feet in the air land where the body is going, see `walking`. way: along which the
-    body is led, while all of this goes straight on; None where nothing leads it. waypoints: those
-    by which it goes, in the order of time, each with its place.
+    body is led, while all of this goes straight on; None where nothing leads it. turns: (K,)
+    whether it may turn there, and does not stand on command; None where nothing commands it.
+    waypoints: those by which it goes, in the order of time, each with its place.
     """
 
     rate: float
@@ -135,6 +136,7 @@ class Reference:
     endless: bool = False
     walks: bool = False
     way: Way | None = None
+    turns: np.ndarray | None = None
     cleaned: Pose | None = None
     bones: np.ndarray | None = None
     waypoints: tuple[Waypoint, ...] = ()
@@ -303,13 +305,23 @@ def _endless(
     parts = (raw, target, target)
     footings = level(character.ground, len(contacts))
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
-    commanded = None
+    commanded = turns = None
     if walk.commands:
+        at = np.arange(len(reference.angles)) // reference.steps_per_sample
+        turns = walk.journey(motion.rate).at(at).turns
         if way is not None:  # and so the target goes straight on
             target, _ = walking_target(character, motion, cutoff or TRAVEL_CUTOFF)
         joints, frames = character.pose(target)
         commanded = Pose(character.body_centres(joints, frames), frames, joints)
-    return replace(reference, travels=True, endless=True, walks=True, way=way, cleaned=commanded)
+    return replace(
+        reference,
+        travels=True,
+        endless=True,
+        walks=True,
+        way=way,
+        turns=turns,
+        cleaned=commanded,
+    )
 
 
 def _lowest(character: Character, corners: np.ndarray, over: Above | None = None) -> float:

@@ -170,15 +170,17 @@ class Course:
         slopes = np.array([ground.slope_x, ground.slope_y]) @ self.matrix[:2, :2]
         return Ground(x, y, ground.height, *slopes.tolist())
 
-    def steer(self, com: np.ndarray, root: np.ndarray, seconds: float) -> None:
-        """Turn for a while [s], about the root; com, root: (3,) [m] as the controller sees them."""
+    def steer(self, com: np.ndarray, root: np.ndarray, seconds: float, turns: bool = True) -> None:
+        """Turn for a while [s], about the root; com, root: (3,) [m] as the controller sees them.
+        turns: whether it may, as who stops, stands or goes off may not."""
         com, root = self.outside(np.stack([com, root]))
         points, yaws = self._way.place(np.array([0.0, _AHEAD * self._way.speed]) + self._at)
         (x, y), yaw = (com - points[0])[:2].tolist(), float(yaws[0])
         self._at += min(max(x * cos(yaw) + y * sin(yaw), 0.0), _STRIDE)
         home = _HOME * (y * cos(yaw) - x * sin(yaw))
         heading = float(yaws[1]) - self._first - min(max(home, -_MOST_HOME), _MOST_HOME)
-        rate = min(max(_EAGERNESS * (heading - self.turn), -_FASTEST), _FASTEST)
+        most = _FASTEST if turns else 0.0
+        rate = min(max(_EAGERNESS * (heading - self.turn), -most), most)
         self.rate += min(max(rate - self.rate, -_SLEW * seconds), _SLEW * seconds)
         seen = root @ self.matrix
         self.turn += self.rate * seconds

@@ -2,6 +2,7 @@
 """Endless walks of an armature: the reading that goes on, the bake, and what is refused."""
 
 import json
+import re
 
 import bpy
 import numpy as np
@@ -190,6 +191,17 @@ def test_pace_and_turn_are_commands_where_they_are_keyed(registered, walker):
     assert turned == pytest.approx(np.pi / 2, abs=0.1), "counter-clockwise from above"
 
 
+def test_who_is_paced_to_nothing_stands(registered, walker):
+    key(walker, "pace", at100=0.3, at160=0.0, at300=0.2, at400=1.0)
+    walk = read(walker).walk
+    speed = walk.speed(60.0)
+    first, stands, again = walk.commands
+    assert first.speed == pytest.approx(0.5 * speed), "none walk slower"
+    assert (stands.at, stands.speed, stands.stands) == (1.0, None, True)
+    assert again.at == pytest.approx(5.0) and again.speed == pytest.approx(speed)
+    assert not again.stands
+
+
 def test_a_curve_and_commands_do_not_lead_together(registered, walker):
     walker.data.poise_walk.turn = 1.0
     with pytest.raises(SettingsError, match="'Path' leads the walk, and so do its Pace and Turn"):
@@ -226,18 +238,21 @@ def test_changed_commands_ask_to_simulate_again(registered, walker):
 
 def test_the_command_line_walks_by_a_script(registered, walker, tmp_path, capsys):
     path, report, script = save(tmp_path), tmp_path / "report.json", tmp_path / "take.json"
-    commands = [{"at": 0, "speed": 1.1}, {"at": 1, "heading": 45}]
-    script.write_text(json.dumps({"version": 1, "seconds": 6, "commands": commands}))
+    commands = [{"at": 0, "speed": 1.1}, {"at": 1, "heading": 45}, {"at": 7, "skill": "stand"}]
+    script.write_text(json.dumps({"version": 1, "seconds": 14, "commands": commands}))
     assert poise("simulate", path, "--script", script, "--report", report) == 0
     told = capsys.readouterr().err
     assert "At 1 s 1.10 m/s, 45°: " in told and "° in the end." in told
+    assert re.search(r"At 7 s stand: 0\.0\d m/s in the end, on its feet\.", told), told
     content = json.loads(report.read_text())
-    assert [one["heading"] for one in content["commands"]] == pytest.approx([0, 45])
+    assert [one["heading"] for one in content["commands"]] == pytest.approx([0, 45, 45])
     assert content["commands"][1]["reached_heading"] == pytest.approx(45, abs=6)
     first, last = content["range"]
-    assert last - first == 360
+    assert last - first == 840
+    stands = content["commands"][2]
+    assert stands["speed"] == 0 and stands["reached_heading"] is None
     assert poise("simulate", path, "--script", script, "--walk", "5") == 2
     assert "--walk is not allowed with --script" in capsys.readouterr().err
     script.write_text('{"version": 1, "seconds": 6, "commands": [{"at": 0, "skill": "jump"}]}')
     assert poise("simulate", path, "--script", script) == 1
-    assert "has the key 'skill', which walks do not know" in capsys.readouterr().err
+    assert "has the skill 'jump', which walks have not: use stand or" in capsys.readouterr().err

@@ -11,16 +11,17 @@ from poise.controller import Character, Gains, Reference, Settings, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.geometry.skeleton import FEET
 from poise.controller.geometry.stance import LEFT, RIGHT
-from poise.controller.reference.commands import Command, Script, followed, journey
+from poise.controller.reference.commands import Command, Script, Strike, journey
 from poise.controller.reference.gait import Walk, find_cycle
 
 SPEED, PERIOD, RATE = 1.25, 1.1, 60.0
+STRIKES = (Strike(0.2, 1), Strike(0.7, -1))
 _read = {}
 
 
-def gone(*commands, seconds=20.0, most_turn=np.pi / 3):
+def gone(*commands, seconds=20.0, most_turn=np.pi / 3, strikes=STRIKES):
     count = round(seconds * RATE) + 1
-    return journey(commands, SPEED, PERIOD, most_turn, RATE, count)
+    return journey(commands, strikes, SPEED, PERIOD, most_turn, RATE, count)
 
 
 @pytest.fixture
@@ -93,6 +94,47 @@ def test_a_journey_goes_evenly_on_beyond_its_ends():
     assert ahead == pytest.approx([0.9 * np.cos(1.0), 0.9 * np.sin(1.0), 0], abs=2e-3)
 
 
+def test_who_is_to_stand_slows_down_and_stops_where_a_foot_comes_down():
+    found = gone(Command(0.0, 1.2), Command(4.0, stands=True), Command(12.0, heading=1.0))
+    stands = found.standing == 1
+    first = int(np.argmax(stands))
+    assert 4.0 < first / RATE < 8.0 and stands[first:].all(), "and goes on doing so"
+    assert found.speeds[first:].max() == 0 and np.ptp(found.distances[first:]) == 0
+    assert round(float(found.cycles[first] % 1), 6) in (0.2, 0.7)
+    begun = int(np.argmax(found.standing > 0)) - 1
+    assert found.cycles[first] - found.cycles[begun] == pytest.approx(0.5, abs=0.02), "one step"
+    assert found.speeds[begun] == pytest.approx(0.65), "slow by then"
+    assert (np.diff(found.standing) >= 0).all() and np.abs(np.diff(found.speeds)).max() < 0.1
+    assert (found.yaw == 0).all(), "who stands does not turn"
+
+
+def test_who_is_to_walk_again_leans_over_one_foot_and_goes_off_with_the_other():
+    found = gone(
+        Command(0.0, 1.0), Command(3.0, stands=True), Command(9.0, heading=0.8, stands=False)
+    )
+    stands = found.standing == 1
+    last = len(stands) - 1 - int(np.argmax(stands[::-1]))
+    assert 9.5 < last / RATE < 9.8, "the weight goes over first"
+    side = {0.2: 1, 0.7: -1}[round(float(found.cycles[last] % 1), 3)]
+    assert side * found.leaning[last] == pytest.approx(1.0, abs=0.05)
+    assert (side * found.leaning >= 0).all() and (found.leaning[found.standing == 0] == 0).all()
+    assert found.speeds[-1] == pytest.approx(1.0), "as fast as before"
+    assert found.yaw[last] == pytest.approx(0, abs=0.02) and found.yaw[-1] == pytest.approx(
+        0.8, abs=1e-2
+    )
+
+
+def test_a_speed_alone_lets_who_stands_walk_and_a_stand_may_be_the_begin():
+    found = gone(Command(0.0, stands=True), Command(3.0, 0.8))
+    assert (found.standing[: round(3 * RATE)] == 1).all()
+    assert found.cycles[0] == pytest.approx(0.2) and found.speeds[-1] == pytest.approx(0.8)
+
+
+def test_who_is_told_otherwise_in_time_does_not_stop():
+    found = gone(Command(0.0, 1.2), Command(4.0, stands=True), Command(4.5, stands=False))
+    assert (found.standing == 0).all() and found.speeds[-1] == pytest.approx(1.2)
+
+
 @pytest.mark.parametrize(
     ("commands", "told"),
     [
@@ -151,15 +193,65 @@ def test_a_body_goes_as_it_is_commanded(walker):
     gains = Gains.default(character, walking=True)
     recording = Simulation(character, endless, gains, settings=Settings(noise=1.0, seed=2)).run()
     assert recording.success
-    yaw = endless.walk.places(character, motion, np.zeros(1, int))[1][0]
-    travel = endless.walk.journey(motion.rate)
-    found = followed(commands, travel, recording.com, motion.rate, yaw)
+    found = endless.followed(character, recording.com)
     assert [one.speed for one in found] == [1.0, 1.0, 0.75, 1.15]
     for one in found:
         assert one.reached_speed == pytest.approx(one.speed, rel=0.1)
         assert one.reached_heading == pytest.approx(one.heading, abs=np.radians(5))
-    fallen = followed(commands, travel, recording.com[: round(9 * motion.rate)], motion.rate, yaw)
+    fallen = endless.followed(character, recording.com[: round(9 * motion.rate)])
     assert [np.isfinite(one.reached_speed) for one in fallen] == [True, True, False, False]
+
+
+def stopping(cycle, rate, *, until=8.0):
+    """A Walk that stands from 2 s on, and later walks again, to the left."""
+    speed = cycle.length / cycle.period * rate
+    commands = Command(0.0, 0.9 * speed), Command(2.0, stands=True)
+    again = Command(until, heading=np.pi / 2, stands=False)
+    return Walk(cycle, until + 8.0, commands=(*commands, again))
+
+
+def test_who_stands_does_so_on_both_soles_side_by_side_under_the_weight(walker):
+    character, motion, cycle = walker
+    endless = stopping(cycle, motion.rate).motion(character, motion)
+    reference = Reference.build(character, endless)
+    at = round(7 * motion.rate)
+    assert endless.walk.journey(motion.rate).standing[at] == 1 and reference.stance[at] == 3
+    joints, frames = (values[at] for values in character.pose(reference.trajectory))
+    ahead = frames[0, :2, 0] / np.linalg.norm(frames[0, :2, 0])
+    left, right = joints[FEET, :2]
+    assert abs((left - right) @ ahead) < 0.03, "side by side"
+    assert (left - right) @ [-ahead[1], ahead[0]] > 0.08
+    corners = character.sole_corners(joints[None], frames[None])[0]
+    assert np.abs(corners[..., 2] - character.ground).max() < 0.01
+    com = character.body_centres(joints[None], frames[None])[0].T @ character.masses
+    middle = corners[:, :4, :2].mean((0, 1))  # of heel and ball
+    assert np.abs(com[:2] / character.mass - middle).max() < 0.03
+
+
+def test_a_body_stops_stands_still_and_walks_on(walker):
+    character, motion, cycle = walker
+    endless = stopping(cycle, motion.rate).motion(character, motion)
+    gains = Gains.default(character, walking=True)
+    recording = Simulation(character, endless, gains, settings=Settings(noise=1.0, seed=3)).run()
+    assert recording.success
+    joints = recording.joints()
+    still = joints[round(6 * motion.rate) : round(8.3 * motion.rate)]
+    assert np.ptp(still[:, FEET], axis=0).max() < 0.002, "neither foot slides"
+    com = recording.com[round(6 * motion.rate) : round(8 * motion.rate)]
+    assert np.ptp(com, axis=0).max() < 0.02
+    walks, stands, again = endless.followed(character, recording.com)
+    assert stands.speed == 0 and stands.reached_speed < 0.02 and np.isnan(stands.reached_heading)
+    assert again.speed == walks.speed
+    assert again.reached_heading == pytest.approx(np.pi / 2, abs=np.radians(6))
+
+
+def test_who_is_only_to_stand_stands(walker):
+    character, motion, cycle = walker
+    walk = Walk(cycle, 4.0, commands=(Command(0.0, stands=True),))
+    recording = Simulation(
+        character, walk.motion(character, motion), Gains.default(character, walking=True)
+    ).run()
+    assert recording.success and np.ptp(recording.com[:, :2], axis=0).max() < 0.05
 
 
 # --- Scripts --------------------------------------------------------------------------------------
@@ -176,6 +268,18 @@ def write(folder, content):
 def test_a_script_is_read(tmp_path):
     script = Script.load(write(tmp_path, GOOD))
     assert script == Script(9.0, (Command(0.0, 1.0), Command(2.0, None, np.pi / 2)))
+    skills = [
+        {"at": 1, "speed": 0},
+        {"at": 2, "skill": "walk"},
+        {"at": 3, "skill": "stand", "heading": 0},
+        {"at": 4, "skill": "walk", "speed": 0.8},
+    ]
+    assert Script.load(write(tmp_path, GOOD | {"commands": skills})).commands == (
+        Command(1.0, stands=True),
+        Command(2.0, stands=False),
+        Command(3.0, None, 0.0, stands=True),
+        Command(4.0, 0.8, stands=False),
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,6 +295,9 @@ def test_a_script_is_read(tmp_path):
         (GOOD | {"commands": [{"speed": 1}]}, "Command 1 .* lacks 'at'"),
         (GOOD | {"commands": [{"at": 1}]}, "Command 1 .* commands nothing"),
         (GOOD | {"commands": [{"at": 0, "speed": "fast"}]}, "has 'fast' as 'speed', which is no"),
+        (GOOD | {"commands": [{"at": 1, "skill": "jump"}]}, "skill 'jump', which walks have not"),
+        (GOOD | {"commands": [{"at": 1, "skill": "stand", "speed": 1}]}, "to stand at 1 m/s"),
+        (GOOD | {"commands": [{"at": 1, "skill": "walk", "speed": 0}]}, "to walk at 0 m/s"),
         (GOOD | {"commands": [{"at": True, "speed": 1}]}, "has 'True' as 'at'"),
         (
             '{"version": 1, "seconds": NaN, "commands": [{"at": 0, "speed": 1}]}',
