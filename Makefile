@@ -133,7 +133,7 @@ stairs: $(ready)
 	$(bin)/python -m poise.experiments.stairs
 
 commands: $(ready)
-	@echo "make commands: four captured walks by random scripts of 60 s; about 8 minutes."
+	@echo "make commands: four captured walks by random scripts of 60 s, with stops and without; about 12 minutes."
 	$(bin)/python -m poise.experiments.commands
 
 waypoints: $(ready)
