@@ -63,7 +63,7 @@ _TURN = 0.2
 _OWN = ("report", "overwrite", "workers", "scheduler", "checkpoint")
 
 #: Options of `bake` whose value may be a file.
-_FILES = ("gains", "rig", "morphology", "contacts")
+_FILES = ("gains", "rig", "morphology", "contacts", "script")
 
 _BAR, _WIDTH = 20, 79  # characters
 

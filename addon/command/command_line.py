@@ -62,6 +62,8 @@ from ..terminal.command_progress import DONE, FAILED, MISSED, follow, say, tell_
 from . import (
     command_batch,
     command_clean,
+    command_direct,
+    command_learn,
     command_optimize,
     command_rectify,
     command_robustness,
@@ -265,7 +267,8 @@ def _parser(program):
     verbs = parser.add_subparsers(
         dest="verb",
         required=True,
-        metavar="bake | batch | simulate | clean | inspect | optimize | robustness",
+        metavar="bake | batch | simulate | clean | inspect | optimize | robustness | learn | "
+        "direct",
     )
     common = file_argument(), shot_arguments()
     for name, add_arguments, run, purpose in (
@@ -306,6 +309,21 @@ def _parser(program):
     )
     command_clean.add_arguments(verb)
     verb.set_defaults(run=command_clean.run, usage_error=verb.error)
+    verb = verbs.add_parser(
+        "learn",
+        parents=[reading_arguments()],
+        allow_abbrev=False,
+        help="learn by which clips a character walks on command, and how fast; writes its skills",
+    )
+    command_learn.add_arguments(verb)
+    verb.set_defaults(run=command_learn.run, usage_error=verb.error)
+    verb = verbs.add_parser(
+        "direct",
+        allow_abbrev=False,
+        help="let a character do what a script commands, by what it has learned; writes the take",
+    )
+    command_direct.add_arguments(verb)
+    verb.set_defaults(run=command_direct.run, usage_error=verb.error)
     command_batch.add_parser(verbs, parser, _add_keys_arguments)
     return parser
 

@@ -109,7 +109,7 @@ def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) ->
     if options.method == "auto":
         shot.decide(method.choose(shot))
         say(shot.choice.why)
-    _simulate(shot)
+    simulate(shot)
     why = method.look_back(shot)
     if why:
         say(why)
@@ -130,7 +130,7 @@ def conclude(shot: Shot, checkpoint: Path | None) -> None:
         say(f"'{checkpoint}' could not be written: this cannot be resumed.")
 
 
-def _simulate(shot: Shot) -> None:
+def simulate(shot: Shot) -> None:
     """Simulate with progress and real-time factor; tell after a second of it how long the rest
     takes, if that is long."""
     motion = shot.reading.motion

@@ -6,7 +6,7 @@ after the other, along the way. Simulation and bake need not know more.
 """
 
 from dataclasses import dataclass, replace
-from math import pi
+from math import cos, pi, sin
 
 import bpy
 import numpy as np
@@ -16,7 +16,8 @@ from ...controller import Character
 from ...controller.exceptions import MotionError, SettingsError
 from ...controller.ranges import RANGES
 from ...controller.reference.commands import FASTEST, SLOWEST, Command
-from ...controller.reference.gait import Walk, cycle_between, find_cycle
+from ...controller.reference.gait import Endless, Walk, cycle_between, find_cycle
+from ...controller.simulation.scenario import Push
 from ..blender.redrawing import on_change_in_sidebar
 from .weights import OVERRIDABLE, values_at
 
@@ -37,13 +38,14 @@ class WalkOptions:
 
     seconds: for how long [s]. cycle: (first, last) scene frames, None for the best one. heading:
     name of a curve object to follow, None to go on as the clip does. commands: Command each, in
-    place of those that are keyed.
+    place of those that are keyed. trim: of their speeds, as controller.gait.Walk has it.
     """
 
     seconds: float
     cycle: tuple[float, float] | None = None
     heading: str | None = None
     commands: tuple[Command, ...] = ()
+    trim: tuple[tuple[float, float], ...] = ()
 
 
 def _is_curve(_settings, thing):
@@ -173,7 +175,7 @@ def endless(scene, reading, options, mass=None):
             f"The curve '{name}' leads the walk, and so do its Pace and Turn: take the curve away, "
             "or set Pace to 1 and Turn to 0 and remove their keys."
         )
-    walk = replace(walk, commands=commands)
+    walk = replace(walk, commands=commands, trim=options.trim)
     motion = walk.motion(character, reading.motion)
     index, step = motion.index, reading.frames[1] - reading.frames[0]
     objects = reading.object_matrices[cycle.first : cycle.last + 1]
@@ -193,6 +195,20 @@ def endless(scene, reading, options, mass=None):
         object_bases=reading.object_bases[index],
         motion=motion,
     )
+
+
+def commanded_pushes(motion, character):
+    """Tuple of controller pushes that the commands of a walk are; none of other motions."""
+    commands = motion.walk.commands if isinstance(motion, Endless) else ()
+    pushed = [one for one in commands if one.push is not None]
+    if not pushed:
+        return ()
+    yaw, found = motion.heading(character), []
+    for one in pushed:
+        angle = yaw + one.push.direction
+        force = one.push.newtons * cos(angle), one.push.newtons * sin(angle), 0.0
+        found.append(Push(one.at, one.push.seconds, force, one.push.segment))
+    return tuple(found)
 
 
 def _keyed(scene, reading, walk):

@@ -125,6 +125,7 @@ UNITS = {
     "heading": "°",
     "reached_speed": "m/s",
     "reached_heading": "°",
+    "steps": "1",
     "point": "m",
     "impulse_per_mass": "m/s",
     "impulse": "N s",
@@ -517,7 +518,8 @@ class Shot(ArmatureShot):
             reference.check_pops(self.reading)
         body = self.character.actor or self.character
         scenario = controller.Scenario(
-            pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping),
+            pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping)
+            + walks.commanded_pushes(self.reading.motion, self.character),
             **self.objects,
             weights=self._weights,
             strength=self._strength,
@@ -928,6 +930,7 @@ class Shot(ArmatureShot):
                 "heading": _plain(np.degrees(one.heading)),
                 "reached_speed": _plain(one.reached_speed),
                 "reached_heading": _plain(np.degrees(one.reached_heading)),
+                "steps": one.steps,
             }
             for one in motion.followed(self.character, recording.com[: recording.standing])
         ]

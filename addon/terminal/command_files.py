@@ -20,7 +20,16 @@ from .command_progress import follow, say, tell_unit
 ENDINGS = (".blend", *FORMATS)
 
 #: Options whose value may be a file that is read.
-READ = ("contacts", "gains", "rig", "morphology", "warm_start", "checkpoint")
+READ = (
+    "contacts",
+    "gains",
+    "rig",
+    "morphology",
+    "warm_start",
+    "checkpoint",
+    "script",
+    "skills",
+)
 
 #: First bytes of a .blend file: plain, or compressed with gzip or Zstandard.
 SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")

@@ -4,10 +4,11 @@
 import argparse
 import re
 from functools import partial
+from math import degrees
 from pathlib import Path
 
 from ...controller.ranges import RANGES
-from ...controller.reference.commands import Script
+from ...controller.reference.commands import Script, Shove
 from ..scene.walks import WalkOptions
 from .command_arguments import frame, seconds
 
@@ -65,6 +66,16 @@ def _cycle(text: str) -> tuple[float, float]:
     if not match:
         raise argparse.ArgumentTypeError(f"'{text}' is not two frames such as 12-75")
     return frame(match[1]), frame(match[2])
+
+
+def push_as_told(push: Shove) -> dict[str, float | str]:
+    """A push of a script as its file has it."""
+    return {
+        "part": push.segment,
+        "newtons": push.newtons,
+        "direction": degrees(push.direction),
+        "seconds": push.seconds,
+    }
 
 
 def words_of(command: dict) -> str:

@@ -19,11 +19,15 @@ import numpy as np
 
 from .. import documents
 from ..exceptions import SettingsError, demand
+from ..geometry.rotations import arctan2
+from ..geometry.skeleton import SEGMENTS
 from ..ranges import RANGES
 
 VERSION = 1  # of scripts
 #: What a script can call for by name.
 SKILLS = "stand", "walk"
+#: What a script can push: segments, and people's word for one of them.
+PARTS = {name: name for name in SEGMENTS} | {"chest": "trunk"}
 
 #: Of the clip's own, how slowly and how fast a walk goes on command: measured on captured walks.
 SLOWEST, FASTEST = 0.5, 1.1
@@ -47,18 +51,39 @@ _BEFORE_TURNS = 1.0  # rounds that it walks straight on before it turns
 _LEANING = 0.5  # [s] over which the weight goes over one foot before the other steps off
 #: A stride grows with this power of the speed, and so its time shrinks: so people walk.
 _STRIDE_POWER = 0.5
+#: So near to what is commanded a body that goes on has settled: its speed by this share, its
+#: heading by this much [rad].
+SETTLED = 0.08, radians(5)
+
+
+@dataclass(frozen=True)
+class Shove:
+    """A push in a script: a force [N] on a segment for so long [s], level, towards a direction
+    [rad], counter-clockwise from above, 0 where the walk begins."""
+
+    newtons: float
+    direction: float
+    seconds: float
+    segment: str = "trunk"
 
 
 @dataclass(frozen=True)
 class Command:
     """From a time on [s] go with a speed [m/s], in a heading [rad], counter-clockwise from above, 0
     where the walk begins; or stand, or no more. What is None stays as it was; who is given a speed
-    alone walks."""
+    alone walks. push: what it is pushed with then; it does not command the walk."""
 
     at: float
     speed: float | None = None
     heading: float | None = None
     stands: bool | None = None
+    push: Shove | None = None
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Command":
+        """What `dataclasses.asdict` gave."""
+        push = data.get("push")
+        return cls(**data | {"push": Shove(**push) if push else None})
 
 
 @dataclass(frozen=True)
@@ -71,8 +96,10 @@ class Script:
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Script":
         """Read a script, `{"version": 1, "seconds": 20, "commands": [{"at": 6, "speed": 1.0,
-        "heading": 90}, {"at": 12, "skill": "stand"}]}`: times in s, speeds in m/s, 0 to stand,
-        headings in degrees, skills of SKILLS. Raises SettingsError."""
+        "heading": 90}, {"at": 12, "skill": "stand"}, {"at": 15, "push": {"part": "chest",
+        "newtons": 60, "direction": 180, "seconds": 0.3}}]}`: times in s, speeds in m/s, 0 to stand,
+        headings and directions in degrees, skills of SKILLS, parts of PARTS. Raises SettingsError.
+        """
         source = f"The script '{path}'"
         content = documents.read(path, source, _fail)
         keys = "version", "seconds", "commands"
@@ -84,15 +111,21 @@ class Script:
         found = []
         for number, one in enumerate(content["commands"], 1):
             name = f"Command {number} of the script '{path}'"
-            _has(name, one, ("at", "speed", "heading", "skill"), ("at",))
+            _has(name, one, ("at", "speed", "heading", "skill", "push"), ("at",))
             if len(one) < 2:
-                _fail(name, "commands nothing: give it a speed, a heading or a skill")
+                _fail(name, "commands nothing: give it a speed, a heading, a skill or a push")
             found.append(_command(name, one))
         seconds = _number(source, "seconds", content["seconds"])
         RANGES["walk"].check(seconds)
+        _check_times(found)
         if found[-1].at > seconds:
             _fail(source, f"lasts {seconds:g} s, and its last command is at {found[-1].at:g} s")
         return cls(seconds, tuple(found))
+
+    @property
+    def speeds(self) -> tuple[float, ...]:
+        """All that are commanded [m/s]."""
+        return tuple(one.speed for one in self.commands if one.speed is not None)
 
 
 def _command(name: str, content: dict[str, Any]) -> Command:
@@ -100,7 +133,8 @@ def _command(name: str, content: dict[str, Any]) -> Command:
     skill = content.get("skill")
     if skill is not None and skill not in SKILLS:
         _fail(name, f"has the skill {str(skill)[:40]!r}, which walks have not: use stand or walk")
-    numbers = {key: _number(name, key, value) for key, value in content.items() if key != "skill"}
+    words = "skill", "push"
+    numbers = {k: _number(name, k, value) for k, value in content.items() if k not in words}
     speed, heading = numbers.get("speed"), numbers.get("heading")
     if speed and skill == "stand":
         _fail(name, f"is to stand at {speed:g} m/s: take one of both away")
@@ -113,7 +147,27 @@ def _command(name: str, content: dict[str, Any]) -> Command:
         None if skill == "stand" else speed,
         None if heading is None else radians(heading),
         None if skill is None else skill == "stand",
+        _shove(f"The push of {name[0].lower()}{name[1:]}", content["push"])
+        if "push" in content
+        else None,
     )
+
+
+def _shove(name: str, content: Any) -> Shove:
+    """The Shove that an object of a script is."""
+    keys = "part", "newtons", "direction", "seconds"
+    _has(name, content, keys, keys[1:])
+    part = content.get("part", "trunk")
+    if not isinstance(part, str) or part not in PARTS:
+        _fail(name, f"is on {str(part)[:40]!r}, which is none of {', '.join(PARTS)}")
+    newtons, direction, seconds = (_number(name, key, content[key]) for key in keys[1:])
+    for key, value, allowed in (
+        ("newtons", newtons, RANGES["force"]),
+        ("seconds", seconds, RANGES["push_time"]),
+    ):
+        if value not in allowed:
+            _fail(name, f"has {value:g} as '{key}': give it {allowed}")
+    return Shove(newtons, radians(direction), seconds, PARTS[part])
 
 
 def _fail(source: object, problem: str) -> NoReturn:
@@ -191,20 +245,25 @@ def journey(
     most_turn: float,
     rate: float,
     count: int,
+    trim: tuple[tuple[float, float], ...] = (),
 ) -> Journey:
     """The Journey of a walk of a speed [m/s] and a period [s] of its cycle, in which feet come down
     at strikes, and that may turn by so much in one [rad], at so many samples at a rate [Hz]; it
-    begins at the origin, along x. All who make a walk ask for the same one, so that it is
-    remembered: its arrays are only to be read.
+    begins at the origin, along x. trim: of speeds that bodies reach, rising, and of those [m/s]
+    with which the carrier is to go for that; () where they are the same. All who make a walk ask
+    for the same one, so that it is remembered: its arrays are only to be read.
 
     Raises SettingsError for commands that no walk follows.
     """
-    _check(commands, speed)
+    _check(commands, speed, trim)
     times = np.arange(count) / rate
     wanted, heading = np.full(count, speed), np.zeros(count)
     for one, goes, turns in zip(commands, *_meant(commands, speed), strict=True):
         later = times >= one.at - 1e-9
         wanted[later], heading[later] = goes, turns
+    if trim:
+        reached, told = zip(*trim, strict=True)
+        wanted = np.where(wanted > 0, np.interp(wanted, reached, told), 0.0)
     carrier = _Carrier(strikes, speed, period, rate)
     paces, cycles, standing, leaning = np.array(carrier.led(wanted)).T
     speeds = paces * (1 - standing)
@@ -340,27 +399,30 @@ def _eased(share: float) -> float:
 class Followed(NamedTuple):
     """What came of a Command: at [s]; speed [m/s], 0 to stand, and heading [rad] as commanded; and
     both as they were when the next one came, or at the end, over the last round, or since it
-    stands; NaN for a body that had fallen, and where nothing goes there is no heading."""
+    stands; NaN for a body that had fallen, and where nothing goes there is no heading. steps: after
+    how many it had SETTLED for good, or stood; None if it had not."""
 
     at: float
     speed: float
     heading: float
     reached_speed: float
     reached_heading: float
+    steps: int | None
 
 
 def followed(
     commands: Sequence[Command],
     gone: Journey,
+    strikes: Sequence[Strike],
     com: np.ndarray,
     rate: float,
     yaw: float,
     own: float,
 ) -> list[Followed]:
     """A Followed for each of the commands of a Journey, by the centre of mass (n, 3) [m] of a body
-    that stood for n samples at a rate [Hz]. yaw: in which the walk begins [rad]; own: speed of its
-    cycle [m/s]."""
-    found, count = [], len(gone.speeds)
+    that stood for n samples at a rate [Hz]. strikes: of the cycle. yaw: in which the walk begins
+    [rad]; own: speed of its cycle [m/s]."""
+    found, count, rounds = [], len(gone.speeds), _Rounds(gone, strikes, com, rate, yaw)
     ends = [*[one.at for one in commands[1:]], count / rate]
     for one, then, speed, heading in zip(commands, ends, *_meant(commands, own), strict=True):
         last = min(int(then * rate), count - 1)
@@ -375,29 +437,77 @@ def followed(
             if not stands:
                 turned = float(np.arctan2(y, x)) - yaw
                 turned = heading + (turned - heading + np.pi) % (2 * np.pi) - np.pi
-        found.append(Followed(one.at, speed, heading, reached, turned))
+        steps = rounds.steps(one.at, last, speed, heading)
+        found.append(Followed(one.at, speed, heading, reached, turned, steps))
     return found
 
 
-def _check(commands: Sequence[Command], speed: float) -> None:
+class _Rounds:
+    """How a body goes, step by step."""
+
+    def __init__(
+        self,
+        gone: Journey,
+        strikes: Sequence[Strike],
+        com: np.ndarray,
+        rate: float,
+        yaw: float,
+    ) -> None:
+        done = np.floor(gone.cycles[:, None] - [one.share for one in strikes]).sum(1)
+        landings = 1 + np.flatnonzero(np.diff(done) > 0)
+        self._landings, self._rate = landings[landings < len(com)], rate
+        self._standing = gone.standing[: len(com)]
+        # Over a round before each, in which it sways to both sides.
+        before = len(strikes)
+        self._ends = self._landings[before:]
+        x, y, _ = (com[self._ends] - com[self._landings[: len(self._ends)]]).T
+        times = (self._ends - self._landings[: len(self._ends)]) / rate
+        self._speeds, self._headings = np.hypot(x, y) / times, arctan2(y, x) - yaw
+
+    def steps(self, at: float, last: int, speed: float, heading: float) -> int | None:
+        """After how many from a time on [s] it had settled until the sample `last`, or stood."""
+        first = round(at * self._rate)
+        if speed == 0:
+            stands = np.flatnonzero(self._standing[first : last + 1] == 1)
+            if not len(stands):
+                return None
+            arrived = first + stands[0]
+        else:
+            own = (self._ends > first) & (self._ends <= last)
+            apart = (self._headings[own] - heading + np.pi) % (2 * np.pi) - np.pi
+            off = np.abs(self._speeds[own] - speed) > SETTLED[0] * speed
+            ends, unsettled = self._ends[own], np.flatnonzero(off | (np.abs(apart) > SETTLED[1]))
+            settled = 1 + unsettled[-1] if len(unsettled) else 0
+            if settled == len(ends):
+                return None
+            arrived = ends[settled]
+        return int(((self._landings > first) & (self._landings <= arrived)).sum())
+
+
+def _check_times(commands: Sequence[Command]) -> None:
     before = 0.0
     for one in commands:
-        demand(
-            bool(np.isfinite([one.at, one.speed or 0.0, one.heading or 0.0]).all()),
-            "A command has a time, a speed or a heading that is not a number: mend it.",
-        )
         demand(
             one.at >= before,
             f"The command at {one.at:g} s comes after one at {before:g} s: sort them by time.",
         )
         before = one.at
-        slowest, fastest = SLOWEST * speed, FASTEST * speed
+
+
+def _check(commands: Sequence[Command], speed: float, trim: Sequence[tuple[float, float]]) -> None:
+    slowest, fastest = (trim[0][0], trim[-1][0]) if trim else (SLOWEST * speed, FASTEST * speed)
+    for one in commands:
+        demand(
+            bool(np.isfinite([one.at, one.speed or 0.0, one.heading or 0.0]).all()),
+            "A command has a time, a speed or a heading that is not a number: mend it.",
+        )
         if one.speed is not None and not slowest - 0.005 <= one.speed <= fastest + 0.005:
             raise SettingsError(
                 f"The command at {one.at:g} s is to walk at {one.speed:g} m/s; this clip, of "
                 f"{speed:.2f} m/s, makes walks of {slowest:.2f} to {fastest:.2f} m/s: choose a "
                 "speed between, or a clip that is slower or faster."
             )
+    _check_times(commands)
 
 
 def _turned(heading: np.ndarray, most: np.ndarray, rate: float) -> np.ndarray:

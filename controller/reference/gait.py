@@ -221,7 +221,8 @@ class Walk:
     cycle: Cycle. seconds: how long to go on [s]. points: (n, 2 or 3) [m] of a curve on the ground
     to follow from its start on, () to go on as the clip does. closed: whether the curve's end is
     its start. curve: its name, for messages. commands: how fast to walk and which way, in place of
-    a curve.
+    a curve. strikes: of the cycle, found where there are commands. trim: as `commands.journey` has
+    it.
     """
 
     cycle: Cycle
@@ -231,22 +232,24 @@ class Walk:
     curve: str = "Curve"
     commands: tuple[Command, ...] = ()
     strikes: tuple[Strike, ...] = ()
+    trim: tuple[tuple[float, float], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
         before there were such is still the same."""
         data = asdict(self)
         if not self.commands:
-            del data["commands"], data["strikes"]
+            del data["commands"], data["strikes"], data["trim"]
         return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Walk":
         """What `as_dict` gave."""
-        commands = tuple(Command(**one) for one in data.get("commands", ()))
+        commands = tuple(Command.from_dict(one) for one in data.get("commands", ()))
         strikes = tuple(Strike(*one) for one in data.get("strikes", ()))
-        made = {"cycle": Cycle(**data["cycle"]), "commands": commands, "strikes": strikes}
-        return cls(**data | made)
+        trim = tuple((reached, told) for reached, told in data.get("trim", ()))
+        made = {"commands": commands, "strikes": strikes, "trim": trim}
+        return cls(**data | made | {"cycle": Cycle(**data["cycle"])})
 
     def motion(self, character: Character, motion: Motion) -> "Endless":
         """The Endless motion that it makes of a clip.
@@ -292,7 +295,9 @@ class Walk:
     def journey(self, rate: float) -> Journey:
         """What its commands make of it, at a rate [Hz]. Raises SettingsError."""
         seconds, speed, count = self.cycle.period / rate, self.speed(rate), self.count(rate)
-        return journey(self.commands, self.strikes, speed, seconds, _MOST_TURN, rate, count)
+        return journey(
+            self.commands, self.strikes, speed, seconds, _MOST_TURN, rate, count, self.trim
+        )
 
     def phase(self, rate: float, samples: np.ndarray) -> np.ndarray:
         """(N,) which sample of the cycle, counted on from round to round, samples of the walk
@@ -410,8 +415,12 @@ class Endless(Motion):
         walk, rate = self.walk, self.rate
         if not walk.commands:
             return []
-        yaw = float(walk.places(character, self.source, np.zeros(1, int))[1][0])
-        return followed(walk.commands, walk.journey(rate), com, rate, yaw, walk.speed(rate))
+        yaw, gone = self.heading(character), walk.journey(rate)
+        return followed(walk.commands, gone, walk.strikes, com, rate, yaw, walk.speed(rate))
+
+    def heading(self, character: Character) -> float:
+        """In which the walk begins [rad]: from here headings of commands count."""
+        return float(self.walk.places(character, self.source, np.zeros(1, int))[1][0])
 
 
 # --- What a body can walk on ----------------------------------------------------------------------

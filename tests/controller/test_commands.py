@@ -3,6 +3,7 @@
 and scripts."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from poise.controller import Character, Gains, Reference, Settings, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.geometry.skeleton import FEET
 from poise.controller.geometry.stance import LEFT, RIGHT
-from poise.controller.reference.commands import Command, Script, Strike, journey
+from poise.controller.reference.commands import (
+    Command,
+    Script,
+    Shove,
+    Strike,
+    followed,
+    journey,
+)
 from poise.controller.reference.gait import Walk, find_cycle
 
 SPEED, PERIOD, RATE = 1.25, 1.1, 60.0
@@ -19,9 +27,9 @@ STRIKES = (Strike(0.2, 1), Strike(0.7, -1))
 _read = {}
 
 
-def gone(*commands, seconds=20.0, most_turn=np.pi / 3, strikes=STRIKES):
+def gone(*commands, seconds=20.0, most_turn=np.pi / 3, strikes=STRIKES, trim=()):
     count = round(seconds * RATE) + 1
-    return journey(commands, strikes, SPEED, PERIOD, most_turn, RATE, count)
+    return journey(commands, strikes, SPEED, PERIOD, most_turn, RATE, count, trim)
 
 
 @pytest.fixture
@@ -254,6 +262,55 @@ def test_who_is_only_to_stand_stands(walker):
     assert recording.success and np.ptp(recording.com[:, :2], axis=0).max() < 0.05
 
 
+# --- What is reached ------------------------------------------------------------------------------
+
+
+def test_a_carrier_is_told_what_a_body_needs_to_reach_a_speed():
+    """In between evenly, and what was never reached is refused."""
+    trim = ((0.6, 0.62), (1.2, SPEED), (1.5, 1.63))
+    found = gone(Command(0.0, 1.35), Command(10.0, 0.6), trim=trim)
+    assert found.speeds[round(9 * RATE)] == pytest.approx((SPEED + 1.63) / 2)
+    assert found.speeds[-1] == pytest.approx(0.62)
+    stands = gone(Command(0.0, 1.0), Command(2.0, stands=True), trim=trim)
+    assert stands.speeds[-1] == 0
+    with pytest.raises(SettingsError, match=r"1\.6 m/s; this clip, .* of 0\.60 to 1\.50 m/s"):
+        gone(Command(0.0, 1.6), trim=trim)
+
+
+def test_steps_are_counted_until_speed_and_heading_are_as_commanded():
+    """Of a body that is where its carrier is, but for its speed until 7 s."""
+    commands = Command(0.0), Command(5.0, 1.0), Command(9.0, heading=1.0), Command(15.0, None)
+    journeyed = gone(*commands)
+    found = followed(commands, journeyed, STRIKES, journeyed.points, RATE, 0.0, SPEED)
+    landings = 1 + np.flatnonzero(
+        np.diff(np.floor(journeyed.cycles - 0.2) + np.floor(journeyed.cycles - 0.7))
+    )
+    first, slower, turned, later = (one.steps for one in found)
+    assert first == 3, "after the round that a speed is taken over"
+    for at, steps in ((5.0, slower), (9.0, turned)):
+        assert 1 <= steps <= 6
+        settled = landings[landings > at * RATE][steps - 1]
+        round_before = slice(landings[np.searchsorted(landings, settled) - 2], settled)
+        assert journeyed.speeds[round_before].mean() == pytest.approx(1.0, rel=0.08)
+    assert later == 1, "it goes on as it went"
+    points = journeyed.points * [1.2, 1.0, 1.0]
+    assert followed(commands, journeyed, STRIKES, points, RATE, 0.0, SPEED)[0].steps is None
+    few = journeyed.points[: round(6 * RATE)]
+    assert [one.steps for one in followed(commands, journeyed, STRIKES, few, RATE, 0.0, SPEED)][
+        2:
+    ] == [None, None]
+
+
+def test_who_stands_is_told_after_how_many_steps():
+    commands = Command(0.0), Command(5.0, stands=True)
+    found = gone(*commands)
+    _, stands = followed(commands, found, STRIKES, found.points, RATE, 0.0, SPEED)
+    done = found.cycles[-1] - found.cycles[round(5 * RATE)]
+    assert abs(stands.steps - 2 * done) <= 1
+    _, fell = followed(commands, found, STRIKES, found.points[:330], RATE, 0.0, SPEED)
+    assert fell.steps is None
+
+
 # --- Scripts --------------------------------------------------------------------------------------
 
 GOOD = {"version": 1, "seconds": 9, "commands": [{"at": 0, "speed": 1}, {"at": 2, "heading": 90}]}
@@ -282,9 +339,39 @@ def test_a_script_is_read(tmp_path):
     )
 
 
+PUSH = {"part": "chest", "newtons": 60, "direction": 180, "seconds": 0.3}
+
+
+def pushed(**changes):
+    return GOOD | {"commands": [{"at": 1, "push": {**PUSH, **changes}}]}
+
+
+def test_a_script_pushes(tmp_path):
+    script = Script.load(write(tmp_path, pushed()))
+    assert script.commands == (Command(1.0, push=Shove(60.0, np.pi, 0.3, "trunk")),)
+    assert script.speeds == ()
+    (command,) = script.commands
+    assert Command.from_dict(json.loads(json.dumps(asdict(command)))) == command
+    both = GOOD | {"commands": [{"at": 1, "speed": 1, "push": {**PUSH, "part": "thigh_l"}}]}
+    (command,) = Script.load(write(tmp_path, both)).commands
+    assert (command.speed, command.push.segment) == (1.0, "thigh_l")
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
+        (pushed(part="nose"), "is on 'nose', which is none of pelvis, trunk"),
+        (pushed(newtons=9e5), "The push of command 1 .* has 900000 as 'newtons': give it"),
+        (pushed(newtons=0), "has 0 as 'newtons'"),
+        (pushed(seconds=-1), "has -1 as 'seconds'"),
+        (pushed(direction="left"), "has 'left' as 'direction', which is no number"),
+        (pushed(strength=3), "has the key 'strength'"),
+        (GOOD | {"commands": [{"at": 1, "push": {"newtons": 3}}]}, "lacks 'direction'"),
+        (GOOD | {"commands": [{"at": 1, "push": 60}]}, "is no JSON object"),
+        (
+            GOOD | {"commands": [{"at": 2, "speed": 1}, {"at": 1, "speed": 1}]},
+            "The command at 1 s comes after one at 2 s",
+        ),
         ("{", "take.json' is not JSON"),
         ([], "is no JSON object"),
         (GOOD | {"version": 2}, "is of version 2: this Poise reads 1"),

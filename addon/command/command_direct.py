@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`poise direct`: what a character has learned, done by a script; the take as a .blend."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ...controller.exceptions import SettingsError
+from ...controller.reference.commands import Command, Script
+from ...controller.skills.skill_set import Clip, SkillSet
+from ..blender.files import write_json, written
+from ..scene.walks import WalkOptions
+from ..shots.shot import Shot, ShotOptions
+from ..terminal import command_walk
+from ..terminal.command_arguments import SIMULATED, add_options, check_falls, reading_options
+from ..terminal.command_files import (
+    chosen_scene,
+    compresses,
+    demand_other,
+    only_writer,
+    open_shot,
+    output_target,
+    read_shot,
+    report_target,
+    save,
+)
+from ..terminal.command_import import import_note
+from ..terminal.command_libraries import warn
+from ..terminal.command_progress import DONE, MISSED, follow, say, tell_verdict
+from .command_rectify import simulate
+
+#: A body that differs by less from the one that learned [m], [kg] is the same.
+_SAME = 1e-3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `direct`."""
+    add = parser.add_argument
+    add("skills", type=Path, metavar="SKILLS", help="what `learn` wrote")
+    add("--script", type=Path, required=True, metavar="FILE", help="the commands, a JSON file")
+    add("--output", type=Path, required=True, metavar="FILE", help="the .blend to write")
+    add("--report", type=Path, metavar="FILE", help="write a report as JSON")
+    add("--overwrite", action="store_true", help="replace files that exist")
+    add_options(parser, SIMULATED)
+
+
+def run(options: argparse.Namespace) -> int:
+    """`poise direct`: simulate, bake, write the take and the report; the exit status."""
+    check_falls(options)
+    skills, script = SkillSet.load(options.skills), Script.load(options.script)
+    clip = skills.choose(script)
+    source = clip.path(options.skills)
+    options.in_place = False
+    for name, value in clip.reading.items():
+        setattr(options, name, tuple(value) if isinstance(value, list) else value)
+    options.file = str(source)
+    output = output_target(options, source, "_take.blend")
+    demand_other(options, "--output", output, options.skills, options.script, result=True)
+    report_path = report_target(options, source, output, options.skills, options.script)
+    with only_writer(output):
+        return _direct_to(options, clip, script, source, output, report_path)
+
+
+def _direct_to(
+    options: argparse.Namespace,
+    clip: Clip,
+    script: Script,
+    source: Path,
+    output: Path,
+    report_path: Path | None,
+) -> int:
+    """The same, to files that nobody else writes."""
+    open_shot(source, options.up, options.unit)
+    warnings = warn(chosen_scene(options))
+    walk = WalkOptions(script.seconds, clip.cycle, commands=script.commands, trim=clip.trim)
+    chosen = {name: getattr(options, name) for name in SIMULATED}
+    reading = reading_options(options)
+    shot = read_shot(Shot, options, ShotOptions(**reading, mass=options.mass, walk=walk, **chosen))
+    shot.prepare()
+    _check_body(shot, clip)
+    simulate(shot)
+    follow("baking", shot.baking())
+    follow("measuring", shot.measure())
+    warnings += [sentence for sentence in [shot.baked.missed] if sentence]
+    report = {"file": str(output), **_report(shot, clip, script), "warnings": warnings}
+    report["import"] = import_note(shot.scene)
+    with written(output) as temporary:
+        save(temporary, compresses(options, source))
+        if report_path:
+            write_json(report_path, report)
+    _tell(report, shot)
+    return DONE if report["success"] else MISSED
+
+
+def _check_body(shot: Shot, clip: Clip) -> None:
+    """Raise SettingsError if the body is another one than that which learned the clip."""
+    body = shot.character
+    if max(abs(body.height - clip.height), abs(body.mass - clip.mass)) > _SAME:
+        raise SettingsError(
+            f"'{clip.name}' was learned by a body of {clip.height:.2f} m, {clip.mass:.1f} kg, and "
+            f"this one has {body.height:.2f} m, {body.mass:.1f} kg: learn again."
+        )
+
+
+def _report(shot: Shot, clip: Clip, script: Script) -> dict[str, Any]:
+    """That of a bake, and what a script's form has."""
+    report = shot.report()
+    followed = zip(script.commands, report["commands"], strict=True)
+    return report | {
+        "clip": clip.name,
+        "slowest": clip.slowest,
+        "fastest": clip.fastest,
+        "seconds": shot.recording.measures.duration,
+        "action": report["baked_action"],
+        "commands": [_command(wanted, came) for wanted, came in followed],
+        "units": report["units"]
+        | {"seconds": "s", "slowest": "m/s", "fastest": "m/s", "newtons": "N", "direction": "°"},
+    }
+
+
+def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
+    """A command for the report: when, what was wanted from then on, what was reached, and after
+    how many steps."""
+    stands = came["speed"] == 0
+    wanted: dict[str, Any] = {
+        "skill": "stand" if stands else "walk",
+        "speed": came["speed"],
+        "heading": came["heading"],
+    }
+    if command.push is not None:
+        wanted["push"] = command_walk.push_as_told(command.push)
+    reached = {"speed": came["reached_speed"], "heading": came["reached_heading"]}
+    return {
+        "at": came["at"],
+        "frame": came["frame"],
+        "wanted": wanted,
+        "reached": None if came["reached_speed"] is None else reached,
+        "steps": came["steps"],
+    }
+
+
+def _tell(report: dict[str, Any], shot: Shot) -> None:
+    """What became of it, in sentences."""
+    say(
+        f"'{report['clip']}' is directed for {report['seconds']:.1f} s and baked to "
+        f"'{report['action']}' in '{report['file']}'."
+    )
+    if shot.baked.missed:
+        say(shot.baked.missed)
+    more = "" if report["filled"] else " The bake ends there."
+    say("It stood to the end." if report["success"] else report["why"] + more)
+    for one in report["commands"]:
+        say(_words(one))
+    if report["success"]:
+        tell_verdict(report["verdict"])
+
+
+def _words(one: dict[str, Any]) -> str:
+    """What came of a command, in a sentence."""
+    wanted, reached = one["wanted"], one["reached"] or {"speed": None, "heading": None}
+    told = command_walk.words_of(
+        {"at": one["at"], "speed": wanted["speed"], "heading": wanted["heading"]}
+        | {f"reached_{name}": value for name, value in reached.items()}
+    )
+    if one["steps"] is None:
+        return told
+    steps = f"{one['steps']} step{'' if one['steps'] == 1 else 's'}"
+    return f"{told.rstrip('.')}, after {steps}."

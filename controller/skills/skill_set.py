@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Skill sets: which clips a character walks by, and how fast it really goes with each.
+
+    skills = SkillSet.load("hero.skills")
+    clip = skills.choose(Script.load("take.json"))
+    walk = Walk(cycle, seconds, commands=script.commands, trim=clip.trim)
+
+A file of skills is data alone. It names the clips that it was learned from, and what they were
+then: who directs reads them again.
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .. import documents
+from ..exceptions import SettingsError
+from ..reference.commands import Script
+
+VERSION = 1
+_MADE_BY = "Poise learn"
+#: Speeds are commanded with so few digits [m/s].
+_ROUNDING = 0.005
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What came of a speed: told to the carrier, and reached by the body, the mean of all tries
+    that stood [m/s]; of so many tries so many fell."""
+
+    told: float
+    reached: float
+    tries: int
+    fell: int
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A walk or run that was learned.
+
+    name: of its file. file: path to it, from the folder of the skills if it is below that, else
+    whole. digest: SHA-256 of its content. reading: arguments with which it was read, by name.
+    armature, action: what was read. cycle: first and last frame. speed: of the cycle [m/s]. height
+    [m], mass [kg]: of the body. paces: rising, of which each one stood in all tries.
+    """
+
+    name: str
+    file: str
+    digest: str
+    reading: dict[str, Any]
+    armature: str
+    action: str | None
+    cycle: tuple[float, float]
+    speed: float
+    height: float
+    mass: float
+    paces: tuple[Pace, ...]
+
+    @property
+    def trim(self) -> tuple[tuple[float, float], ...]:
+        """Speeds that are reached, rising, and what is told for them [m/s], as
+        controller.reference.gait.Walk has it."""
+        return tuple((one.reached, one.told) for one in self.paces)
+
+    @property
+    def slowest(self) -> float:
+        """The lowest speed that it goes at [m/s]."""
+        return self.paces[0].reached
+
+    @property
+    def fastest(self) -> float:
+        """The highest speed that it goes at [m/s]."""
+        return self.paces[-1].reached
+
+    def goes_at(self, speed: float) -> bool:
+        """Whether it goes at a speed [m/s]."""
+        return self.slowest - _ROUNDING <= speed <= self.fastest + _ROUNDING
+
+    def path(self, skills: Path) -> Path:
+        """Where its file is that a file of skills names. Raises SettingsError where it is gone, or
+        no longer what it was."""
+        path = skills.absolute().parent / self.file
+        source = f"'{path}', from which '{skills.name}' was learned,"
+        if not path.is_file():
+            _fail(source, "is not there: put it back, or learn again from where it is now")
+        if digest_of(path) != self.digest:
+            _fail(source, "was changed since: learn again")
+        return path
+
+
+@dataclass(frozen=True)
+class SkillSet:
+    """Clips that a character has learned; versions: of what they were measured with; noise [N m],
+    seed: of the tries."""
+
+    clips: tuple[Clip, ...]
+    versions: dict[str, str]
+    noise: float
+    seed: int
+
+    def choose(self, script: Script) -> Clip:
+        """The clip that a script can be walked by, that whose own speed is nearest to what is
+        commanded. Raises SettingsError if there is none."""
+        able = [clip for clip in self.clips if all(map(clip.goes_at, script.speeds))]
+        if able:
+            return min(able, key=lambda clip: _farthest(clip, script.speeds))
+        known = ", ".join(
+            f"'{clip.name}' walks at {clip.slowest:.2f} to {clip.fastest:.2f} m/s"
+            for clip in self.clips
+        )
+        slowest, fastest = min(script.speeds), max(script.speeds)
+        commanded = f"{slowest:g} m/s" if slowest == fastest else f"{slowest:g} to {fastest:g} m/s"
+        raise SettingsError(
+            f"No clip was learned that goes at {commanded}, as the script commands: {known}. "
+            "Command speeds that one of them has, or learn a clip that is slower or faster."
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write it to a file. Raises OSError."""
+        content = {"made_by": _MADE_BY, "version": VERSION, **asdict(self)}
+        documents.write(path, json.dumps(content | {"checksum": _checksum(content)}, indent=1))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "SkillSet":
+        """Read a file that `save` wrote. Raises SettingsError for any other."""
+        source = f"The skills '{path}'"
+        content = documents.read(path, source, _fail)
+        if not isinstance(content, dict) or content.get("made_by") != _MADE_BY:
+            _fail(source, "are none: name a file that `poise learn` wrote")
+        if content.get("version") != VERSION:
+            _fail(
+                source,
+                f"are of version {str(content.get('version'))[:40]!r}, and this Poise reads "
+                f"{VERSION}: learn again",
+            )
+        if content.pop("checksum", None) != _checksum(content):
+            _fail(source, "are not as `poise learn` wrote them: learn again, or take a copy")
+        del content["made_by"], content["version"]
+        clips = tuple(
+            Clip(**one | {"cycle": tuple(one["cycle"]), "paces": _paces(one["paces"])})
+            for one in content.pop("clips")
+        )
+        return cls(clips, **content)
+
+
+def _paces(content: Sequence[dict[str, Any]]) -> tuple[Pace, ...]:
+    return tuple(Pace(**one) for one in content)
+
+
+def _farthest(clip: Clip, speeds: Sequence[float]) -> float:
+    """How far a clip's own speed is from what is commanded: a ratio's logarithm, 0 for nothing."""
+    return max((abs(math.log(speed / clip.speed)) for speed in speeds), default=0.0)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file's content. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """What tells that a file of skills is as it was written."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _fail(source: object, problem: str) -> NoReturn:
+    raise SettingsError(f"{source} {problem}.")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a character learns to walk by, and the files that keep it."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from poise.controller.exceptions import MotionError, SettingsError
+from poise.controller.processes.workers import SerialExecutor
+from poise.controller.reference.commands import Command, Script
+from poise.controller.skills import learning
+from poise.controller.skills.learning import FASTER, SLOWER, TRIES, Learning
+from poise.controller.skills.skill_set import Clip, Pace, SkillSet, digest_of
+
+
+def clip(name, *speeds, own=1.25):
+    """A Clip that reaches a tenth less than it is told."""
+    paces = tuple(Pace(speed / 0.9, speed, 2, 0) for speed in speeds)
+    nothing = dict.fromkeys(("scene", "armature", "action"))
+    return Clip(name, f"{name}.bvh", "", nothing, "Rig", name, (3, 70), own, 1.8, 70.0, paces)
+
+
+def script(*speeds):
+    return Script(60.0, tuple(Command(i, speed) for i, speed in enumerate(speeds)))
+
+
+WALK, FAST = clip("walk", 0.6, 1.3), clip("fast", 1.0, 1.8, own=1.7)
+SKILLS = SkillSet((WALK, FAST), {"poise": "0"}, 5.0, 3)
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+def test_skills_come_back_as_they_were_saved(tmp_path):
+    SKILLS.save(tmp_path / "hero.skills")
+    assert SkillSet.load(tmp_path / "hero.skills") == SKILLS
+    first = (tmp_path / "hero.skills").read_bytes()
+    SKILLS.save(tmp_path / "hero.skills")
+    assert (tmp_path / "hero.skills").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: text[:-40], "is not JSON"),
+        (lambda text: text.replace('"speed": 1.7', '"speed": 1.9'), "are not as `poise learn`"),
+        (lambda text: text.replace('"version": 1', '"version": 7'), "of version '7', and this"),
+        (lambda _: '{"version": 1, "seconds": 2}', "are none: name a file"),
+        (lambda _: "[]", "are none: name a file"),
+        (lambda text: text.replace('"seed": 3', '"seed": 3, "more": 1'), "are not as `poise"),
+    ],
+)
+def test_what_is_no_file_of_skills_is_refused(tmp_path, change, told):
+    path = tmp_path / "hero.skills"
+    SKILLS.save(path)
+    changed = change(path.read_text())
+    assert changed != path.read_text()
+    path.write_text(changed)
+    with pytest.raises(SettingsError, match=told):
+        SkillSet.load(path)
+
+
+def test_a_clip_is_found_beside_its_skills_and_only_as_it_was(tmp_path):
+    (tmp_path / "walk.bvh").write_text("as captured")
+    known = replace(WALK, digest=digest_of(tmp_path / "walk.bvh"))
+    skills = tmp_path / "hero.skills"
+    assert known.path(skills) == tmp_path / "walk.bvh"
+    assert replace(known, file=str(tmp_path / "walk.bvh")).path(skills) == tmp_path / "walk.bvh"
+    (tmp_path / "walk.bvh").write_text("as edited")
+    with pytest.raises(SettingsError, match=r"walk\.bvh', from .* was changed since: learn again"):
+        known.path(skills)
+    (tmp_path / "walk.bvh").unlink()
+    with pytest.raises(SettingsError, match="is not there: put it back"):
+        known.path(skills)
+
+
+# --- Which clip -----------------------------------------------------------------------------------
+
+
+def test_the_clip_is_chosen_that_has_all_speeds_and_is_nearest():
+    assert SKILLS.choose(script(0.6, 1.2)) == WALK
+    assert SKILLS.choose(script(1.1, 1.75)) == FAST
+    assert SKILLS.choose(script(1.05, 1.3)) == WALK
+    assert SKILLS.choose(script(1.3, 1.8)) == FAST
+    assert SKILLS.choose(Script(9.0, (Command(0.0, heading=1.0),))) == WALK
+
+
+def test_speeds_that_no_clip_has_are_refused_with_what_there_is():
+    told = "goes at 0.7 to 1.7 m/s, as the script commands: 'walk' walks at 0.60 to 1.30 m/s"
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        SKILLS.choose(script(0.7, 1.7))
+    with pytest.raises(SettingsError, match=r"goes at 2\.5 m/s"):
+        SKILLS.choose(script(2.5))
+
+
+def test_what_is_told_for_a_speed_is_what_reached_it():
+    assert np.interp(1.0, *zip(*WALK.trim, strict=True)) == pytest.approx(1.0 / 0.9)
+
+
+# --- Learning -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def walk(blender, import_clip):
+    """(Character, Motion) of the walk."""
+    from poise.addon.rigs import reference
+    from poise.controller import Character
+
+    motion = reference.read(blender.context.scene, import_clip("walk")).motion
+    return Character.from_motion(motion), motion
+
+
+def learned(walk, monkeypatch, stands, seed=0):
+    """A Learning that is over, and what was tried, [(share, seed)]; stands(share, number) tells of
+    a try whether it stood. Bodies reach 0.98 of what they are told."""
+    tried = []
+
+    def walked(payload, _gains, seed):
+        motion = learning.problem_of(payload).motion
+        own = motion.walk.speed(motion.rate)
+        share = round(motion.walk.commands[0].speed / own, 6)
+        tried.append((share, seed))
+        number = sum(one == share for one, _ in tried)
+        return {"reached": 0.98 * share * own if stands(share, number) else None}
+
+    walked.__module__ = learning.__name__
+    monkeypatch.setattr(learning, "walked", walked)
+    found = Learning(*walk, None, seed, SerialExecutor())
+    while not found.poll():
+        pass
+    return found, tried
+
+
+def test_speeds_are_tried_outwards_until_one_falls(walk, monkeypatch):
+    found, tried = learned(walk, monkeypatch, lambda share, _: 0.6 < share < 1.25)
+    assert found.ended == "done"
+    shares = list(dict.fromkeys(share for share, _ in tried))
+    assert shares == [1.0, SLOWER[0], FASTER[0], SLOWER[1], FASTER[1], SLOWER[2], FASTER[2]]
+    told = np.array([pace.told for pace in found.paces]) / found.speed
+    assert told == pytest.approx([0.7, 0.85, 1.0, 1.1, 1.2])
+    for pace in found.paces:
+        assert pace.reached == pytest.approx(0.98 * pace.told)
+
+
+def test_a_speed_counts_only_if_every_try_stood(walk, monkeypatch):
+    found, tried = learned(walk, monkeypatch, lambda share, number: share <= 1 or number == 1)
+    assert max(pace.told for pace in found.paces) == found.speed
+    assert len(tried) == TRIES * (1 + len(SLOWER) + 1)
+    nothing, tried = learned(walk, monkeypatch, lambda share, number: share != 1 or number == 1)
+    assert nothing.paces == () and len(tried) == TRIES
+
+
+def test_every_try_has_its_own_noise(walk, monkeypatch):
+    _, tried = learned(walk, monkeypatch, lambda *_: True, seed=4)
+    assert {seed for _, seed in tried} == {TRIES * 4 + 1, TRIES * 4 + 2}
+    assert len(tried) == TRIES * (1 + len(SLOWER) + len(FASTER))
+
+
+def test_a_budget_ends_it_with_what_is_known(walk):
+    found = Learning(*walk, None, 0, SerialExecutor(), budget=0.0)
+    assert found.poll() and found.ended == "budget" and found.paces == ()
+
+
+def test_a_clip_without_a_cycle_cannot_be_learned(blender, import_clip):
+    from poise.addon.rigs import reference
+    from poise.controller import Character
+
+    motion = reference.read(blender.context.scene, import_clip("wave")).motion
+    with pytest.raises(MotionError, match="has no cycle to walk on"):
+        Learning(Character.from_motion(motion), motion, None, 0, SerialExecutor())
+
+
+def test_a_body_reaches_what_it_is_told(walk):
+    """One real try, as a worker runs it: it turns twice, stops and goes on, and what is counted is
+    the speed before."""
+    found = Learning(*walk, None, 0, SerialExecutor())
+    function, *arguments = found._task((1.0, 0))
+    result = function(*arguments)
+    assert result["reached"] == pytest.approx(found.speed, rel=0.06)
+    assert function(*arguments) == result
