@@ -29,7 +29,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands falls wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands skills falls wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -51,6 +51,7 @@ help:
 	@echo "make stairs  walk up and down stairs and ramps"
 	@echo "make waypoints  how near walks and a run come to waypoints"
 	@echo "make commands   how walks follow commands of speed and heading"
+	@echo "make skills     at which speeds walks are learned, and how scripts direct them"
 	@echo "make lint   ruff, and the types of the rooms in mypy.ini"
 	@echo "make docs   the library's reference from its docstrings, in build/reference"
 	@echo "make clean  remove .venv and build"
@@ -135,6 +136,10 @@ stairs: $(ready)
 commands: $(ready)
 	@echo "make commands: four captured walks by random scripts of 60 s, with stops and without; about 12 minutes."
 	$(bin)/python -m poise.experiments.commands
+
+skills: $(ready)
+	@echo "make skills: four captured walks, learned and directed by random scripts of 60 s; about 40 minutes."
+	$(bin)/python -m poise.experiments.skills
 
 waypoints: $(ready)
 	@echo "make waypoints: nine captured clips and walks on stairs with waypoints; about 5 minutes."

@@ -832,7 +832,8 @@ class Shot(ArmatureShot):
         its flaws."""
         recording = self.recording
         stood = _start_of(after, recording.standing)
-        return judge_motions(self.cleaned or recording.motion, stood, recording.success)
+        led = self.compared == "commanded"
+        return judge_motions(self.cleaned or recording.motion, stood, recording.success, led)
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""

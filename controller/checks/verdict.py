@@ -19,6 +19,8 @@ import numpy as np
 
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
+    arctan2,
+    exponential,
     matrix_from_quaternion,
     quaternion_from_matrix,
     rotation_vector,
@@ -79,6 +81,8 @@ _NEAR, _STANDS, _LASTING, _EDGE = 0.03, 0.6, 0.1, 1 / 60
 _DOWN = 0.04
 #: What moves faster than a body sways is noise of the capture: a Hann window of this length [s].
 _WINDOW = 0.12
+#: Of one that is led, hips sway less than so long a window [s]: about a step.
+_STEP = 0.6
 #: Below this no shaking is seen [m/s^3]; people who were captured as they stood still have more.
 #: By eye.
 _STEADY = 10.0
@@ -157,6 +161,7 @@ class Measure:
     from it). samples: takes a Pair, gives Values. words: the finding, with {worst} (the result's
     value there), {frame}, {ratio} (of what the result has in all to the limit) and {foot}; of
     several, `which` takes a Pair and the index of the worst value and tells the one that fits.
+    placed: it asks where the body is, which a source that is led does not say.
     """
 
     unit: str
@@ -165,6 +170,7 @@ class Measure:
     samples: Callable[["Pair"], Values]
     words: tuple[str, ...]
     which: Callable[["Pair", At], int] = lambda _pair, _at: 0
+    placed: bool = False
 
 
 @dataclass(frozen=True)
@@ -206,7 +212,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `judge` found. judged: a Judged for each of MEASURES, in their order."""
+    """What `judge` found. judged: a Judged for each of MEASURES that counts, in their order."""
 
     judged: tuple[Judged, ...]
 
@@ -261,19 +267,25 @@ def judge(
     rate: float,
     reached: bool = True,
     frame: Callable[[float], float] = float,
+    led: bool = False,
 ) -> Verdict:
     """Judge a result against its source -> Verdict.
 
     source, result: Body of at least two samples each at `rate` [Hz]; the result may end earlier.
     reached: whether it came to its end on its feet. frame: gives the number of a sample's frame.
+    led: the source does at once what it is told, which no body can: where it is and heads does not
+    count then.
     """
-    pair = Pair(source, result, rate, reached)
-    return Verdict(tuple(_judged(name, pair, frame) for name in MEASURES))
+    pair = Pair(source, result, rate, reached, led)
+    names = [name for name, measure in MEASURES.items() if not (led and measure.placed)]
+    return Verdict(tuple(_judged(name, pair, frame) for name in names))
 
 
-def judge_motions(before: Motion, after: Motion, reached: bool = True) -> Verdict:
+def judge_motions(
+    before: Motion, after: Motion, reached: bool = True, led: bool = False
+) -> Verdict:
     """`judge` for two Motions of one rate."""
-    return judge(Body.of(before), Body.of(after), before.rate, reached, before.frame)
+    return judge(Body.of(before), Body.of(after), before.rate, reached, before.frame, led)
 
 
 def _judged(name: str, pair: "Pair", frame: Callable[[float], float]) -> Judged:
@@ -326,12 +338,30 @@ def _worst(
 class Pair:
     """Source and result side by side, over the m samples that both have."""
 
-    def __init__(self, source: Body, result: Body, rate: float, reached: bool = True) -> None:
+    def __init__(
+        self, source: Body, result: Body, rate: float, reached: bool = True, led: bool = False
+    ) -> None:
         """As `judge` has them. What is the floor, and a sole, is taken of all of the source."""
         self.rate, self.reached = rate, reached
         self.count = min(len(source), len(result))
         self.floor = Floor(source)
         self.source, self.result = source.start(self.count), result.start(self.count)
+        self._led = led
+
+    @cached_property
+    def aligned(self) -> Body:
+        """The result, of a source that is led turned about the vertical to where that heads."""
+        if not self._led:
+            return self.result
+        ways = [body.landmark("hip_l") - body.landmark("hip_r") for body in _both(self)]
+        headings = [arctan2(way[:, 1], way[:, 0]) for way in ways]
+        apart = np.unwrap(headings[1]) - np.unwrap(headings[0])
+        apart -= 2 * np.pi * np.round(apart[0] / (2 * np.pi))
+        away = _smoothed(apart, self.rate, _STEP)
+        back = matrix_from_quaternion(exponential(away[:, None] * [0.0, 0.0, -1.0]))
+        com = self.result.com[:, None]
+        points = com + (back[:, None] @ (self.result.points - com)[..., None])[..., 0]
+        return Body(points, back[:, None] @ self.result.feet)
 
     @cached_property
     def stands(self) -> np.ndarray:
@@ -348,7 +378,7 @@ class Pair:
     @cached_property
     def turned(self) -> np.ndarray:
         """(m, 2, 2) roll about the source's foot and yaw of each foot of the result [degrees]."""
-        turn = self.result.feet @ np.swapaxes(self.source.feet, -1, -2)
+        turn = self.aligned.feet @ np.swapaxes(self.source.feet, -1, -2)
         vector = np.degrees(rotation_vector(quaternion_from_matrix(turn)))
         ways = [
             self.source.landmark(f"tip_{side}") - self.source.landmark(f"ankle_{side}")
@@ -450,9 +480,9 @@ def jerk(points: np.ndarray, rate: float) -> np.ndarray:
     return np.linalg.norm(points, axis=-1).mean(1)
 
 
-def _smoothed(values: np.ndarray, rate: float) -> np.ndarray:
-    """(n, ...) values without what is faster than a body: a Hann window, the ends held."""
-    width = max(3, round(_WINDOW * rate) | 1)
+def _smoothed(values: np.ndarray, rate: float, window: float = _WINDOW) -> np.ndarray:
+    """(n, ...) values without what is faster than a body: a Hann window [s], the ends held."""
+    width = max(3, round(window * rate) | 1)
     weights = np.hanning(width + 2)[1:-1]
     padding = [(width // 2, width // 2)] + [(0, 0)] * (values.ndim - 1)
     padded = np.pad(values, padding, mode="edge")
@@ -473,7 +503,8 @@ def _height_lost(pair: Pair) -> Values:
 
 
 def _pose(pair: Pair) -> Values:
-    source, result = (body.joints - body.com[:, None] for body in _both(pair))
+    both = pair.source, pair.aligned
+    source, result = (body.joints - body.com[:, None] for body in both)
     return None, np.linalg.norm(result - source, axis=-1).mean(1)
 
 
@@ -562,6 +593,7 @@ MEASURES = {
         lambda _before: 0.15,
         _place,
         ("it is {worst:.2f} m off place at frame {frame:g}",),
+        placed=True,
     ),
     "slip": Measure(
         "m/s",
@@ -615,6 +647,7 @@ MEASURES = {
         lambda _before: 0.12,
         _speed,
         ("its speed is {worst:.2f} m/s off at frame {frame:g}",),
+        placed=True,
     ),
     "rest": Measure(
         "m/s",

@@ -238,11 +238,11 @@ def test_changed_commands_ask_to_simulate_again(registered, walker):
 
 def test_the_command_line_walks_by_a_script(registered, walker, tmp_path, capsys):
     path, report, script = save(tmp_path), tmp_path / "report.json", tmp_path / "take.json"
-    commands = [{"at": 0, "speed": 1.1}, {"at": 1, "heading": 45}, {"at": 7, "skill": "stand"}]
+    commands = [{"at": 0, "speed": 0.9}, {"at": 1, "heading": 45}, {"at": 7, "skill": "stand"}]
     script.write_text(json.dumps({"version": 1, "seconds": 14, "commands": commands}))
     assert poise("simulate", path, "--script", script, "--report", report) == 0
     told = capsys.readouterr().err
-    assert "At 1 s 1.10 m/s, 45°: " in told and "° in the end." in told
+    assert "At 1 s 0.90 m/s, 45°: " in told and "° in the end." in told
     assert re.search(r"At 7 s stand: 0\.0\d m/s in the end, on its feet\.", told), told
     content = json.loads(report.read_text())
     assert [one["heading"] for one in content["commands"]] == pytest.approx([0, 45, 45])

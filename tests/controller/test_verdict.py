@@ -291,6 +291,29 @@ def test_scene_axes_and_places_do_not_count(person):
         assert after[name].after == pytest.approx(before[name].after, abs=1e-6), name
 
 
+def spun(body, angles):
+    """A body turned about the vertical through the origin by angles (n,) [rad]."""
+    turn = matrix_from_quaternion(exponential(np.outer(angles, [0.0, 0.0, 1.0])))[:, None]
+    return Body((turn @ body.points[..., None])[..., 0], turn @ body.feet)
+
+
+def test_where_a_led_body_is_and_heads_does_not_count(person):
+    """It comes behind by metres and up to 60°; of what is left nothing is missed."""
+    late = spun(person, np.radians(30) * (1 - np.cos(np.pi * times(person))))
+    late = moved(late, np.outer(0.8 * times(person) ** 2, [1.0, 0.3, 0.0]))
+    assert {"place", "speed", "foot_turn"} <= set(missed(person, late))
+    found = measured(person, late, led=True)
+    assert {"place", "speed"}.isdisjoint(found)
+    assert found["pose"].after < 0.01 and found["foot_turn"].after < 2
+
+
+def test_a_foot_of_a_led_body_that_twists_by_itself_does(person):
+    led = spun(person, np.full(len(person), 2.0))
+    found = measured(person, turned(led, 0, [0, 0, 1], 20), led=True)
+    assert found["foot_turn"].after == pytest.approx(20, abs=0.1)
+    assert found["pose"].after < 1e-9
+
+
 def test_a_result_that_ends_earlier_is_judged_as_far_as_it_goes(person):
     short = moved(person, [0.3, 0, 0]).start(100)
     verdict = judge(person, short, RATE, reached=False)
