@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What captured walks teach, and how they are directed: speeds that are learned, and scripts of 60 s
-of random commands within them, with stops and pushes.
+"""What captured walks teach, and how they are directed: by scripts of 60 s of random commands,
+within the speeds that are learned, with stops and pushes.
 
 A script begins with a speed, and goes on every 2 to 5 s with a new speed, a new heading anywhere
 from the one before, a stand, the walk again, or a push from anywhere for 0.3 s.
@@ -32,7 +32,7 @@ def script(seed, slowest, fastest, pushes):
     found, stands = [], False
     while time < SECONDS - WAITS[0]:
         kind = random.random()
-        if not found or kind < 0.35 and not stands:
+        if not found or (kind < 0.35 and not stands):
             found.append(Command(time, speed=float(random.uniform(slowest, fastest))))
         elif kind < 0.7 and not stands:
             heading += float(random.uniform(-np.pi, np.pi))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...controller.exceptions import SettingsError
 from ...controller.reference.commands import Command, Script
-from ...controller.skills.skill_set import Clip, SkillSet
+from ...controller.skills.skill_set import Skill, SkillSet
 from ..blender.files import write_json, written
 from ..scene.walks import WalkOptions
 from ..shots.shot import Shot, ShotOptions
@@ -47,23 +47,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """`poise direct`: simulate, bake, write the take and the report; the exit status."""
     check_falls(options)
-    skills, script = SkillSet.load(options.skills), Script.load(options.script)
-    clip = skills.choose(script)
-    source = clip.path(options.skills)
+    script = Script.load(options.script)
+    skill = SkillSet.load(options.skills).choose(script)
+    source = skill.path(options.skills)
     options.in_place = False
-    for name, value in clip.reading.items():
+    for name, value in skill.reading.items():
         setattr(options, name, tuple(value) if isinstance(value, list) else value)
     options.file = str(source)
     output = output_target(options, source, "_take.blend")
     demand_other(options, "--output", output, options.skills, options.script, result=True)
     report_path = report_target(options, source, output, options.skills, options.script)
     with only_writer(output):
-        return _direct_to(options, clip, script, source, output, report_path)
+        return _direct_to(options, skill, script, source, output, report_path)
 
 
 def _direct_to(
     options: argparse.Namespace,
-    clip: Clip,
+    skill: Skill,
     script: Script,
     source: Path,
     output: Path,
@@ -72,17 +72,23 @@ def _direct_to(
     """The same, to files that nobody else writes."""
     open_shot(source, options.up, options.unit)
     warnings = warn(chosen_scene(options))
-    walk = WalkOptions(script.seconds, clip.cycle, commands=script.commands, trim=clip.trim)
+    walk = WalkOptions(
+        script.seconds,
+        skill.cycle,
+        commands=script.commands,
+        trim=skill.trim,
+        other=skill.other,
+    )
     chosen = {name: getattr(options, name) for name in SIMULATED}
     reading = reading_options(options)
     shot = read_shot(Shot, options, ShotOptions(**reading, mass=options.mass, walk=walk, **chosen))
     shot.prepare()
-    _check_body(shot, clip)
+    _check_body(shot, skill)
     simulate(shot)
     follow("baking", shot.baking())
     follow("measuring", shot.measure())
     warnings += [sentence for sentence in [shot.baked.missed] if sentence]
-    report = {"file": str(output), **_report(shot, clip, script), "warnings": warnings}
+    report = {"file": str(output), **_report(shot, skill, script), "warnings": warnings}
     report["import"] = import_note(shot.scene)
     with written(output) as temporary:
         save(temporary, compresses(options, source))
@@ -92,24 +98,24 @@ def _direct_to(
     return DONE if report["success"] else MISSED
 
 
-def _check_body(shot: Shot, clip: Clip) -> None:
-    """Raise SettingsError if the body is another one than that which learned the clip."""
+def _check_body(shot: Shot, skill: Skill) -> None:
+    """Raise SettingsError if the body is another one than that which learned the skill."""
     body = shot.character
-    if max(abs(body.height - clip.height), abs(body.mass - clip.mass)) > _SAME:
+    if max(abs(body.height - skill.height), abs(body.mass - skill.mass)) > _SAME:
         raise SettingsError(
-            f"'{clip.name}' was learned by a body of {clip.height:.2f} m, {clip.mass:.1f} kg, and "
-            f"this one has {body.height:.2f} m, {body.mass:.1f} kg: learn again."
+            f"'{skill.name}' was learned by a body of {skill.height:.2f} m, {skill.mass:.1f} kg, "
+            f"and this one has {body.height:.2f} m, {body.mass:.1f} kg: learn again."
         )
 
 
-def _report(shot: Shot, clip: Clip, script: Script) -> dict[str, Any]:
+def _report(shot: Shot, skill: Skill, script: Script) -> dict[str, Any]:
     """That of a bake, and what a script's form has."""
     report = shot.report()
     followed = zip(script.commands, report["commands"], strict=True)
     return report | {
-        "clip": clip.name,
-        "slowest": clip.slowest,
-        "fastest": clip.fastest,
+        "skill": skill.name,
+        "slowest": skill.slowest,
+        "fastest": skill.fastest,
         "seconds": shot.recording.measures.duration,
         "action": report["baked_action"],
         "commands": [_command(wanted, came) for wanted, came in followed],
@@ -142,7 +148,7 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
 def _tell(report: dict[str, Any], shot: Shot) -> None:
     """What became of it, in sentences."""
     say(
-        f"'{report['clip']}' is directed for {report['seconds']:.1f} s and baked to "
+        f"'{report['skill']}' is directed for {report['seconds']:.1f} s and baked to "
         f"'{report['action']}' in '{report['file']}'."
     )
     if shot.baked.missed:

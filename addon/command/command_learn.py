@@ -7,13 +7,21 @@ What came of each speed goes to standard output, progress to standard error. No 
 import argparse
 import os
 import time
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import pi, remainder
 from pathlib import Path
 from typing import Any
 
+from ...controller import Character
 from ...controller.exceptions import PoiseError
+from ...controller.geometry.motion import Motion
+from ...controller.reference.gait import Gait, find_cycle
 from ...controller.search.trial import NOISE
-from ...controller.skills.learning import Learning
-from ...controller.skills.skill_set import Clip, SkillSet, digest_of
+from ...controller.skills.learning import ALIKE, Learning
+from ...controller.skills.skill_set import Skill, SkillSet, digest_of
 from ..blender.files import FileError, check_target, same_file, write_json, written
 from ..shots.shot import Shot, ShotOptions, versions
 from ..terminal.command_arguments import number, reading_options, seconds, whole
@@ -26,11 +34,13 @@ from ..terminal.command_files import (
     read_shot,
 )
 from ..terminal.command_libraries import warn
-from ..terminal.command_progress import DONE, LiveLine, say
+from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_workers import executor_of, interrupts, worker_arguments
 
 #: Look for finished tries this often [s].
 _TURN = 0.01
+#: A speed that is higher by less [m/s] is none to learn anything for.
+_FASTER = 0.02
 #: Arguments of reading that a file of skills keeps: who directs reads the clip with them again.
 READING = ("scene", "armature", "action", "frames", "fps", "up", "unit", "rig", "mass")
 
@@ -58,13 +68,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     worker_arguments(parser)
 
 
+@dataclass(frozen=True)
+class _Clip:
+    """A clip as it was read. skill: what was learned of it alone, None where it falls."""
+
+    path: Path
+    reading: dict[str, Any]
+    armature: str
+    action: str | None
+    motion: Motion
+    body: Character
+    gait: Gait
+    skill: Skill | None = None
+
+
 def run(options: argparse.Namespace) -> int:
     """`poise learn`: write the skills; the exit status."""
     output, report_path = _targets(options)
     end = time.monotonic() + options.budget
-    with only_writer(output):
-        clips = tuple(_learned(options, path, output, end) for path in options.clips)
-        skills = SkillSet(clips, versions(), NOISE, options.seed)
+    with only_writer(output), executor_of(options) as executor:
+        read = [_read(options, path.absolute()) for path in options.clips]
+        learner = _Learner(options, output.parent, end, executor)
+        clips = [replace(clip, skill=learner.learned(clip)) for clip in read]
+        found = [clip.skill for clip in clips if clip.skill is not None]
+        failed = [clip for clip in clips if clip.skill is None]
+        if not found:
+            raise PoiseError(_why(failed[0]))
+        for clip in failed:
+            say(_why(clip))
+        found += learner.blends(clips)
+        skills = SkillSet(tuple(found), versions(), NOISE, options.seed)
         try:
             with written(output) as temporary:
                 skills.save(temporary)
@@ -72,13 +105,15 @@ def run(options: argparse.Namespace) -> int:
             raise FileError(f"'{output}' cannot be written ({error.strerror}).") from None
     if report_path:
         write_json(report_path, {"file": str(output), **_report(skills)})
-    for clip in clips:
+    if learner.cut:
+        say("The budget was over before all speeds were tried: give it more time to learn more.")
+    for skill in skills.skills:
         say(
-            f"'{clip.name}' walks at {clip.slowest:.2f} to {clip.fastest:.2f} m/s on command, "
+            f"'{skill.name}' walks at {skill.slowest:.2f} to {skill.fastest:.2f} m/s on command, "
             "stops and turns."
         )
     say(f"'{output}' is written: direct it with poise direct {output.name} --script take.json.")
-    return DONE
+    return MISSED if failed else DONE
 
 
 def _targets(options: argparse.Namespace) -> tuple[Path, Path | None]:
@@ -100,9 +135,8 @@ def _targets(options: argparse.Namespace) -> tuple[Path, Path | None]:
     return paths[0], paths[1] if len(paths) == 2 else None
 
 
-def _learned(options: argparse.Namespace, path: Path, output: Path, end: float) -> Clip:
-    """The Clip of a file, learned until a time [s] of the clock at the latest."""
-    path = path.absolute()
+def _read(options: argparse.Namespace, path: Path) -> _Clip:
+    """What there is to learn from a file. Raises PoiseError."""
     options.file, up = str(path), options.up
     if path.suffix.lower() != ".bvh" and any(one.suffix.lower() == ".bvh" for one in options.clips):
         up = None
@@ -111,58 +145,123 @@ def _learned(options: argparse.Namespace, path: Path, output: Path, end: float) 
     shot = read_shot(Shot, options, ShotOptions(**reading_options(options), mass=options.mass))
     shot.embody()
     motion, body = shot.reading.motion, shot.character
-    line = LiveLine()
-    with executor_of(options) as executor, interrupts() as caught:
-        budget = max(0.0, end - time.monotonic())
-        learning = Learning(body, motion, options.mass, options.seed, executor, budget)
-        try:
-            _follow(learning, path, line, caught)
-        finally:
-            learning.stop()
-            line.clear()
-    if caught:
-        raise KeyboardInterrupt
-    if not learning.paces:
-        raise PoiseError(_why(learning, path))
-    for pace in learning.paces:
-        print(f"{path.name}  {pace.told:5.2f} m/s commanded  {pace.reached:5.2f} m/s walked")
-    if learning.ended == "budget":
-        say(f"The budget was over before all speeds of '{path.name}' were tried.")
-    cycle = learning.cycle
-    return Clip(
-        name=path.stem,
-        file=_from(output.parent, path),
-        digest=digest_of(path),
-        reading={name: getattr(options, name) for name in READING},
+    return _Clip(
+        path=path,
+        reading={name: getattr(options, name) for name in READING} | {"up": up},
         armature=shot.reading.armature,
         action=shot.reading.action,
-        cycle=(motion.frame(cycle.first), motion.frame(cycle.last)),
-        speed=learning.speed,
-        height=body.height,
-        mass=body.mass,
-        paces=learning.paces,
+        motion=motion,
+        body=body,
+        gait=Gait.of(body, motion, find_cycle(body, motion)),
     )
 
 
-def _follow(learning: Learning, path: Path, line: LiveLine, caught: list[bool]) -> None:
+class _Learner:
+    """Learns clips, one after the other. cut: whether the budget was over before all was tried."""
+
+    def __init__(
+        self, options: argparse.Namespace, folder: Path, end: float, executor: Executor
+    ) -> None:
+        """folder: of the skills. end: of the budget, a time [s] of the clock."""
+        self._options, self._folder, self._end, self._executor = options, folder, end, executor
+        self.cut = False
+
+    def learned(self, clip: _Clip, other: _Clip | None = None) -> Skill | None:
+        """The Skill of a clip that may go over to another one; None where a body falls by it.
+        Raises PoiseError where the budget is over before that is known of a clip alone."""
+        name = clip.path.stem if other is None else f"{clip.path.stem} to {other.path.stem}"
+        learning = Learning(
+            clip.body,
+            clip.motion,
+            self._options.mass,
+            self._options.seed,
+            self._executor,
+            max(0.0, self._end - time.monotonic()),
+            None if other is None else other.gait,
+        )
+        line = LiveLine()
+        with interrupts() as caught:
+            try:
+                _follow(learning, name, line, caught)
+            finally:
+                learning.stop()
+                line.clear()
+        if caught:
+            raise KeyboardInterrupt
+        self.cut = self.cut or learning.ended == "budget"
+        if not learning.paces:
+            if self.cut and other is None:
+                raise PoiseError(
+                    f"The budget was over before '{clip.path.name}' had been walked: give it more "
+                    "time."
+                )
+            return None
+        for pace in learning.paces:
+            print(f"{name}  {pace.told:5.2f} m/s commanded  {pace.reached:5.2f} m/s walked")
+        motion, cycle = clip.motion, learning.cycle
+        return Skill(
+            name=name,
+            file=_from(self._folder, clip.path),
+            digest=digest_of(clip.path),
+            reading=clip.reading,
+            armature=clip.armature,
+            action=clip.action,
+            cycle=(motion.frame(cycle.first), motion.frame(cycle.last)),
+            speed=learning.speed,
+            height=clip.body.height,
+            mass=clip.body.mass,
+            paces=learning.paces,
+            other=None if other is None else other.gait,
+        )
+
+    def blends(self, clips: Sequence[_Clip]) -> list[Skill]:
+        """Skills that go over from a clip to a faster one, and faster so than alone: from each to
+        the next one, and from the slowest to the fastest, of those that walk the same way."""
+        found = []
+        for slow, fast in _pairs(sorted(clips, key=lambda clip: clip.gait.speed)):
+            if slow.skill is None:
+                continue
+            skill = self.learned(slow, fast)
+            if skill is not None and skill.fastest > slow.skill.fastest + _FASTER:
+                found.append(skill)
+        return found
+
+
+def _pairs(clips: Sequence[_Clip]) -> list[tuple[_Clip, _Clip]]:
+    """What can go over to what, of clips in the order of their speeds."""
+    alike = [
+        (slow, fast)
+        for slow, fast in combinations(clips, 2)
+        if fast.gait.speed - slow.gait.speed > _FASTER
+        and abs(remainder(fast.gait.facing - slow.gait.facing, 2 * pi)) < ALIKE
+    ]
+    kept = []
+    for slow, fast in alike:
+        between = any((slow, one) in alike and (one, fast) in alike for one in clips)
+        ends = not any((one, slow) in alike or (fast, one) in alike for one in clips)
+        if ends or not between:
+            kept.append((slow, fast))
+    return kept
+
+
+def _why(clip: _Clip) -> str:
+    """Why nothing was learned of a clip."""
+    return (
+        f"'{clip.path.name}' cannot be learned by itself: a body that walks, turns and stops by it "
+        f"falls at its own speed of {clip.gait.speed:.2f} m/s, and at slower ones. Choose another "
+        "clip, or clean it first."
+    )
+
+
+def _follow(learning: Learning, name: str, line: LiveLine, caught: list[bool]) -> None:
     """Go on to the end, or to the first of those interrupts that are caught."""
     over = False
     while not over and not caught:
         over = learning.poll()
         done, tries = learning.progress
         known = f", {len(learning.paces)} speeds known" if learning.paces else ""
-        line.show(f"learning '{path.name}': {done} of {tries} tries{known} ")
+        line.show(f"learning '{name}': {done} of {tries} tries{known} ")
         time.sleep(0 if over else _TURN)
-
-
-def _why(learning: Learning, path: Path) -> str:
-    """Why nothing was learned."""
-    if learning.ended == "budget":
-        return f"The budget was over before '{path.name}' had been walked: give it more time."
-    return (
-        f"'{path.name}' cannot be learned: a body that walks, turns and stops by it falls at its "
-        f"own speed of {learning.speed:.2f} m/s already. Choose another clip, or clean it first."
-    )
 
 
 def _from(folder: Path, path: Path) -> str:
@@ -176,19 +275,19 @@ def _from(folder: Path, path: Path) -> str:
 def _report(skills: SkillSet) -> dict[str, Any]:
     """What was learned, as a dict for JSON."""
     return {
-        "clips": [
+        "skills": [
             {
-                "name": clip.name,
-                "file": clip.file,
-                "armature": clip.armature,
-                "action": clip.action,
-                "cycle": list(clip.cycle),
-                "speed": clip.speed,
-                "slowest": clip.slowest,
-                "fastest": clip.fastest,
-                "paces": [{"told": one.told, "reached": one.reached} for one in clip.paces],
+                "name": skill.name,
+                "file": skill.file,
+                "armature": skill.armature,
+                "action": skill.action,
+                "cycle": list(skill.cycle),
+                "speed": skill.speed,
+                "slowest": skill.slowest,
+                "fastest": skill.fastest,
+                "paces": [{"told": one.told, "reached": one.reached} for one in skill.paces],
             }
-            for clip in skills.clips
+            for skill in skills.skills
         ],
         "seed": skills.seed,
         "noise": skills.noise,

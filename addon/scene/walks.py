@@ -16,7 +16,7 @@ from ...controller import Character
 from ...controller.exceptions import MotionError, SettingsError
 from ...controller.ranges import RANGES
 from ...controller.reference.commands import FASTEST, SLOWEST, Command
-from ...controller.reference.gait import Endless, Walk, cycle_between, find_cycle
+from ...controller.reference.gait import Endless, Gait, Walk, cycle_between, find_cycle
 from ...controller.simulation.scenario import Push
 from ..blender.redrawing import on_change_in_sidebar
 from .weights import OVERRIDABLE, values_at
@@ -38,7 +38,7 @@ class WalkOptions:
 
     seconds: for how long [s]. cycle: (first, last) scene frames, None for the best one. heading:
     name of a curve object to follow, None to go on as the clip does. commands: Command each, in
-    place of those that are keyed. trim: of their speeds, as controller.gait.Walk has it.
+    place of those that are keyed. trim, other: as controller.gait.Walk has them.
     """
 
     seconds: float
@@ -46,6 +46,7 @@ class WalkOptions:
     heading: str | None = None
     commands: tuple[Command, ...] = ()
     trim: tuple[tuple[float, float], ...] = ()
+    other: Gait | None = None
 
 
 def _is_curve(_settings, thing):
@@ -175,7 +176,7 @@ def endless(scene, reading, options, mass=None):
             f"The curve '{name}' leads the walk, and so do its Pace and Turn: take the curve away, "
             "or set Pace to 1 and Turn to 0 and remove their keys."
         )
-    walk = replace(walk, commands=commands, trim=options.trim)
+    walk = replace(walk, commands=commands, trim=options.trim, other=options.other)
     motion = walk.motion(character, reading.motion)
     index, step = motion.index, reading.frames[1] - reading.frames[0]
     objects = reading.object_matrices[cycle.first : cycle.last + 1]

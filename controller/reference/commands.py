@@ -205,7 +205,8 @@ class Strike(NamedTuple):
 class Journey(NamedTuple):
     """What commands make of a walk, at samples (N,) from its first one on: speeds [m/s] and yaw
     [rad] of the carrier; points (N, 3) [m] where it is, and distances [m] that it has gone; cycles:
-    how many rounds it has done; strides: how long they are, of the clip's own; standing: from 0
+    how many rounds it has done; strides: how long they are, of the clip's own, or of what it is
+    blended to; blend: share of the other gait in it; standing: from 0
     for who walks to 1 for who stands; leaning: how much, to the left, over a foot before it goes
     off from there, -1 to 1; turns: whether it may turn, as nobody does who stands or has just gone
     off."""
@@ -216,6 +217,7 @@ class Journey(NamedTuple):
     distances: np.ndarray
     cycles: np.ndarray
     strides: np.ndarray
+    blend: np.ndarray
     standing: np.ndarray
     leaning: np.ndarray
     turns: np.ndarray
@@ -246,12 +248,14 @@ def journey(
     rate: float,
     count: int,
     trim: tuple[tuple[float, float], ...] = (),
+    other: tuple[float, float] | None = None,
 ) -> Journey:
     """The Journey of a walk of a speed [m/s] and a period [s] of its cycle, in which feet come down
     at strikes, and that may turn by so much in one [rad], at so many samples at a rate [Hz]; it
     begins at the origin, along x. trim: of speeds that bodies reach, rising, and of those [m/s]
-    with which the carrier is to go for that; () where they are the same. All who make a walk ask
-    for the same one, so that it is remembered: its arrays are only to be read.
+    with which the carrier is to go for that; () where they are the same. other: speed and period of
+    another gait, to which it goes over between both speeds. All who make a walk ask for the same
+    one, so that it is remembered: its arrays are only to be read.
 
     Raises SettingsError for commands that no walk follows.
     """
@@ -264,10 +268,11 @@ def journey(
     if trim:
         reached, told = zip(*trim, strict=True)
         wanted = np.where(wanted > 0, np.interp(wanted, reached, told), 0.0)
-    carrier = _Carrier(strikes, speed, period, rate)
+    gaits = _Gaits(speed, period, other)
+    carrier = _Carrier(strikes, speed, gaits, rate)
     paces, cycles, standing, leaning = np.array(carrier.led(wanted)).T
     speeds = paces * (1 - standing)
-    periods = carrier.period(paces)
+    periods = gaits.period(paces)
     most = np.interp(paces, (_BRISK, _HASTY), (_FASTEST_TURN, _SLOWEST_TURN))
     stood = np.maximum.accumulate(np.where(standing > 0, cycles, -np.inf))
     turns = cycles - stood > _BEFORE_TURNS
@@ -279,7 +284,8 @@ def journey(
         _sums(steps),
         _sums(speeds / rate),
         cycles,
-        (paces / speed) ** _STRIDE_POWER,
+        gaits.strides(paces),
+        gaits.blend(paces),
         standing,
         leaning,
         turns,
@@ -300,16 +306,38 @@ def _meant(commands: Sequence[Command], speed: float) -> tuple[list[float], list
     return speeds, headings
 
 
+class _Gaits:
+    """A walk of a speed [m/s] and a period [s], and another one that it goes over to."""
+
+    def __init__(self, speed: float, period: float, other: tuple[float, float] | None) -> None:
+        self._own, self._other = (speed, period), other
+        speeds, periods = zip(*sorted({self._own, other or self._own}), strict=True)
+        self._speeds, self._logs = speeds, (np.log(speeds), np.log(periods))
+
+    def period(self, pace: Any) -> Any:
+        """Of a cycle [s] at a speed [m/s]."""
+        known = np.minimum(np.maximum(pace, self._speeds[0]), self._speeds[-1])
+        return np.exp(np.interp(np.log(known), *self._logs)) * (pace / known) ** (_STRIDE_POWER - 1)
+
+    def blend(self, pace: np.ndarray) -> np.ndarray:
+        """Share of the other gait at a speed [m/s]."""
+        if self._other is None:
+            return np.zeros_like(pace)
+        own, other = self._own[0], self._other[0]
+        return np.clip((pace - own) / (other - own), 0, 1)
+
+    def strides(self, pace: np.ndarray) -> np.ndarray:
+        """How long steps are at a speed [m/s], of those of the gait there."""
+        share, (own, period), (other, its) = self.blend(pace), self._own, self._other or self._own
+        return pace * self.period(pace) / ((1 - share) * own * period + share * other * its)
+
+
 class _Carrier:
     """How a carrier walks and stands, sample by sample."""
 
-    def __init__(self, strikes: Sequence[Strike], speed: float, period: float, rate: float) -> None:
-        self._strikes, self._speed, self._period, self._rate = strikes, speed, period, rate
+    def __init__(self, strikes: Sequence[Strike], speed: float, gaits: _Gaits, rate: float) -> None:
+        self._strikes, self._gaits, self._rate = strikes, gaits, rate
         self._slow = max(_STOPPING_SHARE * speed, min(_STOPPING, speed))
-
-    def period(self, pace: Any) -> Any:
-        """Of the cycle [s] at a speed [m/s]."""
-        return self._period * (pace / self._speed) ** (_STRIDE_POWER - 1)
 
     def led(self, wanted: np.ndarray) -> list[tuple[float, float, float, float]]:
         """Speed that it has where it does not stand, cycles, `standing` and `leaning` of a Journey
@@ -323,7 +351,7 @@ class _Carrier:
             cycles = end.share
         for i, speed in enumerate(wanted.tolist()):
             found.append((pace.speed, cycles, standing, leaning))
-            step = 1 / (float(self.period(pace.speed)) * rate)
+            step = 1 / (float(self._gaits.period(pace.speed)) * rate)
             if doing == _WALKS:
                 pace.follow(speed or self._slow)
                 begin = self._next(cycles) if speed == 0 else begin

@@ -214,6 +214,70 @@ def _about_z(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(half), zero, zero, np.sin(half)], -1)
 
 
+#: (P, m) values of a round, as plain data.
+Table = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Gait:
+    """One round of a walk as its carrier sees it, as plain data, to blend another one with.
+
+    speed [m/s], period [s]. height: of the body [m]. strikes: where feet come down in it, one of
+    each. root (P, 3) [m], rotation (P, 4), angles (P, dofs) [rad], contacts (P, 2).
+    """
+
+    speed: float
+    period: float
+    height: float
+    strikes: tuple[Strike, ...]
+    root: Table
+    rotation: Table
+    angles: Table
+    contacts: Table
+
+    @classmethod
+    def of(cls, character: Character, motion: Motion, cycle: Cycle) -> "Gait":
+        """That of a clip's Cycle. Raises MotionError where feet do not come down once each."""
+        tables = [_plain(values) for values in _seamless(character, motion, cycle)]
+        strikes = _strikes(_Clip(character, motion).contacts, cycle)
+        if sorted(one.side for one in strikes) != [-1, 1]:
+            raise MotionError(
+                f"'{motion.name}' cannot be blended with another walk: in its cycle a foot comes "
+                "down more than once."
+            )
+        seconds = cycle.period / motion.rate
+        return cls(cycle.length / seconds, seconds, character.height, strikes, *tables)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Gait":
+        """What `dataclasses.asdict` gave."""
+        strikes = tuple(Strike(*one) for one in data["strikes"])
+        tables = {name: _plain(data[name]) for name in ("root", "rotation", "angles", "contacts")}
+        return cls(**data | tables | {"strikes": strikes})
+
+    @property
+    def facing(self) -> float:
+        """Where the body looks, against where it goes [rad]."""
+        ahead = matrix_from_quaternion(np.array(self.rotation))[:, :, 0].mean(0)
+        return float(np.arctan2(ahead[1], ahead[0]))
+
+    def phase(self, share: np.ndarray, strikes: Sequence[Strike]) -> np.ndarray:
+        """(N,) samples of it that go with shares (N,) of the round of another walk, whose feet come
+        down at these strikes: so that both come down together."""
+        (left, right), (own_left, own_right) = (
+            [next(one.share for one in found if one.side == side) for side in (1, -1)]
+            for found in (strikes, self.strikes)
+        )
+        first, own = (right - left) % 1, (own_right - own_left) % 1
+        since = (share - left) % 1
+        at = np.interp(since, (0.0, first, 1.0), (0.0, own, 1.0))
+        return ((own_left + at) % 1) * len(self.root)
+
+
+def _plain(values: Any) -> Table:
+    return tuple(map(tuple, np.asarray(values, float).tolist()))
+
+
 @dataclass(frozen=True)
 class Walk:
     """What an endless walk is made of: plain data.
@@ -222,7 +286,7 @@ class Walk:
     to follow from its start on, () to go on as the clip does. closed: whether the curve's end is
     its start. curve: its name, for messages. commands: how fast to walk and which way, in place of
     a curve. strikes: of the cycle, found where there are commands. trim: as `commands.journey` has
-    it.
+    it. other: the Gait that it goes over to at other speeds; by command alone.
     """
 
     cycle: Cycle
@@ -233,13 +297,14 @@ class Walk:
     commands: tuple[Command, ...] = ()
     strikes: tuple[Strike, ...] = ()
     trim: tuple[tuple[float, float], ...] = ()
+    other: Gait | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
         before there were such is still the same."""
         data = asdict(self)
         if not self.commands:
-            del data["commands"], data["strikes"], data["trim"]
+            del data["commands"], data["strikes"], data["trim"], data["other"]
         return data
 
     @classmethod
@@ -248,7 +313,8 @@ class Walk:
         commands = tuple(Command.from_dict(one) for one in data.get("commands", ()))
         strikes = tuple(Strike(*one) for one in data.get("strikes", ()))
         trim = tuple((reached, told) for reached, told in data.get("trim", ()))
-        made = {"commands": commands, "strikes": strikes, "trim": trim}
+        other = Gait.from_dict(data["other"]) if data.get("other") else None
+        made = {"commands": commands, "strikes": strikes, "trim": trim, "other": other}
         return cls(**data | made | {"cycle": Cycle(**data["cycle"])})
 
     def motion(self, character: Character, motion: Motion) -> "Endless":
@@ -295,8 +361,9 @@ class Walk:
     def journey(self, rate: float) -> Journey:
         """What its commands make of it, at a rate [Hz]. Raises SettingsError."""
         seconds, speed, count = self.cycle.period / rate, self.speed(rate), self.count(rate)
+        other = self.other and (self.other.speed, self.other.period)
         return journey(
-            self.commands, self.strikes, speed, seconds, _MOST_TURN, rate, count, self.trim
+            self.commands, self.strikes, speed, seconds, _MOST_TURN, rate, count, self.trim, other
         )
 
     def phase(self, rate: float, samples: np.ndarray) -> np.ndarray:
@@ -447,8 +514,15 @@ def walking_target(
     if walk.commands:
         gone = walk.journey(motion.rate).at(samples)
         stood = _stood(character, root, rotation, angles, contacts)
+        middle = root.mean(0)
         root, rotation, angles = (_between(values, phase) for values in (root, rotation, angles))
-        rotation, contacts, at = unit(rotation), contacts[at], np.arange(len(samples))
+        contacts = contacts[at]
+        if walk.other is not None:
+            other = _other(walk, walk.other, phase / period, character.height, middle)
+            root, rotation, angles, contacts = _blended(
+                (root, rotation, angles, contacts), other, gone.blend[:, None]
+            )
+        rotation, at = unit(rotation), np.arange(len(samples))
         contacts[gone.standing == 1] = True
     places = walk.straight if led else walk.places
     points, yaw = places(character, motion.source, samples)
@@ -470,6 +544,34 @@ def walking_target(
         smooth, root=smooth.root[own], rotation=smooth.rotation[own], angles=smooth.angles[own]
     )
     return cut, contacts[at][own]
+
+
+#: Root (N, 3), rotation (N, 4), joint angles (N, dofs) and contacts (N, 2) of a walk, as its
+#: carrier sees them.
+Poses = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _other(walk: Walk, gait: Gait, share: np.ndarray, height: float, middle: np.ndarray) -> Poses:
+    """The Poses of a Gait at shares (N,) of the round of a walk, of a body of another height [m],
+    beside the carrier where that is in the mean, `middle` (3,)."""
+    at = gait.phase(share, walk.strikes)
+    root = height / gait.height * np.array(gait.root)
+    root[:, :2] += (middle - root.mean(0))[:2]
+    down = np.array(gait.contacts, bool)[np.round(at).astype(int) % len(root)]
+    rotation, angles = np.array(gait.rotation), np.array(gait.angles)
+    return _between(root, at), _between(rotation, at), _between(angles, at), down
+
+
+def _blended(own: Poses, other: Poses, share: np.ndarray) -> Poses:
+    """Poses with a share (N, 1) of others; feet stand as in those of which there is more."""
+    (root, rotation, angles, contacts), (its_root, turned, bent, down) = own, other
+    near = np.sign((rotation * turned).sum(1, keepdims=True))
+    return (
+        root + share * (its_root - root),
+        rotation + share * (near * turned - rotation),
+        angles + share * (bent - angles),
+        np.where(share > 0.5, down, contacts),
+    )
 
 
 def _between(values: np.ndarray, phase: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from ..exceptions import PoiseError, SimulationError
 from ..gains.gains import Gains
 from ..geometry.motion import Motion
 from ..reference.commands import Command
-from ..reference.gait import Endless, Walk, find_cycle
+from ..reference.gait import Endless, Gait, Walk, find_cycle
 from ..search.polling import Plan, Polled, Task
 from ..search.trial import NOISE, Problem, Result, problem_of
 from ..simulation.simulation import Settings
@@ -29,6 +29,10 @@ from .skill_set import Pace
 
 #: Speeds that are tried, as shares of the clip's own; the next one only if the one before stood.
 SLOWER, FASTER = (0.85, 0.7, 0.55, 0.4), (1.1, 1.2, 1.3, 1.4, 1.5)
+#: Of a clip that goes over to another one: shares of the way to that, and shares of its speed.
+OVER, BEYOND = (0.25, 0.5, 0.75, 1.0), (1.05, 1.1)
+#: Clips can go over to each other if bodies look so alike against where they go [rad].
+ALIKE = pi / 4
 TRIES = 2  # of each
 #: A try [s]: when it turns by 90°, back, stops and goes again, and how long it is.
 _TURNS, _BACK, _STOPS, _GOES, _SECONDS = 8.0, 12.0, 16.0, 22.0, 28.0
@@ -36,7 +40,8 @@ _ROUNDS = 3  # over which speed is measured, before the first turn
 
 
 class Learning(Polled):
-    """The paces of a clip, found one after the other.
+    """The paces of a clip, found one after the other: from its own speed, or where a body falls at
+    that, from the first slower one.
 
     cycle: the Cycle that is walked. speed: of it [m/s]. paces: Pace each that stood in all tries,
     rising; complete when `ended` is "done".
@@ -50,13 +55,22 @@ class Learning(Polled):
         seed: int,
         executor: Executor,
         budget: float | None = None,
+        other: Gait | None = None,
     ) -> None:
-        """mass: of the body [kg] as it was given, None from its height. seed: of the tries. The
-        rest is as Polled has it. Raises MotionError for a clip without a cycle."""
+        """mass: of the body [kg] as it was given, None from its height. seed: of the tries. other:
+        a faster Gait that it goes over to. The rest is as Polled has it. Raises MotionError for a
+        clip without a cycle."""
         super().__init__(executor, budget)
         self.cycle = find_cycle(character, motion)
         self._character, self._motion, self._mass, self._seed = character, motion, mass, seed
         self.speed = Walk(self.cycle, _SECONDS).speed(motion.rate)
+        self._other = other
+        slower = [share * self.speed for share in SLOWER]
+        faster = [share * self.speed for share in FASTER]
+        if other is not None:
+            faster = [self.speed + share * (other.speed - self.speed) for share in OVER]
+            faster += [share * other.speed for share in BEYOND]
+        self._ways = slower, faster
         self._gains = Gains.default(character, walking=True).as_dict()
         self._found: dict[float, Pace] = {}
         self._begin()
@@ -64,49 +78,45 @@ class Learning(Polled):
     @property
     def paces(self) -> tuple[Pace, ...]:
         """Those that stood in all tries, from the clip's own outwards, rising."""
-        if not self._stood(1.0):
-            return ()
-        rising = [self._found[1.0]]
-        for shares, sign in ((SLOWER, -1), (FASTER, 1)):
-            last = self._found[1.0]
-            for one in map(self._found.get, shares):
-                if one is None or one.fell or sign * (one.reached - last.reached) <= 0:
-                    break
-                rising.append(one)
-                last = one
-        return tuple(sorted(rising, key=lambda one: one.told))
+        slower, faster = self._ways
+        down = [self._found.get(speed) for speed in (self.speed, *slower)]
+        while down and down[0] is not None and down[0].fell:
+            del down[0]
+        up = [self._found.get(speed) for speed in faster] if len(down) > len(slower) else []
+        low = _kept(down, -1)
+        high = _kept([*low[:1], *up], 1)
+        return tuple(sorted({*low, *high}, key=lambda pace: pace.told))
 
     def _steps(self) -> Plan:
-        yield from self._tried([1.0])
-        for number in range(max(len(SLOWER), len(FASTER))):
-            shares = [
-                way[number]
-                for way in (SLOWER, FASTER)
-                if number < len(way) and all(map(self._stood, (1.0, *way[:number])))
-            ]
-            if shares:
-                yield from self._tried(shares)
+        yield from self._tried([self.speed])
+        while speeds := self._next():
+            yield from self._tried(speeds)
         return "done"
 
-    def _stood(self, share: float) -> bool:
-        """Whether it was walked at this share of the clip's own speed, and always stood."""
-        return share in self._found and not self._found[share].fell
+    def _next(self) -> list[float]:
+        """The speeds to try now: the next one on each way that has not ended."""
+        kept, found = {pace.told for pace in self.paces}, []
+        for number, way in enumerate(self._ways):
+            tried = [speed for speed in way if speed in self._found]
+            last = tried[-1] if tried else self.speed
+            goes_on = last in kept or (number == 0 and not kept)
+            if goes_on and len(tried) < len(way):
+                found.append(way[len(tried)])
+        return found
 
-    def _tried(self, shares: Sequence[float]) -> Plan:
-        """Try these shares of the clip's own speed."""
-        items = [(share, number) for share in shares for number in range(TRIES)]
+    def _tried(self, speeds: Sequence[float]) -> Plan:
+        """Try speeds [m/s]."""
+        items = [(speed, number) for speed in speeds for number in range(TRIES)]
         results = yield items
-        for share in shares:
-            own = [one for (of, _), one in zip(items, results, strict=True) if of == share]
+        for speed in speeds:
+            own = [one for (of, _), one in zip(items, results, strict=True) if of == speed]
             stood = [one["reached"] for one in own if one["reached"] is not None]
             reached = float(np.mean(stood)) if stood else 0.0
-            fell = TRIES - len(stood)
-            self._found[share] = Pace(share * self.speed, reached, TRIES, fell)
+            self._found[speed] = Pace(speed, reached, TRIES, TRIES - len(stood))
         return ""
 
     def _task(self, item: tuple[float, int]) -> Task:
-        share, number = item
-        told = share * self.speed
+        told, number = item
         commands = (
             Command(0.0, speed=told),
             Command(_TURNS, heading=pi / 2),
@@ -116,13 +126,24 @@ class Learning(Polled):
         )
         # Speeds go to the carrier as they are told.
         trim = ((min(told, self.speed) / 2,) * 2, (2 * max(told, self.speed),) * 2)
-        walk = Walk(self.cycle, _SECONDS, commands=commands, trim=trim)
+        walk = Walk(self.cycle, _SECONDS, commands=commands, trim=trim, other=self._other)
         endless = walk.motion(self._character, self._motion)
         problem = Problem(endless, self._mass, Settings(noise=NOISE))
         return walked, problem.to_bytes(), self._gains, TRIES * self._seed + number + 1
 
     def _note(self, results: list[Result]) -> None:
         pass
+
+
+def _kept(way: Sequence[Pace | None], sign: int) -> list[Pace]:
+    """Those at the beginning of a way that stood, each slower than the one before (sign -1), or
+    faster (1)."""
+    kept: list[Pace] = []
+    for one in way:
+        if one is None or one.fell or (kept and sign * (one.reached - kept[-1].reached) <= 0):
+            break
+        kept.append(one)
+    return kept
 
 
 def walked(payload: bytes, gains: dict[str, object], seed: int) -> Result:

@@ -2,11 +2,11 @@
 """Skill sets: which clips a character walks by, and how fast it really goes with each.
 
     skills = SkillSet.load("hero.skills")
-    clip = skills.choose(Script.load("take.json"))
-    walk = Walk(cycle, seconds, commands=script.commands, trim=clip.trim)
+    skill = skills.choose(Script.load("take.json"))
+    walk = Walk(cycle, seconds, commands=script.commands, trim=skill.trim, other=skill.other)
 
 A file of skills is data alone. It names the clips that it was learned from, and what they were
-then: who directs reads them again.
+then: who directs reads them again. Of a clip that others go over to it has the cycle.
 """
 
 import hashlib
@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from .. import documents
 from ..exceptions import SettingsError
 from ..reference.commands import Script
+from ..reference.gait import Gait
 
 VERSION = 1
 _MADE_BY = "Poise learn"
@@ -40,13 +41,14 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Clip:
-    """A walk or run that was learned.
+class Skill:
+    """A walk or run that was learned, or one that goes over to another one at other speeds.
 
-    name: of its file. file: path to it, from the folder of the skills if it is below that, else
-    whole. digest: SHA-256 of its content. reading: arguments with which it was read, by name.
-    armature, action: what was read. cycle: first and last frame. speed: of the cycle [m/s]. height
-    [m], mass [kg]: of the body. paces: rising, of which each one stood in all tries.
+    name: of its clip, or of both. file: path to it, from the folder of the skills if it is below
+    that, else whole. digest: SHA-256 of its content. reading: arguments with which it was read, by
+    name. armature, action: what was read. cycle: first and last frame. speed: of the cycle [m/s].
+    height [m], mass [kg]: of the body. paces: rising, of which each one stood in all tries. other:
+    the Gait that it goes over to, None for a clip alone.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Clip:
     height: float
     mass: float
     paces: tuple[Pace, ...]
+    other: Gait | None = None
 
     @property
     def trim(self) -> tuple[tuple[float, float], ...]:
@@ -95,29 +98,29 @@ class Clip:
 
 @dataclass(frozen=True)
 class SkillSet:
-    """Clips that a character has learned; versions: of what they were measured with; noise [N m],
-    seed: of the tries."""
+    """What a character has learned; versions: of what it was measured with; noise [N m], seed: of
+    the tries."""
 
-    clips: tuple[Clip, ...]
+    skills: tuple[Skill, ...]
     versions: dict[str, str]
     noise: float
     seed: int
 
-    def choose(self, script: Script) -> Clip:
-        """The clip that a script can be walked by, that whose own speed is nearest to what is
+    def choose(self, script: Script) -> Skill:
+        """The skill that a script can be walked by, that whose own speeds are nearest to what is
         commanded. Raises SettingsError if there is none."""
-        able = [clip for clip in self.clips if all(map(clip.goes_at, script.speeds))]
+        able = [skill for skill in self.skills if all(map(skill.goes_at, script.speeds))]
         if able:
-            return min(able, key=lambda clip: _farthest(clip, script.speeds))
+            return min(able, key=lambda skill: _farthest(skill, script.speeds))
         known = ", ".join(
-            f"'{clip.name}' walks at {clip.slowest:.2f} to {clip.fastest:.2f} m/s"
-            for clip in self.clips
+            f"'{skill.name}' walks at {skill.slowest:.2f} to {skill.fastest:.2f} m/s"
+            for skill in self.skills
         )
         slowest, fastest = min(script.speeds), max(script.speeds)
         commanded = f"{slowest:g} m/s" if slowest == fastest else f"{slowest:g} to {fastest:g} m/s"
         raise SettingsError(
-            f"No clip was learned that goes at {commanded}, as the script commands: {known}. "
-            "Command speeds that one of them has, or learn a clip that is slower or faster."
+            f"Nothing was learned that goes at {commanded}, as the script commands: {known}. "
+            "Command speeds that one of them has, or learn a slower or a faster clip with them."
         )
 
     def save(self, path: str | os.PathLike) -> None:
@@ -141,20 +144,24 @@ class SkillSet:
         if content.pop("checksum", None) != _checksum(content):
             _fail(source, "are not as `poise learn` wrote them: learn again, or take a copy")
         del content["made_by"], content["version"]
-        clips = tuple(
-            Clip(**one | {"cycle": tuple(one["cycle"]), "paces": _paces(one["paces"])})
-            for one in content.pop("clips")
-        )
-        return cls(clips, **content)
+        skills = tuple(map(_skill, content.pop("skills")))
+        return cls(skills, **content)
 
 
-def _paces(content: Sequence[dict[str, Any]]) -> tuple[Pace, ...]:
-    return tuple(Pace(**one) for one in content)
+def _skill(content: dict[str, Any]) -> Skill:
+    """The Skill that `dataclasses.asdict` gave."""
+    made = {
+        "cycle": tuple(content["cycle"]),
+        "paces": tuple(Pace(**one) for one in content["paces"]),
+        "other": content["other"] and Gait.from_dict(content["other"]),
+    }
+    return Skill(**content | made)
 
 
-def _farthest(clip: Clip, speeds: Sequence[float]) -> float:
-    """How far a clip's own speed is from what is commanded: a ratio's logarithm, 0 for nothing."""
-    return max((abs(math.log(speed / clip.speed)) for speed in speeds), default=0.0)
+def _farthest(skill: Skill, speeds: Sequence[float]) -> float:
+    """How far a skill is to go from its own speeds: a ratio's logarithm, 0 for nothing."""
+    own = sorted({skill.speed, skill.other.speed if skill.other else skill.speed})
+    return max((abs(math.log(v / min(max(v, own[0]), own[-1]))) for v in speeds), default=0.0)
 
 
 def digest_of(path: Path) -> str:

@@ -28,12 +28,13 @@ TAKE = {
 @pytest.fixture
 def quick(monkeypatch):
     """Tries that simulate nothing: bodies reach 0.98 of what they are told, and fall above 1.2 of
-    the clip's own speed."""
+    the clip's own speed, but where they go over to another."""
 
     def walked(payload, _gains, _seed):
         motion = learning.problem_of(payload).motion
-        told = motion.walk.commands[0].speed
-        return {"reached": 0.98 * told if told < 1.25 * motion.walk.speed(motion.rate) else None}
+        told, walk = motion.walk.commands[0].speed, motion.walk
+        stands = told < 1.25 * walk.speed(motion.rate) or walk.other is not None
+        return {"reached": 0.98 * told if stands else None}
 
     walked.__module__ = learning.__name__
     monkeypatch.setattr(learning, "walked", walked)
@@ -73,13 +74,13 @@ def test_what_was_learned_is_told_and_written(folder, quick, capsys):
     before = (folder / "shot.blend").read_bytes()
     assert learn(folder, "--report", folder / "learned.json") == 0
     told = capsys.readouterr()
-    assert len(re.findall(r"shot\.blend +\d\.\d\d m/s commanded", told.out)) == 7
+    assert len(re.findall(r"shot +\d\.\d\d m/s commanded", told.out)) == 7
     assert "'shot' walks at 0.48 to 1.45 m/s on command, stops and turns." in told.err
     assert "poise direct hero.skills --script take.json" in told.err
-    (clip,) = SkillSet.load(folder / "hero.skills").clips
-    assert clip.file == "shot.blend", "both can be moved"
+    (skill,) = SkillSet.load(folder / "hero.skills").skills
+    assert skill.file == "shot.blend", "both can be moved"
     report = json.loads((folder / "learned.json").read_text())
-    assert report["clips"][0]["fastest"] == pytest.approx(clip.fastest)
+    assert report["skills"][0]["fastest"] == pytest.approx(skill.fastest)
     assert report["units"]["fastest"] == "m/s" and report["noise"] == 5
     assert (folder / "shot.blend").read_bytes() == before
     first = (folder / "hero.skills").read_bytes()
@@ -98,7 +99,7 @@ def test_a_script_is_directed_baked_and_reported(hero, capsys):
     assert re.search(r"At 0 s 1\.00 m/s, 0°: (0\.9|1\.0)\d m/s, .* after \d steps\.", told), told
     report = json.loads((moved / "report.json").read_text())
     assert report["seconds"] == pytest.approx(8) and report["fell_at"] is None
-    assert report["clip"] == "shot" and report["bake_error"] < 0.05
+    assert report["skill"] == "shot" and report["bake_error"] < 0.05
     first, turned, pushed = report["commands"]
     assert (first["at"], first["wanted"]) == (0, {"skill": "walk", "speed": 1, "heading": 0})
     assert first["reached"]["speed"] == pytest.approx(1.0, rel=0.08) and first["steps"] >= 1
@@ -132,6 +133,25 @@ def test_a_push_goes_where_the_script_says_from_where_the_walk_heads(hero):
         places.append((rig.matrix_world @ rig.pose.bones[0].matrix).translation.copy())
     ahead = (places[1] - places[0]).xy.normalized()
     assert -ahead.y * push["force"][0] + ahead.x * push["force"][1] > 39
+
+
+def test_clips_go_over_to_faster_ones(folder, quick, capsys, import_clip):
+    """The second is the same walk at a higher rate, so that it is faster."""
+    bpy.context.scene.render.fps = 72
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "fast.blend"), copy=True)
+    skills = folder / "hero.skills"
+    clips = folder / "fast.blend", folder / "shot.blend"
+    assert poise("learn", *clips, "--output", skills, "--workers=0") == 0
+    known = {skill.name: skill for skill in SkillSet.load(skills).skills}
+    assert set(known) == {"fast", "shot", "shot to fast"}
+    both = known["shot to fast"]
+    assert both.file == "shot.blend" and both.other.speed == pytest.approx(1.2 * both.speed, 1e-3)
+    assert both.fastest > known["shot"].fastest
+    capsys.readouterr()
+    take = TAKE | {"commands": [{"at": 0, "speed": 0.8}, {"at": 3, "speed": 1.3}]}
+    assert direct(folder, take, "--report", folder / "report.json") == 0
+    report = json.loads((folder / "report.json").read_text())
+    assert report["skill"] in known and report["bake_error"] < 0.05
 
 
 def test_the_same_take_again(hero):
@@ -181,7 +201,7 @@ def refused(folder, capsys, status, *arguments):
 @pytest.mark.parametrize(
     ("commands", "told"),
     [
-        ([{"at": 0, "speed": 1.9}], "No clip was learned that goes at 1.9 m/s"),
+        ([{"at": 0, "speed": 1.9}], "Nothing was learned that goes at 1.9 m/s"),
         ([{"at": 0, "spede": 1.0}], "has the key 'spede'"),
         ([{"at": 3, "speed": 1.0}, {"at": 2, "speed": 1.0}], "comes after one at 3 s: sort them"),
         ([{"at": 1, "skill": "fly"}], "has the skill 'fly'"),
@@ -211,7 +231,7 @@ def test_what_was_learned_from_has_to_be_as_it_was(hero, capsys):
 
 def test_skills_of_another_body_are_not_used(hero, capsys):
     skills = SkillSet.load(hero / "hero.skills")
-    object.__setattr__(skills.clips[0], "height", 1.5)
+    object.__setattr__(skills.skills[0], "height", 1.5)
     skills.save(hero / "hero.skills")
     assert direct(hero) == 1
     assert "'shot' was learned by a body of 1.50 m" in capsys.readouterr().err
@@ -254,7 +274,9 @@ def test_what_cannot_be_learned_says_why(folder, capsys, monkeypatch, import_cli
     falls.__module__ = learning.__name__
     monkeypatch.setattr(learning, "walked", falls)
     assert learn(folder) == 1
-    told = "'shot.blend' cannot be learned: a body that walks, turns and stops by it falls"
+    told = (
+        "'shot.blend' cannot be learned by itself: a body that walks, turns and stops by it falls"
+    )
     assert told in capsys.readouterr().err
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     import_clip("wave")

@@ -3,13 +3,13 @@
 and scripts."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from poise.controller import Character, Gains, Reference, Settings, Simulation
-from poise.controller.exceptions import SettingsError
+from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.geometry.skeleton import FEET
 from poise.controller.geometry.stance import LEFT, RIGHT
 from poise.controller.reference.commands import (
@@ -20,7 +20,7 @@ from poise.controller.reference.commands import (
     followed,
     journey,
 )
-from poise.controller.reference.gait import Walk, find_cycle
+from poise.controller.reference.gait import Gait, Walk, find_cycle
 
 SPEED, PERIOD, RATE = 1.25, 1.1, 60.0
 STRIKES = (Strike(0.2, 1), Strike(0.7, -1))
@@ -260,6 +260,74 @@ def test_who_is_only_to_stand_stands(walker):
         character, walk.motion(character, motion), Gains.default(character, walking=True)
     ).run()
     assert recording.success and np.ptp(recording.com[:, :2], axis=0).max() < 0.05
+
+
+# --- Another gait ---------------------------------------------------------------------------------
+
+
+def test_between_two_gaits_periods_and_steps_are_between():
+    other = (2 * SPEED, 0.8 * PERIOD)
+    found = journey(
+        (Command(0.0, SPEED), Command(1.0, 2 * SPEED)),
+        STRIKES,
+        SPEED,
+        PERIOD,
+        1.0,
+        RATE,
+        901,
+        ((0.1, 0.1), (9.0, 9.0)),
+        other,
+    )
+    periods = 1 / (np.diff(found.cycles) * RATE)
+    assert periods[0] == pytest.approx(PERIOD) and periods[-1] == pytest.approx(0.8 * PERIOD)
+    assert (np.diff(periods) <= 1e-9).all()
+    assert found.blend[0] == 0 and found.blend[-1] == 1
+    assert found.blend == pytest.approx(found.speeds / SPEED - 1)
+    rounds = np.diff(found.distances) / np.diff(found.cycles)
+    natural = (1 - found.blend) * SPEED * PERIOD + found.blend * other[0] * other[1]
+    assert rounds == pytest.approx((found.strides * natural)[:-1])
+    assert found.strides[[0, -1]] == pytest.approx([1, 1])
+
+
+def test_feet_of_both_gaits_come_down_together(walker):
+    character, motion, cycle = walker
+    gait = Gait.of(character, motion, cycle)
+    assert abs(gait.facing) < 0.2, "it looks where it goes"
+    shares = np.array([0.3, 0.9])
+    strikes = (Strike(0.3, 1), Strike(0.9, -1))
+    own = {one.side: one.share for one in gait.strikes}
+    assert gait.phase(shares, strikes) == pytest.approx(np.array([own[1], own[-1]]) * cycle.period)
+    every = np.linspace(0, 1, 200, endpoint=False)
+    steps = np.diff(np.unwrap(gait.phase(every, strikes), period=cycle.period))
+    assert (steps > 0).all() and steps.sum() == pytest.approx(cycle.period * 199 / 200, abs=0.5)
+
+
+def test_a_gait_that_is_blended_with_itself_is_the_same(walker):
+    """At twice its speed it would be another one; there it has the same poses, and longer steps."""
+    character, motion, cycle = walker
+    gait = Gait.of(character, motion, cycle)
+    speed = gait.speed
+    fast = replace(gait, speed=1.2 * speed, period=gait.period / 1.2)
+    walk = Walk(cycle, 8.0, commands=(Command(0.0, speed),))
+    alone = Reference.build(character, walk.motion(character, motion))
+    both = replace(walk, other=fast).motion(character, motion)
+    assert np.allclose(Reference.build(character, both).trajectory.angles, alone.trajectory.angles)
+    assert Walk.from_dict(json.loads(json.dumps(both.walk.as_dict()))).other == fast
+    quick = replace(walk, commands=(Command(0.0, 1.2 * speed),), trim=((0.1, 0.1), (9.0, 9.0)))
+    quick = replace(quick, other=fast).motion(character, motion)
+    built = Reference.build(character, quick)
+    count = round(5 * gait.period * motion.rate / 1.2)
+    apart = np.ptp(built.trajectory.angles[:count], axis=0) - np.ptp(
+        alone.trajectory.angles[:count], axis=0
+    )
+    assert np.abs(apart).max() < np.radians(8)
+
+
+def test_a_clip_with_more_than_two_steps_is_not_blended(walker):
+    character, motion, cycle = walker
+    longer = replace(cycle, first=cycle.first - 5, last=cycle.last + 40)
+    with pytest.raises(MotionError, match="cannot be blended with another walk"):
+        Gait.of(character, motion, longer)
 
 
 # --- What is reached ------------------------------------------------------------------------------

@@ -9,33 +9,42 @@ import pytest
 
 from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.processes.workers import SerialExecutor
-from poise.controller.reference.commands import Command, Script
+from poise.controller.reference.commands import Command, Script, Strike
+from poise.controller.reference.gait import Gait
 from poise.controller.skills import learning
-from poise.controller.skills.learning import FASTER, SLOWER, TRIES, Learning
-from poise.controller.skills.skill_set import Clip, Pace, SkillSet, digest_of
+from poise.controller.skills.learning import BEYOND, FASTER, SLOWER, TRIES, Learning
+from poise.controller.skills.skill_set import Pace, Skill, SkillSet, digest_of
+
+STRIKES = (Strike(0.2, 1), Strike(0.7, -1))
+GAIT = Gait(
+    1.7, 0.97, 1.7, STRIKES, ((0.0, 0.0, 1.0),), ((1.0, 0.0, 0.0, 0.0),), ((0.5,),), ((1.0, 0.0),)
+)
 
 
-def clip(name, *speeds, own=1.25):
-    """A Clip that reaches a tenth less than it is told."""
+def skill(name, *speeds, own=1.25, other=None):
+    """A Skill that reaches a tenth less than it is told."""
     paces = tuple(Pace(speed / 0.9, speed, 2, 0) for speed in speeds)
     nothing = dict.fromkeys(("scene", "armature", "action"))
-    return Clip(name, f"{name}.bvh", "", nothing, "Rig", name, (3, 70), own, 1.8, 70.0, paces)
+    read = f"{name}.bvh", "", nothing, "Rig", name
+    return Skill(name, *read, (3, 70), own, 1.8, 70.0, paces, other)
 
 
 def script(*speeds):
     return Script(60.0, tuple(Command(i, speed) for i, speed in enumerate(speeds)))
 
 
-WALK, FAST = clip("walk", 0.6, 1.3), clip("fast", 1.0, 1.8, own=1.7)
+WALK, FAST = skill("walk", 0.6, 1.3), skill("fast", 1.0, 1.8, own=1.7)
 SKILLS = SkillSet((WALK, FAST), {"poise": "0"}, 5.0, 3)
+BOTH = skill("walk to fast", 0.6, 1.8, other=GAIT)
 
 
 # --- Files ----------------------------------------------------------------------------------------
 
 
 def test_skills_come_back_as_they_were_saved(tmp_path):
-    SKILLS.save(tmp_path / "hero.skills")
-    assert SkillSet.load(tmp_path / "hero.skills") == SKILLS
+    for known in (replace(SKILLS, skills=(BOTH,)), SKILLS):
+        known.save(tmp_path / "hero.skills")
+        assert SkillSet.load(tmp_path / "hero.skills") == known
     first = (tmp_path / "hero.skills").read_bytes()
     SKILLS.save(tmp_path / "hero.skills")
     assert (tmp_path / "hero.skills").read_bytes() == first
@@ -79,7 +88,7 @@ def test_a_clip_is_found_beside_its_skills_and_only_as_it_was(tmp_path):
 # --- Which clip -----------------------------------------------------------------------------------
 
 
-def test_the_clip_is_chosen_that_has_all_speeds_and_is_nearest():
+def test_the_skill_is_chosen_that_has_all_speeds_and_is_nearest():
     assert SKILLS.choose(script(0.6, 1.2)) == WALK
     assert SKILLS.choose(script(1.1, 1.75)) == FAST
     assert SKILLS.choose(script(1.05, 1.3)) == WALK
@@ -87,7 +96,14 @@ def test_the_clip_is_chosen_that_has_all_speeds_and_is_nearest():
     assert SKILLS.choose(Script(9.0, (Command(0.0, heading=1.0),))) == WALK
 
 
-def test_speeds_that_no_clip_has_are_refused_with_what_there_is():
+def test_one_that_goes_over_to_another_is_near_to_all_between():
+    known = replace(SKILLS, skills=(WALK, FAST, BOTH))
+    assert known.choose(script(0.7, 1.7)) == BOTH
+    assert known.choose(script(1.1, 1.2)) == WALK, "a clip alone comes first"
+    assert known.choose(script(1.3, 1.6)) == BOTH
+
+
+def test_speeds_that_no_skill_has_are_refused_with_what_there_is():
     told = "goes at 0.7 to 1.7 m/s, as the script commands: 'walk' walks at 0.60 to 1.30 m/s"
     with pytest.raises(SettingsError, match=re.escape(told)):
         SKILLS.choose(script(0.7, 1.7))
@@ -112,9 +128,9 @@ def walk(blender, import_clip):
     return Character.from_motion(motion), motion
 
 
-def learned(walk, monkeypatch, stands, seed=0):
-    """A Learning that is over, and what was tried, [(share, seed)]; stands(share, number) tells of
-    a try whether it stood. Bodies reach 0.98 of what they are told."""
+def learned(walk, monkeypatch, stands, seed=0, other=None):
+    """A Learning that is over, and what was tried, [(share of the own speed, seed)]; stands(share,
+    number) tells of a try whether it stood. Bodies reach 0.98 of what they are told."""
     tried = []
 
     def walked(payload, _gains, seed):
@@ -127,10 +143,15 @@ def learned(walk, monkeypatch, stands, seed=0):
 
     walked.__module__ = learning.__name__
     monkeypatch.setattr(learning, "walked", walked)
-    found = Learning(*walk, None, seed, SerialExecutor())
+    found = Learning(*walk, None, seed, SerialExecutor(), other=other)
     while not found.poll():
         pass
     return found, tried
+
+
+def told(found):
+    """What was told of a Learning's paces, as shares of the own speed."""
+    return [pytest.approx(pace.told / found.speed) for pace in found.paces]
 
 
 def test_speeds_are_tried_outwards_until_one_falls(walk, monkeypatch):
@@ -138,24 +159,36 @@ def test_speeds_are_tried_outwards_until_one_falls(walk, monkeypatch):
     assert found.ended == "done"
     shares = list(dict.fromkeys(share for share, _ in tried))
     assert shares == [1.0, SLOWER[0], FASTER[0], SLOWER[1], FASTER[1], SLOWER[2], FASTER[2]]
-    told = np.array([pace.told for pace in found.paces]) / found.speed
-    assert told == pytest.approx([0.7, 0.85, 1.0, 1.1, 1.2])
+    assert told(found) == [0.7, 0.85, 1.0, 1.1, 1.2]
     for pace in found.paces:
         assert pace.reached == pytest.approx(0.98 * pace.told)
 
 
+def test_who_falls_at_its_own_speed_goes_slower(walk, monkeypatch):
+    found, tried = learned(walk, monkeypatch, lambda share, _: 0.5 < share < 0.8)
+    assert told(found) == [0.55, 0.7]
+    assert {share for share, _ in tried} == {1.0, *SLOWER}
+    nothing, tried = learned(walk, monkeypatch, lambda *_: False)
+    assert nothing.paces == () and len(tried) == TRIES * (1 + len(SLOWER))
+
+
 def test_a_speed_counts_only_if_every_try_stood(walk, monkeypatch):
     found, tried = learned(walk, monkeypatch, lambda share, number: share <= 1 or number == 1)
-    assert max(pace.told for pace in found.paces) == found.speed
+    assert told(found)[-1] == 1.0
     assert len(tried) == TRIES * (1 + len(SLOWER) + 1)
-    nothing, tried = learned(walk, monkeypatch, lambda share, number: share != 1 or number == 1)
-    assert nothing.paces == () and len(tried) == TRIES
 
 
 def test_every_try_has_its_own_noise(walk, monkeypatch):
     _, tried = learned(walk, monkeypatch, lambda *_: True, seed=4)
     assert {seed for _, seed in tried} == {TRIES * 4 + 1, TRIES * 4 + 2}
     assert len(tried) == TRIES * (1 + len(SLOWER) + len(FASTER))
+
+
+def test_who_goes_over_to_another_gait_is_tried_up_to_that(walk, monkeypatch):
+    found, _ = learned(walk, monkeypatch, lambda *_: True, other=GAIT)
+    speeds = [pace.told for pace in found.paces if pace.told > found.speed]
+    assert speeds[3:] == [pytest.approx(share * GAIT.speed) for share in (1.0, *BEYOND)]
+    assert speeds[0] == pytest.approx((3 * found.speed + GAIT.speed) / 4)
 
 
 def test_a_budget_ends_it_with_what_is_known(walk):
@@ -176,7 +209,7 @@ def test_a_body_reaches_what_it_is_told(walk):
     """One real try, as a worker runs it: it turns twice, stops and goes on, and what is counted is
     the speed before."""
     found = Learning(*walk, None, 0, SerialExecutor())
-    function, *arguments = found._task((0.7, 0))
+    function, *arguments = found._task((0.7 * found.speed, 0))
     result = function(*arguments)
     assert result["reached"] == pytest.approx(0.7 * found.speed, rel=0.06)
     assert function(*arguments) == result
