@@ -114,7 +114,8 @@ class Script:
             _has(name, one, ("at", "speed", "heading", "skill", "push"), ("at",))
             if len(one) < 2:
                 _fail(name, "commands nothing: give it a speed, a heading, a skill or a push")
-            found.append(_command(name, one))
+            pushed = f"The push of command {number} of the script '{path}'"
+            found.append(_command(name, pushed, one))
         seconds = _number(source, "seconds", content["seconds"])
         RANGES["walk"].check(seconds)
         _check_times(found)
@@ -128,8 +129,8 @@ class Script:
         return tuple(one.speed for one in self.commands if one.speed is not None)
 
 
-def _command(name: str, content: dict[str, Any]) -> Command:
-    """The Command that an object of a script is."""
+def _command(name: str, pushed: str, content: dict[str, Any]) -> Command:
+    """The Command that an object of a script is; pushed: what errors call its push."""
     skill = content.get("skill")
     if skill is not None and skill not in SKILLS:
         _fail(name, f"has the skill {str(skill)[:40]!r}, which walks have not: use stand or walk")
@@ -147,9 +148,7 @@ def _command(name: str, content: dict[str, Any]) -> Command:
         None if skill == "stand" else speed,
         None if heading is None else radians(heading),
         None if skill is None else skill == "stand",
-        _shove(f"The push of {name[0].lower()}{name[1:]}", content["push"])
-        if "push" in content
-        else None,
+        _shove(pushed, content["push"]) if "push" in content else None,
     )
 
 

@@ -155,7 +155,7 @@ def walked(payload: bytes, gains: dict[str, object], seed: int) -> Result:
     try:
         problem = problem_of(payload)
         body, motion = problem.character, problem.motion
-        simulation = problem.simulation(Gains.from_dict(gains, body, "the gains"), seed)
+        simulation = problem.simulation(Gains.from_dict(gains, body, "candidate"), seed)
         try:
             stood = simulation.run().success
         except SimulationError:  # it was thrown about

@@ -117,7 +117,9 @@ class SkillSet:
             for skill in self.skills
         )
         slowest, fastest = min(script.speeds), max(script.speeds)
-        commanded = f"{slowest:g} m/s" if slowest == fastest else f"{slowest:g} to {fastest:g} m/s"
+        commanded = (
+            f"{slowest:g} m/s" if slowest == fastest else f"{slowest:g} m/s and at {fastest:g} m/s"
+        )
         raise SettingsError(
             f"Nothing was learned that goes at {commanded}, as the script commands: {known}. "
             "Command speeds that one of them has, or learn a slower or a faster clip with them."

@@ -104,7 +104,9 @@ def test_one_that_goes_over_to_another_is_near_to_all_between():
 
 
 def test_speeds_that_no_skill_has_are_refused_with_what_there_is():
-    told = "goes at 0.7 to 1.7 m/s, as the script commands: 'walk' walks at 0.60 to 1.30 m/s"
+    told = (
+        "goes at 0.7 m/s and at 1.7 m/s, as the script commands: 'walk' walks at 0.60 to 1.30 m/s"
+    )
     with pytest.raises(SettingsError, match=re.escape(told)):
         SKILLS.choose(script(0.7, 1.7))
     with pytest.raises(SettingsError, match=r"goes at 2\.5 m/s"):
