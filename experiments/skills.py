@@ -7,6 +7,7 @@ from the one before, a stand, the walk again, or a push from anywhere for 0.3 s.
 """
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from ..controller.body.character import Character
 from ..controller.exceptions import SimulationError
 from ..controller.processes.workers import WorkerPool
 from ..controller.reference.commands import Command, Shove
-from ..controller.reference.gait import Walk
+from ..controller.reference.gait import Gait, Walk, find_cycle
 from ..controller.search.trial import NOISE
-from ..controller.simulation.scenario import Push, Scenario
+from ..controller.simulation.scenario import Scenario, shoves
 from ..controller.skills.learning import Learning
 from .clips import read
 
-CLIPS = ("walk", "walk_slow", "walk_fast", "walk_backward")
+CLIPS = (("walk_slow", "walk_fast"), ("walk",), ("walk_backward",))
 SCRIPTS, SECONDS, WAITS = 20, 60.0, (2.0, 5.0)
 PUSH, LASTING = 50.0, 0.3  # [N], [s]
 
@@ -47,36 +48,26 @@ def script(seed, slowest, fastest, pushes):
     return tuple(found)
 
 
-def learned(motion, workers):
-    """Character, Cycle and trim of a clip."""
-    character = Character.from_motion(motion)
-    learning = Learning(character, motion, None, 0, workers)
+def learned(names, workers):
+    """Character, Motion, Walk that commands need to be given to, of clips by their names: the
+    second is what the first goes over to."""
+    motion, *others = map(read, names)
+    character, other = Character.from_motion(motion), None
+    for faster in others:
+        body = Character.from_motion(faster)
+        other = Gait.of(body, faster, find_cycle(body, faster))
+    learning = Learning(character, motion, None, 0, workers, other=other)
     while not learning.poll():
         pass
-    return character, learning.cycle, tuple((one.reached, one.told) for one in learning.paces)
+    trim = tuple((one.reached, one.told) for one in learning.paces)
+    return character, motion, Walk(learning.cycle, SECONDS, trim=trim, other=other)
 
 
 def directed(character, motion, walk, seed):
     """Whether a body that does as a Walk commands stands to its end, and a Followed for each
     command."""
     endless = walk.motion(character, motion)
-    yaw = endless.heading(character)
-    scenario = Scenario(
-        pushes=tuple(
-            Push(
-                one.at,
-                one.push.seconds,
-                (
-                    one.push.newtons * np.cos(yaw + one.push.direction),
-                    one.push.newtons * np.sin(yaw + one.push.direction),
-                    0.0,
-                ),
-                one.push.segment,
-            )
-            for one in walk.commands
-            if one.push is not None
-        )
-    )
+    scenario = Scenario(pushes=shoves(walk.commands, endless.heading(character)))
     gains = Gains.default(character, walking=True)
     settings = Settings(noise=NOISE, seed=seed)
     simulation = Simulation(character, endless, gains, settings=settings, scenario=scenario)
@@ -87,36 +78,28 @@ def directed(character, motion, walk, seed):
     return stands, endless.followed(character, simulation.recording.com)
 
 
-def main(names):
+def main(chosen):
     """Print the table."""
-    print("| clip | learned | of 20 scripts fall | with pushes | speed off | turns of 60 to 120° |")
+    print(f"| clips | learned | of {SCRIPTS} scripts fall | with pushes | speed off | steps |")
     print("|---|---|---|---|---|---|", flush=True)
-    for name in names or CLIPS:
-        motion = read(name)
+    for names in [tuple(one.split("+")) for one in chosen] or CLIPS:
         with WorkerPool(2) as workers:
-            character, cycle, trim = learned(motion, workers)
-        if not trim:
-            print(f"| {name} | falls at its own speed | | | | |", flush=True)
-            continue
+            character, motion, walk = learned(names, workers)
+        slowest, fastest = walk.trim[0][0], walk.trim[-1][0]
         fell, off, steps = [], [], []
         for pushes in (False, True):
             fell.append(0)
             for seed in range(1, SCRIPTS + 1):
-                commands = script(seed, trim[0][0], trim[-1][0], pushes)
-                walk = Walk(cycle, SECONDS, commands=commands, trim=trim)
-                stands, found = directed(character, motion, walk, seed)
+                commands = script(seed, slowest, fastest, pushes)
+                stands, found = directed(character, motion, replace(walk, commands=commands), seed)
                 fell[-1] += not stands
-                before = 0.0
-                for one in found if not pushes else ():
-                    turned, before = abs(one.heading - before), one.heading
-                    if one.steps is None or not one.speed:
-                        continue
-                    off.append(abs(one.reached_speed / one.speed - 1))
-                    if np.pi / 3 < turned < 2 * np.pi / 3:
-                        steps.append(one.steps)
-        cells = [f"{trim[0][0]:.2f} to {trim[-1][0]:.2f} m/s", *map(str, fell)]
-        cells += [f"{100 * np.mean(off):.1f} %", f"{np.median(steps):.0f} steps"]
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+                if not pushes:
+                    settled = [one for one in found if one.steps is not None and one.speed]
+                    off += [abs(one.reached_speed / one.speed - 1) for one in settled]
+                    steps += [one.steps for one in settled]
+        cells = [f"{slowest:.2f} to {fastest:.2f} m/s", *map(str, fell)]
+        cells += [f"{100 * np.mean(off):.1f} %", f"{np.median(steps):.0f}"]
+        print(f"| {' to '.join(names)} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ after the other, along the way. Simulation and bake need not know more.
 """
 
 from dataclasses import dataclass, replace
-from math import cos, pi, sin
+from math import pi
 
 import bpy
 import numpy as np
@@ -17,7 +17,7 @@ from ...controller.exceptions import MotionError, SettingsError
 from ...controller.ranges import RANGES
 from ...controller.reference.commands import FASTEST, SLOWEST, Command
 from ...controller.reference.gait import Endless, Gait, Walk, cycle_between, find_cycle
-from ...controller.simulation.scenario import Push
+from ...controller.simulation.scenario import shoves
 from ..blender.redrawing import on_change_in_sidebar
 from .weights import OVERRIDABLE, values_at
 
@@ -201,15 +201,9 @@ def endless(scene, reading, options, mass=None):
 def commanded_pushes(motion, character):
     """Tuple of controller pushes that the commands of a walk are; none of other motions."""
     commands = motion.walk.commands if isinstance(motion, Endless) else ()
-    pushed = [one for one in commands if one.push is not None]
-    if not pushed:
+    if not commands:
         return ()
-    yaw, found = motion.heading(character), []
-    for one in pushed:
-        angle = yaw + one.push.direction
-        force = one.push.newtons * cos(angle), one.push.newtons * sin(angle), 0.0
-        found.append(Push(one.at, one.push.seconds, force, one.push.segment))
-    return tuple(found)
+    return shoves(commands, motion.heading(character))
 
 
 def _keyed(scene, reading, walk):

@@ -16,6 +16,7 @@ from ..exceptions import SettingsError, demand
 from ..geometry.skeleton import SEGMENTS
 from ..geometry.solids import Collider, Limb, Solid, finite
 from ..ranges import RANGES
+from ..reference.commands import Command
 from .holds import Hold
 
 # The disturbances of SCA12, section 4, one second of quiet before the first besides.
@@ -305,6 +306,17 @@ def _starts(duration: float, seed: int) -> tuple[np.ndarray, np.random.Generator
     after a second of quiet and a random part of the period: the phase of the clip is random."""
     random = np.random.default_rng([_STREAM, seed])
     return np.arange(FIRST + random.uniform(0, PERIOD), duration, PERIOD), random
+
+
+def shoves(commands: Sequence[Command], yaw: float) -> tuple[Push, ...]:
+    """The pushes among the commands of a walk that begins in a direction [rad]."""
+    found = []
+    for one in commands:
+        if one.push is not None:
+            angle, newtons = yaw + one.push.direction, one.push.newtons
+            force = newtons * cos(angle), newtons * sin(angle), 0.0
+            found.append(Push(one.at, one.push.seconds, force, one.push.segment))
+    return tuple(found)
 
 
 def random_pushes(force: float, duration: float, seed: int) -> tuple[Push, ...]:
