@@ -145,9 +145,12 @@ def _read(options: argparse.Namespace, path: Path) -> _Clip:
     shot = read_shot(Shot, options, ShotOptions(**reading_options(options), mass=options.mass))
     shot.embody()
     motion, body = shot.reading.motion, shot.character
+    rig = options.rig
+    if rig is not None and Path(rig).is_file():  # else it is a name
+        rig = os.path.abspath(rig)
     return _Clip(
         path=path,
-        reading={name: getattr(options, name) for name in READING} | {"up": up},
+        reading={name: getattr(options, name) for name in READING} | {"up": up, "rig": rig},
         armature=shot.reading.armature,
         action=shot.reading.action,
         motion=motion,

@@ -364,8 +364,16 @@ class Driver:
         _xdotool("click", 1)
         yield 0.05
 
+    def key(self, field, value, across=0.7):
+        """Type a value into the field of a property in the sidebar, and key it, with I over it."""
+        yield from self.find(field, across)
+        for keys in ("Return", "ctrl+a", *value, "Return", "i"):
+            _xdotool("key", keys)
+            yield 0.2
+
     def find(self, command, across=0.4):
-        """Point at the button in the sidebar that runs a Python command; scrolls if need be."""
+        """Point at the button in the sidebar that runs a Python command, or at the field of a
+        property, such as `bpy.context.scene.poise.noise`; scrolls if need be."""
         if (yield from self._find_in_sight(command, across)):
             return
         _xdotool("click", "--repeat", 60, 4)  # to the top
@@ -397,6 +405,8 @@ class Driver:
             with bpy.context.temp_override(window=self.window, area=self.area, region=region):
                 if bpy.ops.ui.copy_python_command_button.poll():
                     bpy.ops.ui.copy_python_command_button()
+                elif bpy.ops.ui.copy_data_path_button.poll():
+                    bpy.ops.ui.copy_data_path_button(full_path=True)
             if manager.clipboard.startswith(command):
                 self._found = below
                 return True
