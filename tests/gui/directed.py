@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is led in the window: a walk by keys of Pace and Turn, that stops, and a hand that is held."""
+"""Who is led in the window: a walk by keys of Pace and Turn, which stops, and a held hand."""
 
 import bpy
 
@@ -61,7 +61,7 @@ def _walk(driver):
 
 
 def _hold(driver):
-    yield from driver.open("wave")
+    yield from driver.open("stand")
     bpy.context.scene.poise.method = "BALANCE"
     bpy.context.scene.frame_set(20)
     yield from driver.click(HOLD, across=0.7)
