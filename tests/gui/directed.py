@@ -80,7 +80,7 @@ def _hold(driver):
     driver.check("it stands", shot.recording.success, shot.recording.why())
     yield 0.5
     yield from driver.shot("directed_5_performed")
-    yield from driver.click(REMOVE, across=0.9)
+    yield from driver.click(REMOVE, across=0.83)
     yield 0.5
     driver.check("it is removed", not _empties(), _empties())
 
