@@ -138,7 +138,7 @@ commands: $(ready)
 	$(bin)/python -m poise.experiments.commands
 
 skills: $(ready)
-	@echo "make skills: captured walks, learned and directed by random scripts of 60 s; about 25 minutes."
+	@echo "make skills: captured walks, learned and directed by random scripts of 60 s; about 20 minutes."
 	$(bin)/python -m poise.experiments.skills
 
 waypoints: $(ready)

@@ -22,7 +22,7 @@ from ..controller.simulation.scenario import Scenario, shoves
 from ..controller.skills.learning import Learning
 from .clips import read
 
-CLIPS = (("walk_slow", "walk_fast"), ("walk",), ("walk_backward",))
+CLIPS = (("walk_slow", "walk_fast"), ("walk",))
 SCRIPTS, SECONDS, WAITS = 20, 60.0, (2.0, 5.0)
 PUSH, LASTING = 50.0, 0.3  # [N], [s]
 

@@ -88,14 +88,16 @@ def _direct_to(
     follow("baking", shot.baking())
     follow("measuring", shot.measure())
     warnings += [sentence for sentence in [shot.baked.missed] if sentence]
+    followed = shot.report()["commands"]
     report = {"file": str(output), **_report(shot, skill, script), "warnings": warnings}
     report["import"] = import_note(shot.scene)
+    shot.scene.frame_start, shot.scene.frame_end = map(round, report["frames"])
     with written(output) as temporary:
         save(temporary, compresses(options, source))
         if report_path:
             write_json(report_path, report)
-    _tell(report, shot)
-    return DONE if report["success"] else MISSED
+    _tell(report, followed, shot.baked.missed)
+    return DONE if report["filled"] else MISSED
 
 
 def _check_body(shot: Shot, skill: Skill) -> None:
@@ -116,7 +118,7 @@ def _report(shot: Shot, skill: Skill, script: Script) -> dict[str, Any]:
         "skill": skill.name,
         "slowest": skill.slowest,
         "fastest": skill.fastest,
-        "seconds": shot.recording.measures.duration,
+        "seconds": (len(shot.recording) - 1) / shot.reading.motion.rate,
         "action": report["baked_action"],
         "commands": [_command(wanted, came) for wanted, came in followed],
         "units": report["units"]
@@ -145,30 +147,18 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(report: dict[str, Any], shot: Shot) -> None:
-    """What became of it, in sentences."""
+def _tell(report: dict[str, Any], followed: list[dict[str, Any]], missed: str) -> None:
+    """What became of it, in sentences. followed: commands as bakes report them."""
+    first, last = report["frames"]
     say(
-        f"'{report['skill']}' is directed for {report['seconds']:.1f} s and baked to "
-        f"'{report['action']}' in '{report['file']}'."
+        f"'{report['skill']}' is directed for {report['seconds']:.1f} s, frames {first:g} to "
+        f"{last:g}, and baked to '{report['action']}' in '{report['file']}'."
     )
-    if shot.baked.missed:
-        say(shot.baked.missed)
+    if missed:
+        say(missed)
     more = "" if report["filled"] else " The bake ends there."
     say("It stood to the end." if report["success"] else report["why"] + more)
-    for one in report["commands"]:
-        say(_words(one))
+    for sentence in command_walk.words_of(followed, report["fell_at"]):
+        say(sentence)
     if report["success"]:
         tell_verdict(report["verdict"])
-
-
-def _words(one: dict[str, Any]) -> str:
-    """What came of a command, in a sentence."""
-    wanted, reached = one["wanted"], one["reached"] or {"speed": None, "heading": None}
-    told = command_walk.words_of(
-        {"at": one["at"], "speed": wanted["speed"], "heading": wanted["heading"]}
-        | {f"reached_{name}": value for name, value in reached.items()}
-    )
-    if one["steps"] is None:
-        return told
-    steps = f"{one['steps']} step{'' if one['steps'] == 1 else 's'}"
-    return f"{told.rstrip('.')}, after {steps}."

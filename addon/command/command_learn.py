@@ -70,9 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Clip:
-    """A clip as it was read. skill: what was learned of it alone, None where it falls."""
+    """A clip as it was read. name: of its file, with the folder's where another one has it, too.
+    skill: what was learned of it alone, None where it falls."""
 
     path: Path
+    name: str
     reading: dict[str, Any]
     armature: str
     action: str | None
@@ -91,11 +93,10 @@ def run(options: argparse.Namespace) -> int:
         learner = _Learner(options, output.parent, end, executor)
         clips = [replace(clip, skill=learner.learned(clip)) for clip in read]
         found = [clip.skill for clip in clips if clip.skill is not None]
-        failed = [clip for clip in clips if clip.skill is None]
         if not found:
-            raise PoiseError(_why(failed[0]))
-        for clip in failed:
-            say(_why(clip))
+            raise PoiseError(learner.failed[0])
+        for sentence in learner.failed:
+            say(sentence)
         found += learner.blends(clips)
         skills = SkillSet(tuple(found), versions(), NOISE, options.seed)
         try:
@@ -108,17 +109,20 @@ def run(options: argparse.Namespace) -> int:
     if learner.cut:
         say("The budget was over before all speeds were tried: give it more time to learn more.")
     for skill in skills.skills:
-        say(
-            f"'{skill.name}' walks at {skill.slowest:.2f} to {skill.fastest:.2f} m/s on command, "
-            "stops and turns."
-        )
+        speeds = f"{skill.slowest:.2f} to {skill.fastest:.2f} m/s"
+        if len(skill.paces) == 1:
+            speeds = f"{skill.fastest:.2f} m/s alone"
+        say(f"'{skill.name}' walks at {speeds} on command, stops and turns.")
     say(f"'{output}' is written: direct it with poise direct {output.name} --script take.json.")
-    return MISSED if failed else DONE
+    return MISSED if learner.failed else DONE
 
 
 def _targets(options: argparse.Namespace) -> tuple[Path, Path | None]:
     """Paths of the skills and the report, which may be None; checked to be writable, and to be
     none of the clips."""
+    for one, other in combinations(options.clips, 2):
+        if same_file(one, other):
+            options.usage_error(f"'{other}' is named twice: name each clip once")
     paths = [options.output.absolute()]
     if options.report is not None:
         paths.append(options.report.absolute())
@@ -137,6 +141,7 @@ def _targets(options: argparse.Namespace) -> tuple[Path, Path | None]:
 
 def _read(options: argparse.Namespace, path: Path) -> _Clip:
     """What there is to learn from a file. Raises PoiseError."""
+    twins = sum(one.stem == path.stem for one in options.clips)
     options.file, up = str(path), options.up
     if path.suffix.lower() != ".bvh" and any(one.suffix.lower() == ".bvh" for one in options.clips):
         up = None
@@ -150,6 +155,7 @@ def _read(options: argparse.Namespace, path: Path) -> _Clip:
         rig = os.path.abspath(rig)
     return _Clip(
         path=path,
+        name=path.stem if twins == 1 else f"{path.parent.name}/{path.stem}",
         reading={name: getattr(options, name) for name in READING} | {"up": up, "rig": rig},
         armature=shot.reading.armature,
         action=shot.reading.action,
@@ -160,19 +166,21 @@ def _read(options: argparse.Namespace, path: Path) -> _Clip:
 
 
 class _Learner:
-    """Learns clips, one after the other. cut: whether the budget was over before all was tried."""
+    """Learns clips, one after the other. failed: sentences on those of which nothing was learned.
+    cut: whether the budget was over before all was tried."""
 
     def __init__(
         self, options: argparse.Namespace, folder: Path, end: float, executor: Executor
     ) -> None:
         """folder: of the skills. end: of the budget, a time [s] of the clock."""
         self._options, self._folder, self._end, self._executor = options, folder, end, executor
+        self.failed: list[str] = []
         self.cut = False
 
     def learned(self, clip: _Clip, other: _Clip | None = None) -> Skill | None:
-        """The Skill of a clip that may go over to another one; None where a body falls by it.
-        Raises PoiseError where the budget is over before that is known of a clip alone."""
-        name = clip.path.stem if other is None else f"{clip.path.stem} to {other.path.stem}"
+        """The Skill of a clip that may go over to another one; None where a body falls by it, or
+        the budget is over before anything is known."""
+        name = clip.name if other is None else f"{clip.name} to {other.name}"
         learning = Learning(
             clip.body,
             clip.motion,
@@ -193,11 +201,8 @@ class _Learner:
             raise KeyboardInterrupt
         self.cut = self.cut or learning.ended == "budget"
         if not learning.paces:
-            if self.cut and other is None:
-                raise PoiseError(
-                    f"The budget was over before '{clip.path.name}' had been walked: give it more "
-                    "time."
-                )
+            if other is None:
+                self.failed.append(_why(clip, learning.ended == "budget"))
             return None
         for pace in learning.paces:
             print(f"{name}  {pace.told:5.2f} m/s commanded  {pace.reached:5.2f} m/s walked")
@@ -247,10 +252,12 @@ def _pairs(clips: Sequence[_Clip]) -> list[tuple[_Clip, _Clip]]:
     return kept
 
 
-def _why(clip: _Clip) -> str:
-    """Why nothing was learned of a clip."""
+def _why(clip: _Clip, cut: bool) -> str:
+    """Why nothing was learned of a clip; cut: by the end of the budget."""
+    if cut:
+        return f"The budget was over before '{clip.path}' had been walked: give it more time."
     return (
-        f"'{clip.path.name}' cannot be learned by itself: a body that walks, turns and stops by it "
+        f"'{clip.path}' cannot be learned by itself: a body that walks, turns and stops by it "
         f"falls at its own speed of {clip.gait.speed:.2f} m/s, and at slower ones. Choose another "
         "clip, or clean it first."
     )

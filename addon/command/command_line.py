@@ -522,8 +522,8 @@ def _tell_figures(report, more=""):
     say(("It stood to the end." if report["success"] else report["why"]) + more)
     for one in report["waypoints"]:
         say(f"{arrival_words(**one)}.")
-    for one in report["commands"]:
-        say(command_walk.words_of(one))
+    for sentence in command_walk.words_of(report["commands"], report["fell_at"]):
+        say(sentence)
     for one in report["holds"]:
         say(f"{grasp_words(**one)}.")
     if report["success"]:

@@ -928,7 +928,7 @@ class Shot(ArmatureShot):
                 "at": _plain(one.at),
                 "frame": _frame_at(motion, one.at),
                 "speed": _plain(one.speed),
-                "heading": _plain(np.degrees(one.heading)),
+                "heading": _plain(round(np.degrees(one.heading), 6)),
                 "reached_speed": _plain(one.reached_speed),
                 "reached_heading": _plain(np.degrees(one.reached_heading)),
                 "steps": one.steps,

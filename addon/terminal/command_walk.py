@@ -3,7 +3,9 @@
 
 import argparse
 import re
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
 from math import degrees
 from pathlib import Path
 
@@ -78,13 +80,19 @@ def push_as_told(push: Shove) -> dict[str, float | str]:
     }
 
 
-def words_of(command: dict) -> str:
-    """What came of a command of a walk, as reports have it, in a sentence."""
-    wanted = f"{command['speed']:.2f} m/s, {command['heading']:.0f}°"
-    told = f"At {command['at']:g} s {wanted if command['speed'] else 'stand'}:"
-    if command["reached_speed"] is None:
-        return f"{told} it had fallen, or was commanded otherwise within a round."
-    if command["reached_heading"] is None:
-        return f"{told} {command['reached_speed']:.2f} m/s in the end, on its feet."
-    reached = f"{command['reached_speed']:.2f} m/s, {command['reached_heading']:.0f}°"
-    return f"{told} {reached} in the end."
+def words_of(commands: Sequence[dict], fell_at: float | None) -> Iterator[str]:
+    """What came of the commands of a walk, as reports of bakes have them, in a sentence each.
+    fell_at: when it fell [s], None if it did not."""
+    for command, then in zip_longest(commands, commands[1:]):
+        wanted = f"{command['speed']:.2f} m/s, {command['heading']:.0f}°"
+        told = f"At {command['at']:g} s {wanted if command['speed'] else 'stand'}:"
+        speed, heading = command["reached_speed"], command["reached_heading"]
+        if speed is None:
+            fell = fell_at is not None and (then is None or then["at"] > fell_at)
+            why = "it has fallen" if fell else "no round was left for that"
+            yield f"{told} {why}."
+            continue
+        reached = f"{speed:.2f} m/s, " + ("on its feet" if heading is None else f"{heading:.0f}°")
+        count = command["steps"]
+        steps = "1 step" if count == 1 else f"{count} steps"
+        yield f"{told} {reached}, " + ("not as told." if count is None else f"after {steps}.")

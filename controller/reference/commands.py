@@ -24,6 +24,7 @@ from ..geometry.skeleton import SEGMENTS
 from ..ranges import RANGES
 
 VERSION = 1  # of scripts
+_LARGEST = 1e5  # number in them
 #: What a script can call for by name.
 SKILLS = "stand", "walk"
 #: What a script can push: segments, and people's word for one of them.
@@ -137,6 +138,8 @@ def _command(name: str, pushed: str, content: dict[str, Any]) -> Command:
     words = "skill", "push"
     numbers = {k: _number(name, k, value) for k, value in content.items() if k not in words}
     speed, heading = numbers.get("speed"), numbers.get("heading")
+    if speed is not None and speed < 0:
+        _fail(name, f"has {speed:g} as 'speed': speeds are from 0 on, and headings say which way")
     if speed and skill == "stand":
         _fail(name, f"is to stand at {speed:g} m/s: take one of both away")
     if speed == 0:
@@ -188,8 +191,10 @@ def _has(source: str, content: Any, known: Sequence[str], needed: Sequence[str])
 
 
 def _number(source: str, key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         _fail(source, f"has {str(value)[:40]!r} as '{key}', which is no number")
+    if not abs(value) < _LARGEST:
+        _fail(source, f"has {str(value)[:40]} as '{key}': give it less than {_LARGEST:g}")
     return float(value)
 
 
@@ -452,19 +457,21 @@ def followed(
     found, count, rounds = [], len(gone.speeds), _Rounds(gone, strikes, com, rate, yaw)
     ends = [*[one.at for one in commands[1:]], count / rate]
     for one, then, speed, heading in zip(commands, ends, *_meant(commands, own), strict=True):
-        last = min(int(then * rate), count - 1)
+        begun, last = round(one.at * rate), min(int(then * rate), count - 1)
         first = int(np.searchsorted(gone.cycles, gone.cycles[last] - 1))
         stands = gone.standing[last] == 1
         if stands:
-            first = last - int(np.argmax(gone.standing[last::-1] < 1))
+            moved = np.flatnonzero(gone.standing[: last + 1] < 1)
+            first = max(begun, 1 + moved[-1] if len(moved) else 0)
         reached = turned = np.nan
-        if first < last < len(com):
+        if begun <= first < last < len(com):
             x, y = ((com[last] - com[first])[:2] / (last - first) * rate).tolist()
             reached = float(np.hypot(x, y))
             if not stands:
-                turned = float(np.arctan2(y, x)) - yaw
-                turned = heading + (turned - heading + np.pi) % (2 * np.pi) - np.pi
-        steps = rounds.steps(one.at, last, speed, heading)
+                # Whole turns as the carrier has gone round.
+                turned, own_yaw = float(np.arctan2(y, x)) - yaw, float(gone.yaw[last])
+                turned = own_yaw + (turned - own_yaw + np.pi) % (2 * np.pi) - np.pi
+        steps = rounds.steps(begun, last, speed, heading) if np.isfinite(reached) else None
         found.append(Followed(one.at, speed, heading, reached, turned, steps))
     return found
 
@@ -491,9 +498,8 @@ class _Rounds:
         times = (self._ends - self._landings[: len(self._ends)]) / rate
         self._speeds, self._headings = np.hypot(x, y) / times, arctan2(y, x) - yaw
 
-    def steps(self, at: float, last: int, speed: float, heading: float) -> int | None:
-        """After how many from a time on [s] it had settled until the sample `last`, or stood."""
-        first = round(at * self._rate)
+    def steps(self, first: int, last: int, speed: float, heading: float) -> int | None:
+        """After how many from a sample on it had settled until the sample `last`, or stood."""
         if speed == 0:
             stands = np.flatnonzero(self._standing[first : last + 1] == 1)
             if not len(stands):
@@ -513,6 +519,8 @@ class _Rounds:
 
 def _check_times(commands: Sequence[Command]) -> None:
     before = 0.0
+    for one in commands[:1]:
+        demand(one.at >= 0, f"The command at {one.at:g} s comes before the walk: begin at 0 s.")
     for one in commands:
         demand(
             one.at >= before,

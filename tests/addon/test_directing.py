@@ -9,6 +9,7 @@ import bpy
 import pytest
 from helpers.commands import listing, poise, save
 
+from poise.addon.command import command_learn
 from poise.controller.skills import learning
 from poise.controller.skills.skill_set import SkillSet
 
@@ -116,7 +117,9 @@ def test_a_script_is_directed_baked_and_reported(hero, capsys):
     assert (x * x + y * y) ** 0.5 == pytest.approx(40) and z == 0
     bpy.ops.wm.open_mainfile(filepath=str(moved / "take.blend"))
     action = bpy.data.actions[report["action"]]
-    assert bpy.context.scene.objects[report["armature"]].animation_data.action == action
+    scene = bpy.context.scene
+    assert scene.objects[report["armature"]].animation_data.action == action
+    assert [scene.frame_start, scene.frame_end] == report["frames"], "all of it plays"
     start, end = report["frames"]
     assert end - start == 8 * report["fps"] and action.frame_range[1] == end
 
@@ -164,6 +167,38 @@ def test_the_same_take_again(hero):
     assert found[0] == found[1]
 
 
+def test_who_falls_as_told_to_ends_with_0(hero):
+    shove = {"newtons": 900, "direction": 90, "seconds": 0.3}
+    take = TAKE | {"commands": [{"at": 0, "speed": 1.0}, {"at": 3, "push": shove}]}
+    report = hero / "report.json"
+    assert direct(hero, take, "--when-it-falls=limp", "--report", report) == 0
+    content = json.loads(report.read_text())
+    assert content["fell_at"] < 5 and content["seconds"] == pytest.approx(8)
+
+
+def test_a_budget_keeps_what_is_known_of_each_clip(folder, quick, capsys, monkeypatch):
+    """The first is learned; then the budget is over."""
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "more.blend"), copy=True)
+    clock, known = command_learn.time.monotonic, []
+
+    def later():
+        return clock() + (1e6 if known else 0.0)
+
+    follow = command_learn._follow
+
+    def noted(learning, name, line, caught):
+        follow(learning, name, line, caught)
+        known.append(name)
+
+    monkeypatch.setattr(command_learn.time, "monotonic", later)
+    monkeypatch.setattr(command_learn, "_follow", noted)
+    clips = folder / "shot.blend", folder / "more.blend"
+    assert poise("learn", *clips, "--output", folder / "hero.skills", "--workers=0") == 3
+    told = capsys.readouterr().err
+    assert "The budget was over before" in told and "more.blend' had been walked" in told
+    assert [one.name for one in SkillSet.load(folder / "hero.skills").skills] == ["shot"]
+
+
 def test_who_falls_ends_with_3_and_says_when(hero, capsys):
     shove = {"part": "trunk", "newtons": 900, "direction": 90, "seconds": 0.3}
     take = TAKE | {"commands": [{"at": 0, "speed": 1.0}, {"at": 3, "push": shove}]}
@@ -204,6 +239,9 @@ def refused(folder, capsys, status, *arguments):
         ([{"at": 0, "speed": 1.9}], "Nothing was learned that goes at 1.9 m/s"),
         ([{"at": 0, "spede": 1.0}], "has the key 'spede'"),
         ([{"at": 3, "speed": 1.0}, {"at": 2, "speed": 1.0}], "comes after one at 3 s: sort them"),
+        ([{"at": -1, "speed": 1.0}], "The command at -1 s comes before the walk: begin at 0 s."),
+        ([{"at": 1, "speed": -1.0}], "has -1 as 'speed': speeds are from 0 on"),
+        ([{"at": 1, "heading": 1e9}], "has 1000000000.0 as 'heading': give it less than 100000"),
         ([{"at": 1, "skill": "fly"}], "has the skill 'fly'"),
         ([{"at": 9, "speed": 1.0}], "lasts 8 s, and its last command is at 9 s"),
     ],
@@ -265,6 +303,8 @@ def test_nothing_that_is_read_is_written_to(hero, capsys):
     ):
         assert told in refused(hero, capsys, 2, *common, *more)
     assert "exists" in refused(hero, capsys, 1, "learn", shot, "--output", skills)
+    twice = refused(hero, capsys, 2, "learn", shot, shot, "--output", hero / "t.skills")
+    assert "shot.blend' is named twice" in twice
 
 
 def test_what_cannot_be_learned_says_why(folder, capsys, monkeypatch, import_clip):
@@ -274,9 +314,7 @@ def test_what_cannot_be_learned_says_why(folder, capsys, monkeypatch, import_cli
     falls.__module__ = learning.__name__
     monkeypatch.setattr(learning, "walked", falls)
     assert learn(folder) == 1
-    told = (
-        "'shot.blend' cannot be learned by itself: a body that walks, turns and stops by it falls"
-    )
+    told = "shot.blend' cannot be learned by itself: a body that walks, turns and stops by it falls"
     assert told in capsys.readouterr().err
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     import_clip("wave")

@@ -242,8 +242,8 @@ def test_the_command_line_walks_by_a_script(registered, walker, tmp_path, capsys
     script.write_text(json.dumps({"version": 1, "seconds": 14, "commands": commands}))
     assert poise("simulate", path, "--script", script, "--report", report) == 0
     told = capsys.readouterr().err
-    assert "At 1 s 0.90 m/s, 45°: " in told and "° in the end." in told
-    assert re.search(r"At 7 s stand: 0\.0\d m/s in the end, on its feet\.", told), told
+    assert re.search(r"At 1 s 0\.90 m/s, 45°: 0\.\d\d m/s, 4\d°, (after \d+ steps|not as)", told)
+    assert re.search(r"At 7 s stand: 0\.0\d m/s, on its feet, after \d steps\.", told), told
     content = json.loads(report.read_text())
     assert [one["heading"] for one in content["commands"]] == pytest.approx([0, 45, 45])
     assert content["commands"][1]["reached_heading"] == pytest.approx(45, abs=6)

@@ -369,6 +369,31 @@ def test_steps_are_counted_until_speed_and_heading_are_as_commanded():
     ] == [None, None]
 
 
+def test_what_had_no_round_left_has_reached_nothing():
+    commands = Command(0.0), Command(5.0, heading=0.4), Command(5.4, heading=0.0)
+    commands += (Command(9.5, heading=1.0),)
+    found = gone(*commands, seconds=10.0)
+    told = followed(commands, found, STRIKES, found.points, RATE, 0.0, SPEED)
+    assert [np.isfinite(one.reached_speed) for one in told] == [True, False, True, False]
+    assert [one.steps is None for one in told] == [False, True, False, True]
+
+
+def test_who_stands_from_the_start_has_reached_that():
+    commands = Command(0.0, stands=True), Command(3.0, stands=False)
+    found = gone(*commands)
+    stands, _ = followed(commands, found, STRIKES, found.points, RATE, 0.0, SPEED)
+    assert stands.reached_speed == pytest.approx(0, abs=1e-9) and stands.steps == 0
+
+
+def test_headings_are_reached_by_as_many_turns_as_were_made():
+    """Twenty turns in ten seconds are not."""
+    commands = (Command(0.0, heading=40 * np.pi),)
+    found = gone(*commands, seconds=10.0)
+    (told,) = followed(commands, found, STRIKES, found.points, RATE, 0.0, SPEED)
+    assert told.reached_heading == pytest.approx(found.yaw[-1], abs=1.0)
+    assert told.steps is None and told.reached_heading < 4 * np.pi
+
+
 def test_who_stands_is_told_after_how_many_steps():
     commands = Command(0.0), Command(5.0, stands=True)
     found = gone(*commands)
@@ -429,7 +454,7 @@ def test_a_script_pushes(tmp_path):
     ("content", "told"),
     [
         (pushed(part="nose"), "is on 'nose', which is none of pelvis, trunk"),
-        (pushed(newtons=9e5), "The push of command 1 .* has 900000 as 'newtons': give it"),
+        (pushed(newtons=0.05), "The push of command 1 .* has 0.05 as 'newtons': give it"),
         (pushed(newtons=0), "has 0 as 'newtons'"),
         (pushed(seconds=-1), "has -1 as 'seconds'"),
         (pushed(direction="left"), "has 'left' as 'direction', which is no number"),
