@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...controller import Character
-from ...controller.exceptions import PoiseError
+from ...controller.exceptions import MotionError, PoiseError
 from ...controller.geometry.motion import Motion
 from ...controller.reference.gait import Gait, find_cycle
 from ...controller.search.trial import NOISE
@@ -80,8 +80,11 @@ class _Clip:
     action: str | None
     motion: Motion
     body: Character
-    gait: Gait
     skill: Skill | None = None
+
+
+#: A clip, and its cycle as others go over to it.
+_Walk = tuple[Gait, _Clip]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -161,7 +164,6 @@ def _read(options: argparse.Namespace, path: Path) -> _Clip:
         action=shot.reading.action,
         motion=motion,
         body=body,
-        gait=Gait.of(body, motion, find_cycle(body, motion)),
     )
 
 
@@ -177,10 +179,10 @@ class _Learner:
         self.failed: list[str] = []
         self.cut = False
 
-    def learned(self, clip: _Clip, other: _Clip | None = None) -> Skill | None:
-        """The Skill of a clip that may go over to another one; None where a body falls by it, or
-        the budget is over before anything is known."""
-        name = clip.name if other is None else f"{clip.name} to {other.name}"
+    def learned(self, clip: _Clip, name: str = "", other: Gait | None = None) -> Skill | None:
+        """The Skill of a clip that may go over to another Gait, and has a name of its own then;
+        None where a body falls by it, or the budget is over before anything is known."""
+        name = name or clip.name
         learning = Learning(
             clip.body,
             clip.motion,
@@ -188,7 +190,7 @@ class _Learner:
             self._options.seed,
             self._executor,
             max(0.0, self._end - time.monotonic()),
-            None if other is None else other.gait,
+            other,
         )
         line = LiveLine()
         with interrupts() as caught:
@@ -202,7 +204,7 @@ class _Learner:
         self.cut = self.cut or learning.ended == "budget"
         if not learning.paces:
             if other is None:
-                self.failed.append(_why(clip, learning.ended == "budget"))
+                self.failed.append(_why(clip, learning))
             return None
         for pace in learning.paces:
             print(f"{name}  {pace.told:5.2f} m/s commanded  {pace.reached:5.2f} m/s walked")
@@ -219,46 +221,53 @@ class _Learner:
             height=clip.body.height,
             mass=clip.body.mass,
             paces=learning.paces,
-            other=None if other is None else other.gait,
+            other=other,
         )
 
     def blends(self, clips: Sequence[_Clip]) -> list[Skill]:
         """Skills that go over from a clip to a faster one, and faster so than alone: from each to
         the next one, and from the slowest to the fastest, of those that walk the same way."""
-        found = []
-        for slow, fast in _pairs(sorted(clips, key=lambda clip: clip.gait.speed)):
+        walks, found = [], []
+        for clip in clips if len(clips) > 1 else ():
+            try:
+                gait = Gait.of(clip.body, clip.motion, find_cycle(clip.body, clip.motion))
+            except MotionError as error:
+                say(str(error))
+                continue
+            walks.append((gait, clip))
+        for (_, slow), (gait, fast) in _pairs(sorted(walks, key=lambda walk: walk[0].speed)):
             if slow.skill is None:
                 continue
-            skill = self.learned(slow, fast)
+            skill = self.learned(slow, f"{slow.name} to {fast.name}", gait)
             if skill is not None and skill.fastest > slow.skill.fastest + _FASTER:
                 found.append(skill)
         return found
 
 
-def _pairs(clips: Sequence[_Clip]) -> list[tuple[_Clip, _Clip]]:
+def _pairs(walks: Sequence[_Walk]) -> list[tuple[_Walk, _Walk]]:
     """What can go over to what, of clips in the order of their speeds."""
     alike = [
         (slow, fast)
-        for slow, fast in combinations(clips, 2)
-        if fast.gait.speed - slow.gait.speed > _FASTER
-        and abs(remainder(fast.gait.facing - slow.gait.facing, 2 * pi)) < ALIKE
+        for slow, fast in combinations(range(len(walks)), 2)
+        if walks[fast][0].speed - walks[slow][0].speed > _FASTER
+        and abs(remainder(walks[fast][0].facing - walks[slow][0].facing, 2 * pi)) < ALIKE
     ]
     kept = []
     for slow, fast in alike:
-        between = any((slow, one) in alike and (one, fast) in alike for one in clips)
-        ends = not any((one, slow) in alike or (fast, one) in alike for one in clips)
+        between = any((slow, one) in alike and (one, fast) in alike for one in range(len(walks)))
+        ends = not any((one, slow) in alike or (fast, one) in alike for one in range(len(walks)))
         if ends or not between:
-            kept.append((slow, fast))
+            kept.append((walks[slow], walks[fast]))
     return kept
 
 
-def _why(clip: _Clip, cut: bool) -> str:
-    """Why nothing was learned of a clip; cut: by the end of the budget."""
-    if cut:
+def _why(clip: _Clip, learning: Learning) -> str:
+    """Why nothing was learned of a clip."""
+    if learning.ended == "budget":
         return f"The budget was over before '{clip.path}' had been walked: give it more time."
     return (
         f"'{clip.path}' cannot be learned by itself: a body that walks, turns and stops by it "
-        f"falls at its own speed of {clip.gait.speed:.2f} m/s, and at slower ones. Choose another "
+        f"falls at its own speed of {learning.speed:.2f} m/s, and at slower ones. Choose another "
         "clip, or clean it first."
     )
 

@@ -181,7 +181,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
             write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
     tuning.unlink(missing_ok=True)
-    _tell_result(report, shot.baked.missed)
+    _tell_result(report, shot.baked.missed, shot.scene.frame_end)
     return DONE if report["filled"] else MISSED
 
 
@@ -500,7 +500,7 @@ def _shot_options(options, cleaned):
 # --- What is told -------------------------------------------------------------------------------
 
 
-def _tell_result(report, missed):
+def _tell_result(report, missed, end):
     first, last = report["frames"]
     say(
         f"'{report['source_action'] or report['armature']}', frames {first:g} to {last:g}, "
@@ -510,6 +510,8 @@ def _tell_result(report, missed):
         say(sentence)
     if missed:
         say(missed)
+    if last > end:
+        say(f"It goes on to frame {last:g}, and the scene ends at {end}: lengthen the scene.")
     for track in report["tracks_over"]:
         say(f"The NLA track '{track}' over the bake changes it.")
     _tell_figures(report, "" if report["filled"] else " The bake ends there.")

@@ -10,6 +10,7 @@ import pytest
 from helpers.commands import listing, poise, save
 
 from poise.addon.command import command_learn
+from poise.controller.exceptions import MotionError
 from poise.controller.skills import learning
 from poise.controller.skills.skill_set import SkillSet
 
@@ -176,6 +177,19 @@ def test_who_falls_as_told_to_ends_with_0(hero):
     assert content["fell_at"] < 5 and content["seconds"] == pytest.approx(8)
 
 
+def test_a_clip_whose_feet_come_down_twice_is_learned_alone(folder, quick, capsys, monkeypatch):
+    def refuses(_character, motion, _cycle):
+        raise MotionError(f"'{motion.name}' cannot be blended")
+
+    monkeypatch.setattr(command_learn.Gait, "of", refuses)
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "more.blend"), copy=True)
+    clips = folder / "shot.blend", folder / "more.blend"
+    assert poise("learn", *clips, "--output", folder / "hero.skills", "--workers=0") == 0
+    assert "cannot be blended" in capsys.readouterr().err
+    names = [one.name for one in SkillSet.load(folder / "hero.skills").skills]
+    assert names == ["shot", "more"]
+
+
 def test_a_budget_keeps_what_is_known_of_each_clip(folder, quick, capsys, monkeypatch):
     """The first is learned; then the budget is over."""
     bpy.ops.wm.save_as_mainfile(filepath=str(folder / "more.blend"), copy=True)
@@ -216,8 +230,11 @@ def test_scripts_push_a_baked_walk_too(folder, capsys):
     (folder / "take.json").write_text(json.dumps(TAKE))
     report = folder / "report.json"
     script = folder / "take.json"
-    assert poise("simulate", folder / "shot.blend", "--script", script, "--report", report) == 0
+    shot, output = folder / "shot.blend", folder / "take.blend"
+    assert poise("bake", shot, "--script", script, "--output", output, "--report", report) == 0
     content = json.loads(report.read_text())
+    told = f"It goes on to frame {content['frames'][1]:g}, and the scene ends at"
+    assert told in capsys.readouterr().err
     assert [push["segment"] for push in content["pushes"]] == ["trunk"]
     assert content["commands"][2]["steps"] >= 1, "it was pushed, and goes on as it went"
 
