@@ -81,6 +81,8 @@ _NEAR, _STANDS, _LASTING, _EDGE = 0.03, 0.6, 0.1, 1 / 60
 _DOWN = 0.04
 #: What moves faster than a body sways is noise of the capture: a Hann window of this length [s].
 _WINDOW = 0.12
+#: A foot has come down so long [s] after it touched the floor.
+_LANDS = 0.08
 #: Of one that is led, hips sway less than so long a window [s]: about a step.
 _STEP = 0.6
 #: Below this no shaking is seen [m/s^3]; people who were captured as they stood still have more.
@@ -377,7 +379,9 @@ class Pair:
 
     @cached_property
     def turned(self) -> np.ndarray:
-        """(m, 2, 2) roll about the source's foot and yaw of each foot of the result [degrees]."""
+        """(m, 2, 2) roll about the source's foot and yaw of each foot of the result [degrees]; the
+        yaw of one that is led since it came down, for the source's feet turn with it as they
+        stand."""
         turn = self.aligned.feet @ np.swapaxes(self.source.feet, -1, -2)
         vector = np.degrees(rotation_vector(quaternion_from_matrix(turn)))
         ways = [
@@ -385,7 +389,20 @@ class Pair:
             for side in SIDES
         ]
         forward = unit(np.stack(ways, 1) * [1.0, 1.0, 0.0])
-        return np.stack([np.abs((vector * forward).sum(-1)), np.abs(vector[..., 2])], -1)
+        yaw = self._since_landing() if self._led else vector[..., 2]
+        return np.stack([np.abs((vector * forward).sum(-1)), np.abs(yaw)], -1)
+
+    def _since_landing(self) -> np.ndarray:
+        """(m, 2) how far each foot of the result that is down has turned about the vertical since
+        it came down [degrees]."""
+        yaw, settled = np.zeros((self.count, 2)), round(_LANDS * self.rate)
+        down = self.floor.down(self.result)
+        for foot in range(2):
+            for start, stop in runs(down[:, foot]):
+                feet = self.result.feet[start:stop, foot]
+                turn = feet @ feet[min(settled, len(feet) - 1)].T
+                yaw[start:stop, foot] = rotation_vector(quaternion_from_matrix(turn))[:, 2]
+        return np.degrees(yaw)
 
     def smoothed_velocity(self, points: np.ndarray) -> np.ndarray:
         """(m, ...) velocities [m/s] of what a body does, less the noise of a capture."""
