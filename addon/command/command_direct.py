@@ -91,7 +91,8 @@ def _direct_to(
     followed = shot.report()["commands"]
     report = {"file": str(output), **_report(shot, skill, script), "warnings": warnings}
     report["import"] = import_note(shot.scene)
-    shot.scene.frame_start, shot.scene.frame_end = map(round, report["frames"])
+    scene = chosen_scene(options)
+    scene.frame_start, scene.frame_end = map(round, report["frames"])
     with written(output) as temporary:
         save(temporary, compresses(options, source))
         if report_path:
