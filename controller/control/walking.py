@@ -47,8 +47,8 @@ _GROWTH = 0.5  # of omega: by which the error is taken to grow until then
 _PLANNING = 0.85  # share of a swing in which the goal still follows the capture point
 _ARRIVED = 0.95  # share of a swing after which the foot is above its goal
 _TURNED = 0.5  # share of it after which a foot has turned as far as it does
-#: [m] from where the reference puts it, relative to the stance foot: of 48 bodies that walked at 0.6
-#: to 1.0 m/s and were pushed aside by 75 N for 0.3 s, 22 fell with 0.35, 15 with 0.5 and with 0.7.
+#: [m] from where the reference puts it, relative to the stance foot: of 48 bodies that walked at
+#: 0.6 to 1.0 m/s and were pushed aside by 75 N for 0.3 s, 22 fell with 0.35, 15 with 0.5 and 0.7.
 _FARTHEST = 0.6
 _TRUST = 0.15  # of what a standing foot's place differs from where it was thought to be
 _AIMING = 0.3  # share of a swing until the leg aims from where the pelvis really is
