@@ -47,9 +47,10 @@ _GROWTH = 0.5  # of omega: by which the error is taken to grow until then
 _PLANNING = 0.85  # share of a swing in which the goal still follows the capture point
 _ARRIVED = 0.95  # share of a swing after which the foot is above its goal
 _TURNED = 0.5  # share of it after which a foot has turned as far as it does
-#: [m] from where the reference puts it, relative to the stance foot: of 48 bodies that walked at
-#: 0.6 to 1.0 m/s and were pushed aside by 75 N for 0.3 s, 22 fell with 0.35, 15 with 0.5 and 0.7.
-_FARTHEST = 0.6
+#: [m] from where the reference puts it, relative to the stance foot; and in an endless walk: of 48
+#: bodies that walked so at 0.6 to 1.0 m/s and were pushed aside by 75 N for 0.3 s, 22 fell with
+#: 0.35, 15 with 0.5 and 0.7. A leap that is to come down where its capture does gains nothing.
+_FARTHEST, _FARTHEST_ENDLESS = 0.35, 0.6
 _TRUST = 0.15  # of what a standing foot's place differs from where it was thought to be
 _AIMING = 0.3  # share of a swing until the leg aims from where the pelvis really is
 _FASTEST = 8.0  # [rad/s] that legs are turned by
@@ -94,8 +95,9 @@ class Walking:
         self._phase, self._left = _swings(reference)
         self._soon = _soon(self._phase, reference.rate)
         self._reaching = np.clip(self._phase / _AIMING, 0, 1)
-        self._placed_shares = _PLACED, _PLACED
+        self._placed_shares, self._farthest = (_PLACED, _PLACED), _FARTHEST
         if reference.endless:
+            self._farthest = _FARTHEST_ENDLESS
             self._placed_shares = _AHEAD_ENDLESS, _ASIDE_ENDLESS
             if self._speed() < _ON_THE_SPOT:
                 self._placed_shares = _AHEAD_ENDLESS, _ASIDE_ON_THE_SPOT
@@ -189,7 +191,7 @@ class Walking:
             along, across = self._placed_shares
             ahead = along * grow * (error[0] * fx + error[1] * fy)
             aside = across * grow * (error[1] * fx - error[0] * fy)
-            shrink = min(1.0, _FARTHEST / max(hypot(ahead, aside), 1e-9))
+            shrink = min(1.0, self._farthest / max(hypot(ahead, aside), 1e-9))
             ahead, aside = shrink * ahead, shrink * aside
             move = np.array([ahead * fx - aside * fy, ahead * fy + aside * fx])
             self._goals[foot] = self.offsets[1 - foot] + move + self._way_home(foot)
