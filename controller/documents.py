@@ -2,6 +2,7 @@
 """Small JSON documents, read and written as files."""
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -42,6 +43,12 @@ def read(
         fail(source, "is not JSON: it nests too deep")
     except ValueError as error:
         fail(source, f"is not JSON: {error}")
+
+
+def digest(path: str | os.PathLike) -> str:
+    """What tells a file's content from another: its SHA-256. Raises OSError."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write(path: str | os.PathLike, text: str) -> None:

@@ -7,6 +7,7 @@ from the one before, a stand, the walk again, or a push from anywhere for 0.3 s.
 """
 
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -58,7 +59,7 @@ def learned(names, workers):
         other = Gait.of(body, faster, find_cycle(body, faster))
     learning = Learning(character, motion, None, 0, workers, other=other)
     while not learning.poll():
-        pass
+        time.sleep(0.01)
     trim = tuple((one.reached, one.told) for one in learning.paces)
     return character, motion, Walk(learning.cycle, SECONDS, trim=trim, other=other)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...controller import documents
 from ..blender.files import FileError, check_target, left_over, write_json
 from ..blender.locks import TakenError, claimed
 from ..terminal.command_progress import DONE, MISSED
@@ -143,8 +144,7 @@ def fingerprint(task: ShotTask) -> str:
 def _digest(path: str | Path) -> str:
     """What tells a file's content from another. Raises FileError."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return documents.digest(path)
     except OSError as error:
         raise FileError(f"'{path}' cannot be read ({error.strerror}): check its rights.") from None
 

@@ -16,7 +16,6 @@ from ..terminal.command_arguments import SIMULATED, add_options, check_falls, re
 from ..terminal.command_files import (
     chosen_scene,
     compresses,
-    demand_other,
     only_writer,
     open_shot,
     output_target,
@@ -55,8 +54,7 @@ def run(options: argparse.Namespace) -> int:
         setattr(options, name, tuple(value) if isinstance(value, list) else value)
     options.file = str(source)
     output = output_target(options, source, "_take.blend")
-    demand_other(options, "--output", output, options.skills, options.script, result=True)
-    report_path = report_target(options, source, output, options.skills, options.script)
+    report_path = report_target(options, source, output)
     with only_writer(output):
         return _direct_to(options, skill, script, source, output, report_path)
 
@@ -88,8 +86,8 @@ def _direct_to(
     follow("baking", shot.baking())
     follow("measuring", shot.measure())
     warnings += [sentence for sentence in [shot.baked.missed] if sentence]
-    followed = shot.report()["commands"]
-    report = {"file": str(output), **_report(shot, skill, script), "warnings": warnings}
+    told = shot.report()
+    report = {"file": str(output), **_report(shot, skill, script, told), "warnings": warnings}
     report["import"] = import_note(shot.scene)
     scene = chosen_scene(options)
     scene.frame_start, scene.frame_end = map(round, report["frames"])
@@ -97,7 +95,7 @@ def _direct_to(
         save(temporary, compresses(options, source))
         if report_path:
             write_json(report_path, report)
-    _tell(report, followed, shot.baked.missed)
+    _tell(report, told["commands"], shot.baked.missed)
     return DONE if report["filled"] else MISSED
 
 
@@ -111,9 +109,8 @@ def _check_body(shot: Shot, skill: Skill) -> None:
         )
 
 
-def _report(shot: Shot, skill: Skill, script: Script) -> dict[str, Any]:
-    """That of a bake, and what a script's form has."""
-    report = shot.report()
+def _report(shot: Shot, skill: Skill, script: Script, report: dict[str, Any]) -> dict[str, Any]:
+    """The report of a bake, and what a script's form has."""
     followed = zip(script.commands, report["commands"], strict=True)
     return report | {
         "skill": skill.name,

@@ -15,13 +15,13 @@ from math import pi, remainder
 from pathlib import Path
 from typing import Any
 
-from ...controller import Character
+from ...controller import Character, documents
 from ...controller.exceptions import MotionError, PoiseError
 from ...controller.geometry.motion import Motion
 from ...controller.reference.gait import Gait, find_cycle
 from ...controller.search.trial import NOISE
 from ...controller.skills.learning import ALIKE, Learning
-from ...controller.skills.skill_set import Skill, SkillSet, digest_of
+from ...controller.skills.skill_set import Skill, SkillSet
 from ..blender.files import FileError, check_target, same_file, write_json, written
 from ..shots.shot import Shot, ShotOptions, versions
 from ..terminal.command_arguments import number, reading_options, seconds, whole
@@ -212,7 +212,7 @@ class _Learner:
         return Skill(
             name=name,
             file=_from(self._folder, clip.path),
-            digest=digest_of(clip.path),
+            digest=documents.digest(clip.path),
             reading=clip.reading,
             armature=clip.armature,
             action=clip.action,

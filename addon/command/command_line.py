@@ -270,60 +270,68 @@ def _parser(program):
         metavar="bake | batch | simulate | clean | inspect | optimize | robustness | learn | "
         "direct",
     )
-    common = file_argument(), shot_arguments()
-    for name, add_arguments, run, purpose in (
-        ("bake", _add_bake_arguments, _bake, "simulate, and write the .blend with the new action"),
+    common = [file_argument(), shot_arguments()]
+    for name, parents, add_arguments, run, purpose in (
+        (
+            "bake",
+            common,
+            _add_bake_arguments,
+            _bake,
+            "simulate, and write the .blend with the new action",
+        ),
         (
             "simulate",
+            common,
             _add_simulate_arguments,
             _simulate,
             "simulate, and tell how it went; only a report is written",
         ),
         (
             "inspect",
+            common,
             _add_inspect_arguments,
             _inspect,
             "tell what would be simulated: rig map, body, stance, ground, and what the clip asks",
         ),
         (
             "optimize",
+            common,
             command_optimize.add_arguments,
             command_optimize.run,
             "search gains with which the body performs the action, and write them",
         ),
         (
             "robustness",
+            common,
             command_robustness.add_arguments,
             command_robustness.run,
             "measure how hard the body can be hit, as a table, a plot and a report",
         ),
+        (
+            "clean",
+            [file_argument(), reading_arguments()],
+            command_clean.add_arguments,
+            command_clean.run,
+            "clean feet and weight without a simulation, and write the .blend with the new action",
+        ),
+        (
+            "learn",
+            [reading_arguments()],
+            command_learn.add_arguments,
+            command_learn.run,
+            "learn by which clips a character walks on command, and how fast; writes its skills",
+        ),
+        (
+            "direct",
+            [],
+            command_direct.add_arguments,
+            command_direct.run,
+            "let a character do what a script commands, by what it has learned; writes the take",
+        ),
     ):
-        verb = verbs.add_parser(name, parents=common, allow_abbrev=False, help=purpose)
+        verb = verbs.add_parser(name, parents=parents, allow_abbrev=False, help=purpose)
         add_arguments(verb)
         verb.set_defaults(run=run, usage_error=verb.error)
-    verb = verbs.add_parser(
-        "clean",
-        parents=[file_argument(), reading_arguments()],
-        allow_abbrev=False,
-        help="clean feet and weight without a simulation, and write the .blend with the new action",
-    )
-    command_clean.add_arguments(verb)
-    verb.set_defaults(run=command_clean.run, usage_error=verb.error)
-    verb = verbs.add_parser(
-        "learn",
-        parents=[reading_arguments()],
-        allow_abbrev=False,
-        help="learn by which clips a character walks on command, and how fast; writes its skills",
-    )
-    command_learn.add_arguments(verb)
-    verb.set_defaults(run=command_learn.run, usage_error=verb.error)
-    verb = verbs.add_parser(
-        "direct",
-        allow_abbrev=False,
-        help="let a character do what a script commands, by what it has learned; writes the take",
-    )
-    command_direct.add_arguments(verb)
-    verb.set_defaults(run=command_direct.run, usage_error=verb.error)
     command_batch.add_parser(verbs, parser, _add_keys_arguments)
     return parser
 

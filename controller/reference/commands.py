@@ -518,9 +518,9 @@ class _Rounds:
 
 
 def _check_times(commands: Sequence[Command]) -> None:
-    before = 0.0
-    for one in commands[:1]:
-        demand(one.at >= 0, f"The command at {one.at:g} s comes before the walk: begin at 0 s.")
+    first = commands[0].at
+    demand(first >= 0, f"The command at {first:g} s comes before the walk: begin at 0 s.")
+    before = first
     for one in commands:
         demand(
             one.at >= before,

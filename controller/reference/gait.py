@@ -238,14 +238,15 @@ class Gait:
     @classmethod
     def of(cls, character: Character, motion: Motion, cycle: Cycle) -> "Gait":
         """That of a clip's Cycle. Raises MotionError where feet do not come down once each."""
-        tables = [_plain(values) for values in _seamless(character, motion, cycle)]
-        strikes = _strikes(_Clip(character, motion).contacts, cycle)
+        *poses, contacts = _seamless(character, motion, cycle)
+        strikes = _strikes(contacts)
         if sorted(one.side for one in strikes) != [-1, 1]:
             raise MotionError(
                 f"'{motion.name}' cannot be blended with another walk: in its cycle a foot comes "
                 "down more than once."
             )
         seconds = cycle.period / motion.rate
+        tables = map(_plain, (*poses, contacts))
         return cls(cycle.length / seconds, seconds, character.height, strikes, *tables)
 
     @classmethod
@@ -324,7 +325,8 @@ class Walk:
         """
         RANGES["walk"].check(self.seconds)
         if self.commands and not self.strikes:
-            strikes = _strikes(_Clip(character, motion).contacts, self.cycle)
+            contacts = _Clip(character, motion).contacts
+            strikes = _strikes(contacts[self.cycle.first : self.cycle.last])
             return replace(self, strikes=strikes).motion(character, motion)
         samples = np.arange(self.count(motion.rate))
         at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period
@@ -436,12 +438,11 @@ class Walk:
         return points + gone[:, None] * [x, y, 0.0], np.repeat(yaw, len(samples))
 
 
-def _strikes(contacts: np.ndarray, cycle: Cycle) -> tuple[Strike, ...]:
-    """Where in a cycle the feet of a clip come down that stand at its samples (F, 2)."""
-    own = contacts[cycle.first : cycle.last]
-    down = own & ~np.roll(own, 1, axis=0)
+def _strikes(contacts: np.ndarray) -> tuple[Strike, ...]:
+    """Where in a round feet come down that stand at its samples (P, 2)."""
+    down = contacts & ~np.roll(contacts, 1, axis=0)
     found = [
-        Strike(float(at) / cycle.period, side)
+        Strike(float(at) / len(contacts), side)
         for foot, side in enumerate((1, -1))
         for at in np.flatnonzero(down[:, foot])
     ]

@@ -91,7 +91,7 @@ class Skill:
         source = f"'{path}', from which '{skills.name}' was learned,"
         if not path.is_file():
             _fail(source, "is not there: put it back, or learn again from where it is now")
-        if digest_of(path) != self.digest:
+        if documents.digest(path) != self.digest:
             _fail(source, "was changed since: learn again")
         return path
 
@@ -164,12 +164,6 @@ def _farthest(skill: Skill, speeds: Sequence[float]) -> float:
     """How far a skill is to go from its own speeds: a ratio's logarithm, 0 for nothing."""
     own = sorted({skill.speed, skill.other.speed if skill.other else skill.speed})
     return max((abs(math.log(v / min(max(v, own[0]), own[-1]))) for v in speeds), default=0.0)
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file's content. Raises OSError."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _checksum(content: dict[str, Any]) -> str:

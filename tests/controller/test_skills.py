@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from poise.controller import documents
 from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.processes.workers import SerialExecutor
 from poise.controller.reference.commands import Command, Script, Strike
 from poise.controller.reference.gait import Gait
 from poise.controller.skills import learning
 from poise.controller.skills.learning import BEYOND, FASTER, SLOWER, TRIES, Learning
-from poise.controller.skills.skill_set import Pace, Skill, SkillSet, digest_of
+from poise.controller.skills.skill_set import Pace, Skill, SkillSet
 
 STRIKES = (Strike(0.2, 1), Strike(0.7, -1))
 GAIT = Gait(
@@ -73,7 +74,7 @@ def test_what_is_no_file_of_skills_is_refused(tmp_path, change, told):
 
 def test_a_clip_is_found_beside_its_skills_and_only_as_it_was(tmp_path):
     (tmp_path / "walk.bvh").write_text("as captured")
-    known = replace(WALK, digest=digest_of(tmp_path / "walk.bvh"))
+    known = replace(WALK, digest=documents.digest(tmp_path / "walk.bvh"))
     skills = tmp_path / "hero.skills"
     assert known.path(skills) == tmp_path / "walk.bvh"
     assert replace(known, file=str(tmp_path / "walk.bvh")).path(skills) == tmp_path / "walk.bvh"
