@@ -11,7 +11,14 @@ def register():
 
     from .blender import evaluation, session, translations
     from .command import command_line
-    from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
+    from .overlays import (
+        contact_bar,
+        overlay,
+        overlay_bar,
+        overlay_marks,
+        overlay_paths,
+        play_marks,
+    )
     from .scene import holds, objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
@@ -35,6 +42,7 @@ def register():
     overlay_paths.register()
     overlay_bar.register()
     contact_bar.register()
+    play_marks.register()
     translations.register()
     menus.register()
     command_line.register()
@@ -46,7 +54,14 @@ def unregister():
 
     from .blender import evaluation, session, translations
     from .command import command_line
-    from .overlays import contact_bar, overlay, overlay_bar, overlay_marks, overlay_paths
+    from .overlays import (
+        contact_bar,
+        overlay,
+        overlay_bar,
+        overlay_marks,
+        overlay_paths,
+        play_marks,
+    )
     from .plots import tuning_plot
     from .scene import holds, objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
@@ -55,6 +70,7 @@ def unregister():
     command_line.unregister()
     menus.unregister()
     translations.unregister()
+    play_marks.unregister()
     contact_bar.unregister()
     overlay_bar.unregister()
     overlay_paths.unregister()

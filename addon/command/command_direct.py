@@ -5,8 +5,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...controller.exceptions import SettingsError
-from ...controller.reference.commands import Command, Script
+from ...controller.reference.commands import Command, Script, push_as_told
 from ...controller.skills.skill_set import Skill, SkillSet
 from ..blender.files import write_json, written
 from ..scene.walks import WalkOptions
@@ -27,9 +26,6 @@ from ..terminal.command_import import import_note
 from ..terminal.command_libraries import warn
 from ..terminal.command_progress import DONE, MISSED, follow, say, tell_verdict
 from .command_rectify import simulate
-
-#: A body that differs by less from the one that learned [m], [kg] is the same.
-_SAME = 1e-3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,12 +72,13 @@ def _direct_to(
         commands=script.commands,
         trim=skill.trim,
         other=skill.other,
+        played=script.played,
     )
     chosen = {name: getattr(options, name) for name in SIMULATED}
     reading = reading_options(options)
     shot = read_shot(Shot, options, ShotOptions(**reading, mass=options.mass, walk=walk, **chosen))
     shot.prepare()
-    _check_body(shot, skill)
+    skill.check_body(shot.character.height, shot.character.mass)
     simulate(shot)
     follow("baking", shot.baking())
     follow("measuring", shot.measure())
@@ -97,16 +94,6 @@ def _direct_to(
             write_json(report_path, report)
     _tell(report, told["commands"], shot.baked.missed)
     return DONE if report["filled"] else MISSED
-
-
-def _check_body(shot: Shot, skill: Skill) -> None:
-    """Raise SettingsError if the body is another one than that which learned the skill."""
-    body = shot.character
-    if max(abs(body.height - skill.height), abs(body.mass - skill.mass)) > _SAME:
-        raise SettingsError(
-            f"'{skill.name}' was learned by a body of {skill.height:.2f} m, {skill.mass:.1f} kg, "
-            f"and this one has {body.height:.2f} m, {body.mass:.1f} kg: learn again."
-        )
 
 
 def _report(shot: Shot, skill: Skill, script: Script, report: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +121,7 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
         "heading": came["heading"],
     }
     if command.push is not None:
-        wanted["push"] = command_walk.push_as_told(command.push)
+        wanted["push"] = push_as_told(command.push)
     reached = {"speed": came["reached_speed"], "heading": came["reached_heading"]}
     return {
         "at": came["at"],

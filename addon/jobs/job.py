@@ -45,6 +45,8 @@ class Job:
     finds_limit = False
     #: It checks a clip, likewise.
     checks = False
+    #: It is played, and so is what it shows.
+    plays = False
     #: It rectifies, or may come to do so; what it has reached is kept.
     rectifies = False
 

@@ -146,6 +146,8 @@ class JobOperator:
             job.cancel()
             return self._stop(context)
         if event.type != "TIMER":
+            if self.is_meant(context, event):
+                return {"RUNNING_MODAL"}
             alone = job.owns_scene and not _harmless(context, event)
             return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
         if not self._is_own() or not self._begin_turn():
@@ -164,6 +166,10 @@ class JobOperator:
             return {"PASS_THROUGH"}
         self._leave(context)
         return self._succeed(context)
+
+    def is_meant(self, _context: "bpy.types.Context", _event: "bpy.types.Event") -> bool:
+        """Do what an event means for the job. Returns whether it means anything."""
+        return False
 
     def _is_own(self) -> bool:
         """Whether an event of a timer is of this operator's, which has fired since the last one:

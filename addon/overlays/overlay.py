@@ -54,6 +54,16 @@ def ghosts(scene):
     return [(shot, sample_at(shot, frame) if at is None else at) for shot, at in shown]
 
 
+def recorded(scene):
+    """The same without who is played, of whom poses alone are known."""
+    return [(shot, at) for shot, at in ghosts(scene) if not (_running(scene) and _is_played(shot))]
+
+
+def _is_played(shot):
+    job = session.job()
+    return job.plays and job.ghost()[0] is shot
+
+
 def finished(scene):
     """The shots of a scene that have a result, and no other in the making."""
     running = session.job().armature_name if _running(scene) else None
@@ -282,7 +292,9 @@ def _draw():
     context = bpy.context
     scene = context.scene
     settings = scene.poise
-    if settings.ghost == "HIDDEN" or not context.space_data.overlay.show_overlays:
+    played = _running(scene) and session.job().plays  # and whoever plays wants to see it
+    hidden = settings.ghost == "HIDDEN" or not context.space_data.overlay.show_overlays
+    if hidden and not played:
         return
     found = [(shot, sample, 0) for shot, sample in ghosts(scene)]
     for shot, sample, nearer in found + compared(scene):

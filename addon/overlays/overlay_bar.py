@@ -106,7 +106,7 @@ def shown(context):
     armature, _ = chosen_armature(context)
     if armature is None:
         return None
-    shots = (shot for shot, _ in overlay.ghosts(context.scene))
+    shots = (shot for shot, _ in overlay.recorded(context.scene))
     return next((shot for shot in shots if shot.reading.armature == armature.name), None)
 
 

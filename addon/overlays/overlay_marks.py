@@ -362,7 +362,7 @@ def _draw():
     look, shown = Look.of(settings.overlays), context.space_data.overlay.show_overlays
     if settings.ghost == "HIDDEN" or not (look.colours and shown):
         return
-    for shot, sample in overlay.ghosts(context.scene):
+    for shot, sample in overlay.recorded(context.scene):
         offset = tuple(overlay.displacement(settings, shot.reading.motion))
         found = _batch(shot.recording, sample, look, offset, shot.reading.metres_per_unit)
         if found is not None:

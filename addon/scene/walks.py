@@ -38,7 +38,7 @@ class WalkOptions:
 
     seconds: for how long [s]. cycle: (first, last) scene frames, None for the best one. heading:
     name of a curve object to follow, None to go on as the clip does. commands: Command each, in
-    place of those that are keyed. trim, other: as controller.gait.Walk has them.
+    place of those that are keyed. trim, other, played: as controller.gait.Walk has them.
     """
 
     seconds: float
@@ -47,6 +47,7 @@ class WalkOptions:
     commands: tuple[Command, ...] = ()
     trim: tuple[tuple[float, float], ...] = ()
     other: Gait | None = None
+    played: bool = False
 
 
 def _is_curve(_settings, thing):
@@ -126,6 +127,28 @@ class POISE_PG_walk(bpy.types.PropertyGroup):
         "animation does",
         poll=_is_curve,
     )
+    skills: StringProperty(
+        name="Skills",
+        description="What the command learn has written for this animation: with it the character "
+        "is played at exactly the speeds that it has learned, and goes over to other animations at "
+        "those that need them; none to play the animation as it is",
+        subtype="FILE_PATH",
+    )
+    push: FloatProperty(
+        name="Push (N)",
+        description="How hard F pushes who is played, for 0.3 s, away from the view [N]",
+        default=60.0,
+        min=RANGES["force"].low,
+        max=RANGES["force"].high,
+        soft_max=200.0,
+        step=1000,
+        precision=0,
+    )
+    follow: BoolProperty(
+        name="View Follows",
+        description="Move the view along with who is played",
+        default=True,
+    )
     found: StringProperty(
         name="Cycle", description="What the last search for a cycle came to", options={"HIDDEN"}
     )
@@ -176,7 +199,13 @@ def endless(scene, reading, options, mass=None):
             f"The curve '{name}' leads the walk, and so do its Pace and Turn: take the curve away, "
             "or set Pace to 1 and Turn to 0 and remove their keys."
         )
-    walk = replace(walk, commands=commands, trim=options.trim, other=options.other)
+    walk = replace(
+        walk,
+        commands=commands,
+        trim=options.trim,
+        other=options.other,
+        played=options.played,
+    )
     motion = walk.motion(character, reading.motion)
     index, step = motion.index, reading.frames[1] - reading.frames[0]
     objects = reading.object_matrices[cycle.first : cycle.last + 1]

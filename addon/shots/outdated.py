@@ -65,6 +65,8 @@ def settings_of(
         heading = scene.objects.get(options.walk.heading or "")
         walk = options.walk if heading is None else replace(options.walk, heading=None)
         found["Locomotion"] = walk, _moved_by(heading), _shares(armature.data, walks.PROPERTY)
+    if options.walk and options.walk.played:  # what the panel says is of other walks
+        del found["Locomotion"]
     pushing = [push for push in scene.poise.pushes.items if push.use]
     empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
     described = options_of(options)
@@ -112,8 +114,10 @@ def keys_changed(settings: dict[str, Any] | None, armature: "bpy.types.Object") 
 
 
 def changed(before: dict[str, Any] | None, now: dict[str, Any]) -> list[str]:
-    """The names of what differs between two of these; none without the first."""
-    return [name for name in now if before is not None and before[name] != now[name]]
+    """The names of what differs between two of these; none without the first. What the first one
+    does not depend on cannot differ."""
+    before = now if before is None else before
+    return [name for name in now if name in before and before[name] != now[name]]
 
 
 def _shares(data: "bpy.types.Armature", owner: str) -> list:

@@ -13,6 +13,7 @@ from .contacts import (
 )
 from .holds import POISE_OT_add_hold, POISE_OT_go_to_hold, POISE_OT_remove_hold
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
+from .play import POISE_OT_play, POISE_OT_save_script
 from .pushes import (
     POISE_OT_add_push,
     POISE_OT_clear_pushes,
@@ -38,6 +39,8 @@ OPERATORS = (
     POISE_OT_drag_contacts,
     POISE_OT_follow_contacts,
     POISE_OT_find_cycle,
+    POISE_OT_play,
+    POISE_OT_save_script,
     POISE_OT_make_thing,
     POISE_OT_make_collider,
     POISE_OT_unmark,

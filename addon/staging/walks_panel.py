@@ -6,8 +6,10 @@ import bpy
 from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
+from ..kit.parts import draw_job
 from ..kit.rows import sentence
 from ..scene.walks import NAMES, PROPERTY
+from .play import POISE_OT_play, POISE_OT_save_script, played
 from .walks import POISE_OT_find_cycle
 
 
@@ -54,4 +56,36 @@ class POISE_PT_walk(Panel, bpy.types.Panel):
             )
 
 
-CLASSES = (POISE_PT_walk,)
+class POISE_PT_play(Panel, bpy.types.Panel):
+    """Lead a character with the keyboard."""
+
+    bl_label = "Play Live"
+    bl_parent_id = "POISE_PT_simulate"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def content(self, layout, context, armature, _reason):
+        """What it is played with, the button, and what it was told."""
+        settings, job = context.scene.poise.walk, session.job()
+        column = layout.column()
+        column.active = job is None
+        column.prop(settings, "skills")
+        column.prop(settings, "push")
+        column.prop(settings, "follow")
+        if job is not None and job.plays:
+            draw_job(layout, job)
+            return
+        row = layout.row()
+        row.scale_y = 1.5
+        row.operator(POISE_OT_play.bl_idname, text="Play", icon="PLAY")
+        sentence(
+            layout,
+            context,
+            "Arrow keys lead a walk that loops, as Locomotion has it, while physics moves it; "
+            "Enter keeps what was played as a take.",
+            "INFO",
+        )
+        if played(context) is not None:
+            layout.operator(POISE_OT_save_script.bl_idname, text="Save Script", icon="EXPORT")
+
+
+CLASSES = (POISE_PT_walk, POISE_PT_play)

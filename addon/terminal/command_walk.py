@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
-from math import degrees
 from pathlib import Path
 
 from ...controller.ranges import RANGES
-from ...controller.reference.commands import Script, Shove
+from ...controller.reference.commands import Script
 from ..scene.walks import WalkOptions
 from .command_arguments import frame, seconds
 
@@ -50,7 +49,9 @@ def walk_options(options: argparse.Namespace) -> WalkOptions | None:
         if getattr(options, "method", "balance") == "rectify":
             options.usage_error("--script is not allowed with --rectify: balance alone walks on")
         script = Script.load(options.script)
-        return WalkOptions(script.seconds, options.cycle, commands=script.commands)
+        return WalkOptions(
+            script.seconds, options.cycle, commands=script.commands, played=script.played
+        )
     if options.walk is None:
         for name in ("cycle", "heading"):
             if getattr(options, name) is not None:
@@ -68,16 +69,6 @@ def _cycle(text: str) -> tuple[float, float]:
     if not match:
         raise argparse.ArgumentTypeError(f"'{text}' is not two frames such as 12-75")
     return frame(match[1]), frame(match[2])
-
-
-def push_as_told(push: Shove) -> dict[str, float | str]:
-    """A push of a script as its file has it."""
-    return {
-        "part": push.segment,
-        "newtons": push.newtons,
-        "direction": degrees(push.direction),
-        "seconds": push.seconds,
-    }
 
 
 def words_of(commands: Sequence[dict], fell_at: float | None) -> Iterator[str]:

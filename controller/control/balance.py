@@ -20,7 +20,7 @@ from ..gains.gains import Gains, size_of
 from ..geometry.rotations import vector_of_matrix
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
 from ..reference.reference import COM, HEIGHT, MOMENTUM, VELOCITY, Reference
-from ..reference.way import Course, CourseMemory
+from ..reference.way import CourseMemory
 from .foot_hold import FootHold
 from .legs import AXES, LegPlan, Legs
 from .stepping import MOMENTUM_SHARE, Stepping
@@ -129,7 +129,7 @@ class Balance(ABC):
         self.grounds = self.supports = [Ground(0.0, 0.0, world.floor)] * 2
         self.stepping: Stepping | Walking | None = None
         #: What leads the body along its way; None where nothing does.
-        self.course = None if reference.way is None else Course(reference.way)
+        self.course = None if reference.way is None else reference.way.course()
         self.torques = np.zeros(2 * AXES)
         #: (dofs,) that bear the body by what holds it [N m], where no foot does; else None.
         self.hanging: np.ndarray | None = None
@@ -217,6 +217,7 @@ class Balance(ABC):
         if self.course is not None:
             turns = self.reference.turns
             self.course.steer(
+                step,
                 self.com,
                 state.root,
                 self._step * self.period,

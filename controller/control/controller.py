@@ -37,6 +37,7 @@ class Controller:
     ) -> None:
         """balance: a subclass of balance.Balance, None for that of the settings' mode."""
         self.world = world
+        self._made_with = character, gains, settings, world, balance
         make = balance or MODES[settings.balance]
         self.balance = make(character, reference, gains, settings, world)
         stiffness, damping = self.balance.soften(*gains.per_dof(character))
@@ -61,6 +62,15 @@ class Controller:
         """Go on from `step` with nothing but what the world holds, and this memory."""
         self._origin = step
         self.balance.recall(memory)
+
+    def over(self, reference: Reference, step: int, memory: Memory) -> "Controller":
+        """The one that goes on over another reference, from a step of that, with a memory of it;
+        its noise goes on."""
+        character, gains, settings, world, balance = self._made_with
+        found = Controller(character, reference, gains, settings, world, balance)
+        found.restart(step, memory)
+        found.random = self.random
+        return found
 
     def torques(self, step: int) -> np.ndarray:
         """(dofs,) joint torques [N m] for the step that begins now."""

@@ -8,11 +8,12 @@ slows down, and from where a foot comes down the other one is set beside it; fro
 waits. Who is to walk again leans over the foot that came down last, and steps off with the other.
 """
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import radians
+from math import degrees, radians
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -80,6 +81,11 @@ class Command:
     stands: bool | None = None
     push: Shove | None = None
 
+    @property
+    def walks(self) -> bool:
+        """Whether it commands the walk."""
+        return (self.speed, self.heading, self.stands) != (None, None, None)
+
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Command":
         """What `dataclasses.asdict` gave."""
@@ -89,10 +95,22 @@ class Command:
 
 @dataclass(frozen=True)
 class Script:
-    """Commands of a walk that lasts so long [s]."""
+    """Commands of a walk that lasts so long [s]. played: whether they were given while it walked,
+    as `gait.Walk` has it."""
 
     seconds: float
     commands: tuple[Command, ...]
+    played: bool = False
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write it to a file. Raises OSError."""
+        content = {
+            "version": VERSION,
+            "played": self.played,
+            "seconds": self.seconds,
+            "commands": [_as_told(one) for one in self.commands],
+        }
+        documents.write(path, json.dumps(content, indent=1))
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Script":
@@ -104,7 +122,7 @@ class Script:
         source = f"The script '{path}'"
         content = documents.read(path, source, _fail)
         keys = "version", "seconds", "commands"
-        _has(source, content, keys, keys)
+        _has(source, content, (*keys, "played"), keys)
         if content["version"] != VERSION:
             _fail(source, f"is of version {content['version']!r}: this Poise reads {VERSION}")
         if not isinstance(content["commands"], list) or not content["commands"]:
@@ -122,12 +140,44 @@ class Script:
         _check_times(found)
         if found[-1].at > seconds:
             _fail(source, f"lasts {seconds:g} s, and its last command is at {found[-1].at:g} s")
-        return cls(seconds, tuple(found))
+        played = content.get("played", False)
+        if not isinstance(played, bool):
+            _fail(source, f"has {str(played)[:40]!r} as 'played': give it true or false")
+        return cls(seconds, tuple(found), played)
 
     @property
     def speeds(self) -> tuple[float, ...]:
         """All that are commanded [m/s]."""
         return tuple(one.speed for one in self.commands if one.speed is not None)
+
+
+def _as_told(command: Command) -> dict[str, Any]:
+    """A command as a script's file has it."""
+    told: dict[str, Any] = {"at": command.at}
+    if command.speed is not None:
+        told["speed"] = command.speed
+    if command.stands is not None:
+        told["skill"] = "stand" if command.stands else "walk"
+    if command.heading is not None:
+        told["heading"] = in_degrees(command.heading)
+    if command.push is not None:
+        told["push"] = push_as_told(command.push)
+    return told
+
+
+def push_as_told(push: Shove) -> dict[str, float | str]:
+    """A push of a script as its file has it."""
+    return {
+        "part": push.segment,
+        "newtons": push.newtons,
+        "direction": in_degrees(push.direction),
+        "seconds": push.seconds,
+    }
+
+
+def in_degrees(angle: float) -> float:
+    """An angle [rad] in degrees, so that who was told degrees reads the same."""
+    return round(degrees(angle), 9)
 
 
 def _command(name: str, pushed: str, content: dict[str, Any]) -> Command:
@@ -529,8 +579,13 @@ def _check_times(commands: Sequence[Command]) -> None:
         before = one.at
 
 
+def speeds(speed: float, trim: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The slowest and the fastest [m/s] that a walk of a speed can be commanded to go at."""
+    return (trim[0][0], trim[-1][0]) if trim else (SLOWEST * speed, FASTEST * speed)
+
+
 def _check(commands: Sequence[Command], speed: float, trim: Sequence[tuple[float, float]]) -> None:
-    slowest, fastest = (trim[0][0], trim[-1][0]) if trim else (SLOWEST * speed, FASTEST * speed)
+    slowest, fastest = speeds(speed, trim)
     for one in commands:
         demand(
             bool(np.isfinite([one.at, one.speed or 0.0, one.heading or 0.0]).all()),

@@ -34,7 +34,7 @@ from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import reference_contacts
 from ..geometry.trajectory import Trajectory, bell, butterworth
 from ..ranges import RANGES
-from .commands import Command, Followed, Journey, Strike, followed, journey
+from .commands import Command, Followed, Journey, Strike, followed, journey, speeds
 from .rolling import rolled
 from .way import Way
 
@@ -287,7 +287,8 @@ class Walk:
     to follow from its start on, () to go on as the clip does. closed: whether the curve's end is
     its start. curve: its name, for messages. commands: how fast to walk and which way, in place of
     a curve. strikes: of the cycle, found where there are commands. trim: as `commands.journey` has
-    it. other: the Gait that it goes over to at other speeds; by command alone.
+    it. other: the Gait that it goes over to at other speeds; by command alone. played: whether
+    commands are known only when they come, as of a walk that is played live: see `played.Played`.
     """
 
     cycle: Cycle
@@ -299,6 +300,7 @@ class Walk:
     strikes: tuple[Strike, ...] = ()
     trim: tuple[tuple[float, float], ...] = ()
     other: Gait | None = None
+    played: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
@@ -306,6 +308,8 @@ class Walk:
         data = asdict(self)
         if not self.commands:
             del data["commands"], data["strikes"], data["trim"], data["other"]
+        if not self.played:
+            del data["played"]
         return data
 
     @classmethod
@@ -318,8 +322,8 @@ class Walk:
         made = {"commands": commands, "strikes": strikes, "trim": trim, "other": other}
         return cls(**data | made | {"cycle": Cycle(**data["cycle"])})
 
-    def motion(self, character: Character, motion: Motion) -> "Endless":
-        """The Endless motion that it makes of a clip.
+    def motion(self, character: Character, motion: Motion, first: int = 0) -> "Endless":
+        """The Endless motion that it makes of a clip, from a sample on.
 
         Raises SettingsError for a length or a curve that cannot be.
         """
@@ -327,8 +331,8 @@ class Walk:
         if self.commands and not self.strikes:
             contacts = _Clip(character, motion).contacts
             strikes = _strikes(contacts[self.cycle.first : self.cycle.last])
-            return replace(self, strikes=strikes).motion(character, motion)
-        samples = np.arange(self.count(motion.rate))
+            return replace(self, strikes=strikes).motion(character, motion, first)
+        samples = np.arange(first, self.count(motion.rate))
         at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period
         index = self.cycle.first + at
         points, yaw = self.places(character, motion, samples)
@@ -343,13 +347,14 @@ class Walk:
             motion.rate,
             rotations,
             positions,
-            motion.frame(self.cycle.first),
+            motion.frame(self.cycle.first + first),
             motion.frame_step,
             source=motion,
             walk=self,
             index=index,
             turn=turn,
             shift=shift,
+            first=first,
         )
 
     def count(self, rate: float) -> int:
@@ -359,6 +364,10 @@ class Walk:
     def speed(self, rate: float) -> float:
         """Of its cycle [m/s]."""
         return self.cycle.length / self.cycle.period * rate
+
+    def speeds(self, rate: float) -> tuple[float, float]:
+        """The slowest and the fastest [m/s] that it can be commanded to go at, at a rate [Hz]."""
+        return speeds(self.speed(rate), self.trim)
 
     def journey(self, rate: float) -> Journey:
         """What its commands make of it, at a rate [Hz]. Raises SettingsError."""
@@ -468,7 +477,7 @@ class Endless(Motion):
     vertical and moved.
 
     source: the clip. walk: Walk. index: (N,) sample of the source; turn (N,) [rad], shift (N, 3)
-    [m]: x of the source is R_z(turn) x + shift here.
+    [m]: x of the source is R_z(turn) x + shift here. first: sample of the walk at which it begins.
     """
 
     source: Motion
@@ -476,6 +485,7 @@ class Endless(Motion):
     index: np.ndarray
     turn: np.ndarray
     shift: np.ndarray
+    first: int = 0
 
     def followed(self, character: Character, com: np.ndarray) -> list[Followed]:
         """What came of the commands of the walk, by the centre of mass (n, 3) [m] of the body for
@@ -508,7 +518,7 @@ def walking_target(
     walk = motion.walk
     period = walk.cycle.period
     # A round more before and after: filters see no ends.
-    samples = np.arange(-period, len(motion) + period)
+    samples = motion.first + np.arange(-period, len(motion) + period)
     root, rotation, angles, contacts = _seamless(character, motion.source, walk.cycle)
     phase = walk.phase(motion.rate, samples)
     at = np.round(phase).astype(int) % period

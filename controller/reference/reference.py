@@ -42,7 +42,7 @@ from .cleaning import clean, despike_motion
 from .gait import Endless, walking_target
 from .planting import physical
 from .terrain import Terrain
-from .way import Way
+from .way import Headings, Way
 from .waypoints import Detour, Waypoint
 
 #: Fastest joint axis that a motion may have [rad/s]: anything above is a fault of the clip. Of 21
@@ -107,8 +107,9 @@ class Reference:
     (K, 2, 3) of what either foot stands on: height under its ankle [m], rises along x and y.
     travels: whether the body leaves its place or the floor; endless: it is a walk that goes on.
     walks: whether feet in the air land where the body is going, see `walking`. way: along which the
-    body is led, while all of this goes straight on; None where nothing leads it. turns: (K,)
-    whether it may turn there, and does not stand on command; None where nothing commands it.
+    body is led, or its headings, while all of this goes straight on; None where nothing leads it.
+    turns: (K,) whether it may turn there, and does not stand on command; None where nothing
+    commands it.
     waypoints: those by which it goes, in the order of time, each with its place.
     """
 
@@ -135,7 +136,7 @@ class Reference:
     travels: bool = False
     endless: bool = False
     walks: bool = False
-    way: Way | None = None
+    way: Way | Headings | None = None
     turns: np.ndarray | None = None
     cleaned: Pose | None = None
     bones: np.ndarray | None = None
@@ -295,8 +296,12 @@ def _endless(
     """The Reference of an Endless motion: as long as that is, whatever was asked for."""
     walk = motion.walk
     leads = led and (len(walk.points) or walk.commands)
-    way = walk.way(character, motion.source) if leads else None
-    target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF, way is not None)
+    played = leads and walk.played
+    way: Way | Headings | None = None
+    if leads and not played:
+        way = walk.way(character, motion.source)
+    straight = played or way is not None
+    target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF, straight)
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
     _check(character, motion, target, _lowest(character, corners))
@@ -307,9 +312,13 @@ def _endless(
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
     commanded = turns = None
     if walk.commands:
-        at = np.arange(len(reference.angles)) // reference.steps_per_sample
-        turns = walk.journey(motion.rate).at(at).turns
-        if way is not None:  # and so the target goes straight on
+        gone, steps = walk.journey(motion.rate), reference.steps_per_sample
+        at = np.arange(len(reference.angles))
+        turns = gone.at(motion.first + at // steps).turns
+        if played:
+            yaw = np.interp(motion.first + at / steps, np.arange(len(gone.yaw)), gone.yaw)
+            way = Headings(yaw, 1 / reference.rate, walk.cycle.period / motion.rate)
+        if straight:  # and so it is not where the target is
             target, _ = walking_target(character, motion, cutoff or TRAVEL_CUTOFF)
         joints, frames = character.pose(target)
         commanded = Pose(character.body_centres(joints, frames), frames, joints)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way that an endless walk takes, and how a body is led along it.
+"""The way that an endless walk takes, and how a body is led along it, or in headings.
 
 A reference that is made for a curve bends where the clip's own speed would have it bend. A body
 that walks slower comes there later, and nothing would bring it back. So the reference of a walk
 that is led goes straight on, and what it is performed by turns: the controller is shown the body
-as if it had not. How fast to turn follows from where the body really is.
+as if it had not. How fast to turn follows from where the body really is; one that is led in
+headings alone turns as these do, wherever it is.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import cos, sin
 from typing import NamedTuple
@@ -114,6 +116,23 @@ class Way:
             points += beyond[:, None] * np.stack([np.cos(yaw), np.sin(yaw)], 1)
         return np.concatenate([points, np.zeros((len(points), 1))], 1), yaw
 
+    def course(self) -> "Course":
+        """What leads a body along it."""
+        return _AlongWay(self)
+
+
+class Headings(NamedTuple):
+    """Headings to be led in, wherever the body is: yaw (K,) [rad] at steps, against that in which
+    the reference goes straight on; step [s]; period [s] of a cycle of the walk."""
+
+    yaw: np.ndarray
+    step: float
+    period: float
+
+    def course(self) -> "Course":
+        """What leads a body so."""
+        return _InHeadings(self)
+
 
 class CourseMemory(NamedTuple):
     """What a Course knows: as there."""
@@ -125,17 +144,22 @@ class CourseMemory(NamedTuple):
     headings: tuple[float | None, float | None]
 
 
-class Course:
+class Course(ABC):
     """Where a body is on its way, and how it turns.
 
     turn: [rad] from the heading of the reference, which goes straight on, to that of the body;
     rate: of it [rad/s]. The controller sees places x of the world at R_z(-turn) x + shift.
     """
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
-        self._first = float(way.place(np.zeros(1))[1][0])
+    def __init__(self, period: float) -> None:
+        """period: of a cycle of the walk [s]."""
+        self._period = period
         self.recall(CourseMemory(0.0, 0.0, np.zeros(2), 0.0, (None, None)))
+
+    @abstractmethod
+    def rate_at(self, step: int, com: np.ndarray, seconds: float, turns: bool) -> float:
+        """How fast to turn [rad/s] for a while [s] from a step on, of which the centre of mass
+        (3,) [m] is there in the world."""
 
     def memory(self) -> CourseMemory:
         """What it knows, for `recall`."""
@@ -170,18 +194,13 @@ class Course:
         slopes = np.array([ground.slope_x, ground.slope_y]) @ self.matrix[:2, :2]
         return Ground(x, y, ground.height, *slopes.tolist())
 
-    def steer(self, com: np.ndarray, root: np.ndarray, seconds: float, turns: bool = True) -> None:
-        """Turn for a while [s], about the root; com, root: (3,) [m] as the controller sees them.
-        turns: whether it may, as who stops, stands or goes off may not."""
+    def steer(
+        self, step: int, com: np.ndarray, root: np.ndarray, seconds: float, turns: bool = True
+    ) -> None:
+        """Turn for a while [s] from a step on, about the root; com, root: (3,) [m] as the
+        controller sees them. turns: whether it may, as who stops, stands or goes off may not."""
         com, root = self.outside(np.stack([com, root]))
-        points, yaws = self._way.place(np.array([0.0, _AHEAD * self._way.speed]) + self._at)
-        (x, y), yaw = (com - points[0])[:2].tolist(), float(yaws[0])
-        self._at += min(max(x * cos(yaw) + y * sin(yaw), 0.0), _STRIDE)
-        home = _HOME * (y * cos(yaw) - x * sin(yaw))
-        heading = float(yaws[1]) - self._first - min(max(home, -_MOST_HOME), _MOST_HOME)
-        most = _FASTEST if turns else 0.0
-        rate = min(max(_EAGERNESS * (heading - self.turn), -most), most)
-        self.rate += min(max(rate - self.rate, -_SLEW * seconds), _SLEW * seconds)
+        self.rate = self.rate_at(step, com, seconds, turns)
         seen = root @ self.matrix
         self.turn += self.rate * seconds
         self.matrix = rotation_about(2, self.turn)
@@ -201,5 +220,39 @@ class Course:
 
     def lead(self, left: float) -> float:
         """How far [rad] a foot in the air turns ahead of the body that lands in so many seconds."""
-        lead = self.rate * (left - _OUTWARD * self._way.stride / self._way.speed)
+        lead = self.rate * (left - _OUTWARD * self._period)
         return min(max(lead, -_MOST_LEAD), _MOST_LEAD)
+
+
+class _AlongWay(Course):
+    """Of a body that comes back to its way."""
+
+    def __init__(self, way: Way) -> None:
+        super().__init__(way.stride / way.speed)
+        self._way = way
+        self._first = float(way.place(np.zeros(1))[1][0])
+
+    def rate_at(self, step: int, com: np.ndarray, seconds: float, turns: bool) -> float:
+        """As Course has it."""
+        points, yaws = self._way.place(np.array([0.0, _AHEAD * self._way.speed]) + self._at)
+        (x, y), yaw = (com - points[0])[:2].tolist(), float(yaws[0])
+        self._at += min(max(x * cos(yaw) + y * sin(yaw), 0.0), _STRIDE)
+        home = _HOME * (y * cos(yaw) - x * sin(yaw))
+        heading = float(yaws[1]) - self._first - min(max(home, -_MOST_HOME), _MOST_HOME)
+        most = _FASTEST if turns else 0.0
+        rate = min(max(_EAGERNESS * (heading - self.turn), -most), most)
+        return self.rate + min(max(rate - self.rate, -_SLEW * seconds), _SLEW * seconds)
+
+
+class _InHeadings(Course):
+    """Of a body that is to head somewhere, and comes back to nothing."""
+
+    def __init__(self, headings: Headings) -> None:
+        super().__init__(headings.period)
+        self._told = headings
+
+    def rate_at(self, step: int, com: np.ndarray, seconds: float, turns: bool) -> float:
+        """As Course has it."""
+        yaw, length, _ = self._told
+        then = min(step + round(seconds / length), len(yaw) - 1)
+        return (float(yaw[then]) - self.turn) / seconds

@@ -31,6 +31,7 @@ from ..geometry.skeleton import SEGMENTS
 from ..options import check_options
 from ..reference.cleaning import check_names
 from ..reference.gait import Endless
+from ..reference.played import Window
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
 from ..reference.waypoints import Waypoint
@@ -246,8 +247,17 @@ class Simulation:
         self._loss = self._foresee_fall()
         self._kept: deque[Saved] = deque()
         self._begun = False
-        #: The sample at which what the controller performs begins: of one that has got up, later.
+        #: The sample at which what the controller performs begins: of one that has got up, later,
+        #: and of a walk that is played, again and again.
         self._since = 0
+        #: The sample from which on balance is kept.
+        self._stood = 0
+        #: Of a walk that is played, what is performed now.
+        self._window: Window | None = None
+        demand(
+            not (self._is_played and self.weights),
+            "A walk that is played moves the whole body: set all physics weights to 1.",
+        )
         #: What is performed, while the recording compares with the reference itself.
         self.target = self.reference
         self.correction, self.balance = correction, balance
@@ -326,8 +336,41 @@ class Simulation:
             pass
         return self.recording
 
-    def begin(self) -> None:
-        """Make the world, with the character at the start of the motion."""
+    @property
+    def _is_played(self) -> bool:
+        """Whether what is performed is not known beforehand."""
+        motion = self.motion
+        return isinstance(motion, Endless) and motion.walk.played and bool(motion.walk.commands)
+
+    def _window_at(self, sample: int) -> Window:
+        """What is performed from a sample of a walk on that is played."""
+        motion, settings = self.motion, self.settings
+        assert isinstance(motion, Endless)
+        return Window(
+            self.character, motion.source, motion.walk, settings.rate, sample, settings.cutoff
+        )
+
+    def take(self, window: Window) -> Moment:
+        """Go on by a window that begins where the body is. Returns the state there, for `retake`
+        and `forget`."""
+        world, ahead = self.world.save(), window.first - self._since
+        memory = self.controller.memory()
+        saved = Moment(world, memory._replace(planned=memory.planned - ahead * len(self.efforts)))
+        self.retake(window, saved)
+        return saved
+
+    def retake(self, window: Window, saved: Moment) -> None:
+        """Return to the state with which a window was taken."""
+        self.world.restore(saved.world)
+        own = (window.sample - window.first) * len(self.efforts)
+        self.controller = self.controller.over(window.reference, own, saved.memory)
+        self._since, self._window = window.first, window
+
+    def begin(self, window: Window | None = None) -> None:
+        """Make the world, with the character at the start of the motion. window: of a walk that is
+        played, what it begins with; None to make that, too."""
+        if self._is_played:
+            self._window = window or self._window_at(0)
         self.world = World(
             self.character,
             self.rate,
@@ -336,6 +379,8 @@ class Simulation:
             self.motion.rate,
         )
         reference, world = self.target, self.world
+        if self._window is not None:
+            reference = self._window.reference
         self.controller = Controller(
             self.character, reference, self.gains, self.settings, world, self.balance
         )
@@ -436,6 +481,8 @@ class Simulation:
         if not self._begun:
             self.begin()
         self._begun = False
+        if self._window is not None:
+            self.forget(self.take(self._window))
         controller, steps = self.controller, len(self.efforts)
         for sample in range(len(self.reference)):
             if sample:
@@ -443,6 +490,8 @@ class Simulation:
                     self.world.reset(*controller.hold.pose((sample - 1) * steps))
                 if self.correction is not None and (sample - 1) % self.correction.spacing == 0:
                     self.forget(self.settle(sample - 1))
+                if self._window is not None and self._is_over(self._window, sample - 1):
+                    self.forget(self.take(self._window_at(sample - 1)))
                 yield from self._advancing(sample)
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, self._helps.mean(0))
@@ -463,6 +512,11 @@ class Simulation:
                 if self._loss is not None:
                     yield from self._go_on_past_falls(sample)
                 return
+
+    def _is_over(self, window: Window, sample: int) -> bool:
+        """Whether another window is to follow at a sample."""
+        assert isinstance(self.motion, Endless)
+        return sample == window.next(self.motion.walk.commands, self.motion.rate)
 
     def _record(self, sample: int, observation: Observation) -> bool:
         """Take down a sample of a body that stands. Returns False when a measure exceeds its
@@ -503,7 +557,7 @@ class Simulation:
 
     def _loses_balance(self, loss: BalanceLoss, sample: int) -> bool:
         recording, now = self.recording, slice(sample - 1, sample + 1)
-        lost = loss.lost(sample - self._since, recording.com[now], recording.sole_corners(now))
+        lost = loss.lost(sample - self._stood, recording.com[now], recording.sole_corners(now))
         return lost and not recording.hangs
 
     def _faints(self, sample: int) -> bool:
@@ -630,7 +684,7 @@ class Simulation:
         self.controller = Controller(
             self.character, reference, self.gains, settings, self.world, self.balance
         )
-        self._since = first
+        self._since = self._stood = first
         self._kept.clear()  # they went with their world
         self._keep_state()
         return self._loss_of(reference)

@@ -25,6 +25,8 @@ from ..reference.gait import Gait
 
 VERSION = 1
 _MADE_BY = "Poise learn"
+#: A body that differs by less from the one that learned [m], [kg] is the same.
+_SAME = 1e-3
 #: Speeds are commanded with so few digits [m/s].
 _ROUNDING = 0.005
 
@@ -84,6 +86,14 @@ class Skill:
         """Whether it goes at a speed [m/s]."""
         return self.slowest - _ROUNDING <= speed <= self.fastest + _ROUNDING
 
+    def check_body(self, height: float, mass: float) -> None:
+        """Raise SettingsError if a body [m], [kg] is another one than that which learned it."""
+        if max(abs(height - self.height), abs(mass - self.mass)) > _SAME:
+            raise SettingsError(
+                f"'{self.name}' was learned by a body of {self.height:.2f} m, {self.mass:.1f} kg, "
+                f"and this one has {height:.2f} m, {mass:.1f} kg: learn again."
+            )
+
     def path(self, skills: Path) -> Path:
         """Where its file is that a file of skills names. Raises SettingsError where it is gone, or
         no longer what it was."""
@@ -105,6 +115,18 @@ class SkillSet:
     versions: dict[str, str]
     noise: float
     seed: int
+
+    def of(self, armature: str, action: str | None) -> Skill:
+        """The one that an armature learned from an action, by their names. Raises SettingsError if
+        there is none."""
+        for skill in self.skills:
+            if (skill.armature, skill.action) == (armature, action):
+                return skill
+        known = ", ".join(f"'{one.action}' of '{one.armature}'" for one in self.skills)
+        raise SettingsError(
+            f"Nothing was learned from '{action}' of '{armature}', but from {known}: choose that "
+            "armature and action, or other skills."
+        )
 
     def choose(self, script: Script) -> Skill:
         """The skill that a script can be walked by, that whose own speeds are nearest to what is

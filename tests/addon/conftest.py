@@ -171,6 +171,7 @@ class Window:
         self.scene, self.active_object = context.scene, context.active_object
         region = SimpleNamespace(type="UI", x=1000, y=0, width=200, height=800)
         area = SimpleNamespace(type="VIEW_3D", regions=[region])
+        self.area = SimpleNamespace(type="PROPERTIES")
         self.screen = SimpleNamespace(is_animation_playing=False, areas=[area])
         self.window = SimpleNamespace(screen=self.screen)
         self.window_manager = self.workspace = self

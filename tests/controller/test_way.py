@@ -9,7 +9,7 @@ import pytest
 from poise.controller.body.sole import Ground
 from poise.controller.body.state import State
 from poise.controller.geometry.rotations import rotation_about
-from poise.controller.reference.way import Course, Way
+from poise.controller.reference.way import Way
 
 RATE = 75.0  # [Hz] at which it is steered
 SPEED = 1.2  # [m/s]
@@ -23,7 +23,7 @@ def circle(radius):
 
 
 def course(points, closed=False):
-    return Course(Way(points, closed, 1.3, SPEED, "Path"))
+    return Way(points, closed, 1.3, SPEED, "Path").course()
 
 
 def state_at(root, heading):
@@ -39,7 +39,7 @@ def led(way, start, seconds):
     for _ in range(int(seconds * RATE)):
         state = state_at(places[-1], 0.0)
         way.show(state)
-        way.steer(state.root, state.root, 1 / RATE)
+        way.steer(0, state.root, state.root, 1 / RATE)
         places.append(places[-1] + SPEED / RATE * np.array([cos(way.turn), sin(way.turn), 0]))
     return np.array(places)[:, :2]
 
@@ -68,7 +68,7 @@ def test_who_is_slower_turns_later():
     for _ in range(int(1.5 * RATE)):
         state = state_at(place, 0.0)
         slow.show(state)
-        slow.steer(state.root, state.root, 1 / RATE)
+        slow.steer(0, state.root, state.root, 1 / RATE)
         place = place + 0.5 * SPEED / RATE * np.array([1.0, 0, 0])
     assert slow.turn == pytest.approx(0, abs=0.01)
     assert led(quick, (1.8, 0.0), 8.0)[-1, 0] == pytest.approx(4.0, abs=0.1)
@@ -81,7 +81,7 @@ def test_what_is_seen_turns_about_the_body():
     root, heading = [0.3, -0.2, 0.9], 0.4
     before = state_at(root, heading)
     way.show(before)
-    way.steer(before.root, before.root, 1 / RATE)
+    way.steer(0, before.root, before.root, 1 / RATE)
     after = state_at(root, heading)
     way.show(after)
     np.testing.assert_allclose(after.root, before.root, atol=1e-12)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is drawn of who is played: where it is told to go, what pulls it, and figures of both."""
+
+from math import cos, degrees, sin
+
+import blf
+import bpy
+import numpy as np
+
+from ..blender import session
+from ..blender.translations import tr
+from . import overlay
+from .overlay_marks import arrows, ball
+
+#: Arrow of the heading: from so far before the body, so long for each m/s [m], at least so long.
+_BEFORE, _PER_SPEED, _SHORTEST = 0.35, 0.6, 0.15
+#: Arrow of a pull [N/m], and the ball where it is held [m].
+_NEWTONS_PER_METRE, _BALL = 200.0, 0.03
+_HEIGHT = 0.02  # [m] over the floor
+_HEADING, _PULL = (0.35, 0.75, 1.0, 0.9), (1.0, 0.5, 0.1, 1.0)
+#: Letters, their distance from the edges, from line to line [pixels of a standard screen].
+_TEXT, _LEFT, _BOTTOM, _LINE = 13, 24, 28, 20
+
+_handles = []
+
+
+def register():
+    """Draw in all 3D views from now on."""
+    for function, when in ((_draw, "POST_VIEW"), (_write, "POST_PIXEL")):
+        _handles.append(bpy.types.SpaceView3D.draw_handler_add(function, (), "WINDOW", when))
+
+
+def unregister():
+    """Undo `register`."""
+    while _handles:
+        bpy.types.SpaceView3D.draw_handler_remove(_handles.pop(), "WINDOW")
+
+
+def _playing():
+    """The job of who plays in the scene that is drawn; None if nobody does."""
+    job = session.job()
+    here = job is not None and job.plays and job.scene_name == bpy.context.scene.name
+    return job if here and job.is_played else None
+
+
+def marks(job):
+    """(tail, tip) [m] of the arrow of the heading, None for who is to stand, and of the pull, None
+    where nobody pulls."""
+    play = job.play
+    heading = pull = None
+    root = play.centres[-1][0]
+    if not play.stands:
+        yaw = play.yaw + play.heading
+        ahead = np.array([cos(yaw), sin(yaw), 0.0])
+        tail = [root[0], root[1], play.character.ground + _HEIGHT] + _BEFORE * ahead
+        heading = tail, tail + (_SHORTEST + _PER_SPEED * play.speed) * ahead
+    force = job.force()
+    if force is not None and np.linalg.norm(force) > 1.0:
+        centre = job.held()
+        pull = centre, centre + force / _NEWTONS_PER_METRE
+    return heading, pull
+
+
+def _draw():
+    job = _playing()
+    if job is None:
+        return
+    context, reading = bpy.context, job.shown.reading
+    offset = overlay.displacement(context.scene.poise, reading.motion)
+    for ends, colour in zip(marks(job), (_HEADING, _PULL), strict=True):
+        if ends is None:
+            continue
+        tail, tip = (np.asarray(end, float)[None] for end in ends)
+        parts = [arrows(tail, tip)]
+        if colour is _PULL:
+            parts.append(ball(tail[0], _BALL))
+        for points, normals, triangles in parts:
+            colours = np.tile(colour, (len(points), 1))
+            found = overlay.batch(
+                (points + offset) / reading.metres_per_unit, normals, colours, triangles
+            )
+            overlay.draw_mesh(context.region, context.region_data, found)
+
+
+def lines(job):
+    """What is written of who is played."""
+    play = job.play
+    told = tr("stand") if play.stands else f"{play.speed:.2f} m/s, {degrees(play.heading):.0f}°"
+    found = [f"{play.seconds:.1f} s", tr(f"Told: {told}"), tr(f"Goes: {play.pace:.2f} m/s")]
+    if play.fell:
+        found.append(tr("It fell: Backspace goes back, Enter keeps this, Esc discards it"))
+    elif job.paused:
+        found.append(tr("It waits: any key that leads it lets it go on"))
+    return found
+
+
+def _write():
+    job = _playing()
+    if job is None:
+        return
+    scale = bpy.context.preferences.system.ui_scale
+    blf.size(0, _TEXT * scale)
+    blf.color(0, 1.0, 1.0, 1.0, 1.0)
+    blf.enable(0, blf.SHADOW)
+    blf.shadow(0, 3, 0.0, 0.0, 0.0, 0.8)
+    for number, line in enumerate(reversed(lines(job))):
+        blf.position(0, _LEFT * scale, (_BOTTOM + number * _LINE) * scale, 0)
+        blf.draw(0, line)
+    blf.disable(0, blf.SHADOW)

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Play a character: keys that lead it, the mouse that pulls it, and what is kept of that."""
+
+from math import atan2, floor, radians
+
+import bpy
+import numpy as np
+from bpy_extras import view3d_utils
+from bpy_extras.io_utils import ExportHelper
+from mathutils import Vector
+
+from ...controller.exceptions import PoiseError
+from ...controller.geometry.skeleton import SEGMENTS
+from ...controller.reference.commands import Script
+from ...controller.skills.skill_set import SkillSet
+from ..blender import session
+from ..blender.chosen import chosen_armature
+from ..blender.redrawing import redraw_views
+from ..blender.translations import tr
+from ..jobs.modal import JobOperator, poll_animated
+from ..jobs.play_job import PlayJob
+from ..rigs import bake_target
+from ..scene import walks
+from ..settings import takes
+from ..settings.properties import shot_options
+
+#: By what a key changes the speed [m/s] and the heading [rad], and how far it goes back [s].
+SPEED_STEP, HEADING_STEP, BACK = 0.1, radians(15), 1.0
+#: How long F pushes [s].
+PUSH_SECONDS = 0.3
+#: The mouse takes hold of what is nearer to it than this [pixels of a standard screen].
+REACH = 60
+#: Draw at most so often [Hz].
+RATE = 60.0
+
+KEYS = (
+    "Poise: ↑ ↓ faster, slower   ← → turn   Space walk or stand   F push   Drag pull   "
+    "Backspace 1 s back   P pause   Enter keep   Esc discard"
+)
+
+
+class POISE_OT_play(JobOperator, bpy.types.Operator):
+    """Play a character."""
+
+    bl_idname = "poise.play"
+    bl_label = "Play Character Live"
+    bl_description = (
+        "Lead the character with the keyboard while physics moves it: arrow keys for speed and "
+        "heading, Space to walk or stand, F to push, the mouse to pull. Enter keeps what was "
+        "played as a take, Esc discards it. Nothing in the scene changes before that is baked"
+    )
+    bl_options = {"REGISTER"}
+
+    #: What Esc reports.
+    stopped = "Stopped: nothing of what was played is kept"
+    hint = KEYS
+
+    _seen_at = None
+
+    @classmethod
+    def poll(cls, context):
+        """Needs an animated armature."""
+        return poll_animated(cls, context)
+
+    def execute(self, _context):
+        """Without a window nobody plays."""
+        self.report({"ERROR"}, tr("Who plays needs a window: use a script, as poise direct does."))
+        return {"CANCELLED"}
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        settings = context.scene.poise.walk
+        options = shot_options(context, armature)
+        cycle = (settings.first, settings.last) if settings.use_cycle else None
+        walk, skill = walks.WalkOptions(1.0, cycle), None
+        if settings.skills:
+            path = bpy.path.abspath(settings.skills)
+            action, _ = bake_target.unbaked(armature)
+            skill = SkillSet.load(path).of(armature.name, action and action.name)
+            walk = walks.WalkOptions(1.0, skill.cycle, trim=skill.trim, other=skill.other)
+        self._seen_at = None
+        return PlayJob(context.scene, options, walk, skill)
+
+    def is_meant(self, context, event):
+        """Lead the character, or pull it. Returns whether the event did that."""
+        if not self._job.is_played:
+            return False
+        if event.value == "PRESS" and self._press(context, event):
+            return True
+        return self._point(context, event)
+
+    def redraw(self, context):
+        """Show where it is now."""
+        job = self._job
+        if not job.is_played:
+            return JobOperator.redraw(self, context)
+        seen = job.shown, job.play.sample, job.paused
+        if seen == self._seen or not self.may_draw(RATE):
+            return False
+        self._seen = seen
+        self._follow(context)
+        redraw_views()  # without panels, which take long
+        return True
+
+    def finished(self):
+        """Keep it as a take, and report the outcome."""
+        shot = self._job.shot
+        name = takes.keep(shot.scene, shot.armature).label
+        seconds = shot.reading.motion.duration
+        if shot.recording.success:
+            self.report({"INFO"}, tr(f"Played {seconds:.1f} s, kept as '{name}'"))
+        else:
+            self.report({"WARNING"}, tr(shot.why))
+
+    # --- Keys -------------------------------------------------------------------------------------
+
+    def _press(self, context, event):
+        """Do what a key means. Returns whether it means anything."""
+        job, kind = self._job, event.type
+        play = job.play
+        if kind == "UP_ARROW":
+            if play.stands:
+                play.wants(stands=False)
+            else:
+                play.wants(speed=_stepped(play.speed, SPEED_STEP))
+        elif kind == "DOWN_ARROW":
+            slower = _stepped(play.speed, -SPEED_STEP)
+            play.wants(speed=slower, stands=play.stands or play.speed <= play.slowest)
+        elif kind in {"LEFT_ARROW", "RIGHT_ARROW"}:
+            step = HEADING_STEP if kind == "LEFT_ARROW" else -HEADING_STEP
+            play.wants(heading=_stepped(play.heading, step))
+        elif kind == "SPACE":
+            play.wants(stands=not play.stands)
+        elif kind == "F":
+            return self._push(context)
+        elif kind == "P":
+            job.paused = not job.paused
+            return True
+        elif kind == "BACK_SPACE":
+            job.rewind(BACK)
+            return True
+        elif kind in {"RET", "NUMPAD_ENTER"}:
+            job.keep()
+            return True
+        else:
+            return False
+        job.paused = False
+        return True
+
+    def _push(self, context):
+        """Push away from the view."""
+        play, view = self._job.play, _view(context)
+        if view is None or not play.goes_on:
+            return True
+        ahead = view.data.view_rotation @ Vector((0.0, 0.0, -1.0))
+        try:
+            play.push(context.scene.poise.walk.push, atan2(ahead.y, ahead.x) - play.yaw)
+        except PoiseError as error:
+            self.report({"ERROR"}, tr(str(error)))
+        return True
+
+    # --- The mouse --------------------------------------------------------------------------------
+
+    def _point(self, context, event):
+        """Pull, go on pulling, or let go. Returns whether the mouse did that."""
+        job = self._job
+        if job.pull is not None:
+            if event.type == "LEFTMOUSE" and event.value == "RELEASE":
+                job.pull = None
+                return True
+            if event.type == "MOUSEMOVE":
+                self._pull_to(context, event)
+                return True
+            return False
+        if event.type != "LEFTMOUSE" or event.value != "PRESS":
+            return False
+        return self._grab(context, event)
+
+    def _grab(self, context, event):
+        """Take hold of what is under the mouse. Returns whether there is anything."""
+        view, job = _view(context), self._job
+        if view is None or not view.holds(event):
+            return False
+        best = REACH * context.preferences.system.ui_scale, None
+        for segment, centre in zip(SEGMENTS, job.play.centres[-1], strict=True):
+            seen = view3d_utils.location_3d_to_region_2d(
+                view.region, view.data, centre / job.shot.reading.metres_per_unit
+            )
+            if seen is not None:
+                best = min(best, ((seen - view.mouse(event)).length, segment))
+        if best[1] is None:
+            return False
+        job.pull = best[1], job.play.centres[-1][SEGMENTS.index(best[1])].copy()
+        self._pull_to(context, event)
+        return True
+
+    def _pull_to(self, context, event):
+        """Draw what is held to where the mouse is, as far away as it is itself."""
+        view, job = _view(context), self._job
+        if view is None:
+            return
+        segment, _ = job.pull
+        unit = job.shot.reading.metres_per_unit
+        centre = job.play.centres[-1][SEGMENTS.index(segment)]
+        there = view3d_utils.region_2d_to_location_3d(
+            view.region, view.data, view.mouse(event), centre / unit
+        )
+        job.pull = segment, np.array(there) * unit
+
+    def _follow(self, context):
+        """Move the view along."""
+        job, view = self._job, _view(context)
+        place = job.play.centres[-1][0] * [1.0, 1.0, 0.0] / job.shot.reading.metres_per_unit
+        before, self._seen_at = self._seen_at, place
+        if view is not None and before is not None and context.scene.poise.walk.follow:
+            moved = place - before
+            view.data.view_location = [
+                a + b for a, b in zip(view.data.view_location, moved, strict=True)
+            ]
+
+
+class _View:
+    """The 3D view in which somebody plays."""
+
+    def __init__(self, area, region):
+        self.region, self.data = region, area.spaces.active.region_3d
+
+    def mouse(self, event):
+        """Where the mouse is in it [pixels]."""
+        return Vector((event.mouse_x - self.region.x, event.mouse_y - self.region.y))
+
+    def holds(self, event):
+        """Whether the mouse is in it."""
+        x, y = self.mouse(event)
+        return 0 <= x < self.region.width and 0 <= y < self.region.height
+
+
+def _view(context):
+    """The _View of the area in which the operator began; None if that shows something else now."""
+    area = context.area
+    if area is None or area.type != "VIEW_3D":
+        return None
+    region = next((one for one in area.regions if one.type == "WINDOW"), None)
+    return None if region is None else _View(area, region)
+
+
+def _stepped(value, step):
+    """The next multiple of a step in its direction."""
+    return step * (floor(value / step + 1e-6) + 1)
+
+
+class POISE_OT_save_script(ExportHelper, bpy.types.Operator):
+    """Write what was played as a script."""
+
+    bl_idname = "poise.save_script"
+    bl_label = "Save Script of Take"
+    bl_description = (
+        "Write what the chosen take was told as a script: bake --script and direct do the same "
+        "again, to the last bit, or with what you change in it"
+    )
+    bl_options = {"REGISTER"}
+
+    filename_ext = ".json"
+    filter_glob: bpy.props.StringProperty(
+        name="Filter", description="Files to list", default="*.json", options={"HIDDEN"}
+    )
+
+    @classmethod
+    def poll(cls, context):
+        """Needs a take that was played."""
+        if played(context) is None:
+            cls.poll_message_set(tr("No take that was played is chosen: play one"))
+            return False
+        return True
+
+    def execute(self, context):
+        """Write it."""
+        walk = played(context)
+        try:
+            Script(walk.seconds, walk.commands, True).save(self.filepath)
+        except OSError as error:
+            self.report({"ERROR"}, tr(f"'{self.filepath}' cannot be written: {error.strerror}."))
+            return {"CANCELLED"}
+        self.report({"INFO"}, tr(f"Saved to '{self.filepath}'"))
+        return {"FINISHED"}
+
+
+def played(context):
+    """The WalkOptions of the result of the chosen armature, if that was played; else None."""
+    armature, _ = chosen_armature(context)
+    shot = session.result_of(context.scene, armature).shot if armature else None
+    walk = shot.options.walk if shot is not None and hasattr(shot.options, "walk") else None
+    return walk if walk is not None and walk.played else None

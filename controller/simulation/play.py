@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A character that is played: it is told how to walk, and pushed, while it walks.
+
+    walk = Walk(cycle, 1.0, commands=STANDS, played=True)
+    play = Play(Simulation(character, walk.motion(character, clip)))
+    play.wants(speed=1.2, heading=0.5)
+    while play.goes_on:
+        play.advance()
+        draw(play.centres[play.sample], play.turns[play.sample])
+    again = play.walk
+
+What is told takes effect a little later, once what it makes of the walk is known: see
+`reference.played`. A Simulation of the walk `again` comes to the same poses, to the last bit.
+"""
+
+import copy
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from math import ceil, degrees, radians
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import demand
+from ..geometry.rotations import matrix_from_quaternion
+from ..ranges import RANGES
+from ..reference.commands import Command, Shove
+from ..reference.gait import Endless, Walk
+from ..reference.played import Window, sample_of
+from .scenario import shoves
+from .simulation import Moment, Simulation
+
+#: How it begins.
+STANDS = (Command(0.0, stands=True),)
+
+#: Of the time that a window takes to be made, how long a command waits for it; and at least and at
+#: most [s]. By judgement: who plays must not wait, and each command delays all that come after.
+_PATIENCE, _SOONEST, _LATEST = 1.5, 0.05, 0.5
+#: A body whose centre of mass is lower than this share of where it began, or whose pelvis is tipped
+#: by more than this cosine, has fallen.
+_LOW, _UPRIGHT = 0.75, 0.5
+#: [m/s] of any segment: thrown about.
+_WILD = 15.0
+#: [s] over which `pace` is the mean.
+_PACE = 0.6
+
+
+class _Taken(NamedTuple):
+    """Where a window was taken, and with what: the noise that is to come."""
+
+    window: Window
+    moment: Moment
+    noise: Any
+
+
+class Play:
+    """A character that walks as it is told while it does.
+
+    sample: of its last pose. commands: all that it was told, and pushed, each at the time at which
+    it takes effect. centres, turns, touches: (S, 3) [m] and (S, 4) of all segments, and (2,)
+    whether either foot touches the floor, by sample. fell: whether it has fallen, after which it
+    does not go on. speed [m/s], heading [rad], stands: what it is told now, effective or not.
+    slowest, fastest [m/s]: what it can be told. yaw: heading in which it begins, in the world
+    [rad].
+    """
+
+    def __init__(self, simulation: Simulation) -> None:
+        """simulation: of a walk that is played, as long as it likes, whose commands are those that
+        it begins with. It must not have begun. Raises SettingsError for what moves around it, whose
+        ways end with the simulation, and for what holds it."""
+        motion, scenario = simulation.motion, simulation.scenario
+        assert isinstance(motion, Endless)
+        around = (*scenario.colliders, *scenario.limbs)
+        demand(
+            not (any(one.moves for one in around) or scenario.holds or simulation.strength),
+            "Who plays knows no end: hide colliders that move, other characters and holds, and set "
+            "all strength to 1 without keys. What stands or lies there may stay.",
+        )
+        self.character, self.rate = simulation.character, motion.rate
+        self._simulation, self._scenario, self._source = simulation, scenario, motion.source
+        self._walk, self.commands = motion.walk, motion.walk.commands
+        self.yaw = motion.heading(self.character)
+        self.speed, self.heading, self.stands = self._told()
+        self.slowest, self.fastest = self._walk.speeds(self.rate)
+        began = time.perf_counter()
+        window = self._made(0, self.commands)
+        self._learn_delay(time.perf_counter() - began)
+        simulation.begin(window)
+        self._thread = ThreadPoolExecutor(1, "poise-play")
+        #: The window that is in the making: where it begins, what is known there, and it.
+        self._coming: tuple[int, tuple[Command, ...], Future[Window]] | None = None
+        self._window, self.sample, self.fell = window, 0, False
+        self._taken = [self._noted(window, simulation.take(window))]
+        self.centres: list[np.ndarray] = []
+        self.turns: list[np.ndarray] = []
+        self.touches: list[tuple[bool, bool]] = []
+        self._keep()
+        self._height = float(self._com(0)[2])
+
+    @property
+    def seconds(self) -> float:
+        """How long it has gone on [s]."""
+        return self.sample / self.rate
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is more to come."""
+        return not self.fell and self.seconds + 1 / self.rate <= RANGES["walk"].high
+
+    @property
+    def ready(self) -> bool:
+        """Whether `advance` need not wait for what a command makes of the walk."""
+        if self.sample < self._next():
+            return True
+        self._prepare()
+        return self._coming is not None and self._coming[2].done()
+
+    @property
+    def walk(self) -> Walk:
+        """What was played, to be done again: at least as long as the shortest walk."""
+        seconds = max(self.seconds, RANGES["walk"].low)
+        return replace(self._walk, seconds=seconds, commands=self.commands)
+
+    @property
+    def pace(self) -> float:
+        """How fast it really goes [m/s]."""
+        first = max(0, self.sample - round(_PACE * self.rate))
+        if first == self.sample:
+            return 0.0
+        x, y, _ = self._com(self.sample) - self._com(first)
+        return float(np.hypot(x, y)) / (self.sample - first) * self.rate
+
+    def wants(
+        self,
+        speed: float | None = None,
+        heading: float | None = None,
+        stands: bool | None = None,
+    ) -> None:
+        """Tell it to go at a speed [m/s], within what it can, in a heading [rad], to stand, or
+        not to. What is None stays."""
+        if speed is not None:
+            self.speed = min(max(speed, self.slowest), self.fastest)
+        if heading is not None:
+            self.heading = _written(heading)
+        if stands is not None:
+            self.stands = stands
+        self._tell()
+
+    def push(
+        self, newtons: float, direction: float, seconds: float = 0.3, segment: str = "trunk"
+    ) -> None:
+        """Push it now, with a force [N] towards a direction [rad], counter-clockwise from above, 0
+        where the walk began. Raises SettingsError."""
+        push = Shove(round(newtons, 1), _written(direction), seconds, segment)
+        command = Command(self.seconds, push=push)
+        made = replace(self._scenario, pushes=shoves((command,), self.yaw))
+        made.check(float(self.character.masses.sum()))
+        self._add(command)
+        self._tell_pushes()
+
+    def advance(self) -> None:
+        """Go on to the next sample."""
+        now, following = self.sample, self._next()
+        if now == following:
+            window = self._await()
+            self._taken.append(self._noted(window, self._simulation.take(window)))
+            self._window, self._coming = window, None
+            self._tell()
+        elif following - now <= self._delay:
+            self._prepare()
+        self._simulation.advance(now + 1)
+        self.sample += 1
+        self._keep()
+
+    def rewind(self, sample: int) -> None:
+        """Return to where a window was taken before a sample, or at the beginning: from there it
+        does the same again until that sample, and then goes on as if nothing had come after."""
+        last = max(sample, 1)
+        self.commands = tuple(one for one in self.commands if sample_of(one, self.rate) < last)
+        while self._taken[-1].window.sample >= last:
+            self._simulation.forget(self._taken.pop().moment)
+        window, moment, noise = self._taken[-1]
+        self._simulation.retake(window, moment)
+        self._simulation.controller.random.bit_generator.state = copy.deepcopy(noise)
+        self._tell_pushes()
+        self._window, self._coming, self.fell = window, None, False
+        self.sample = window.sample
+        for values in (self.centres, self.turns, self.touches):
+            del values[self.sample + 1 :]
+        self.speed, self.heading, self.stands = self._told()
+
+    def close(self) -> None:
+        """Free the world."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._simulation.close()
+
+    # --- What is told -----------------------------------------------------------------------------
+
+    def _told(self) -> tuple[float, float, bool]:
+        """Speed, heading and whether to stand, as commanded at last."""
+        speed, heading, stands = self._walk.speed(self.rate), 0.0, True
+        for one in self.commands:
+            speed = one.speed if one.speed is not None else speed
+            heading = one.heading if one.heading is not None else heading
+            stands = one.stands if one.stands is not None else stands
+        return speed, heading, stands
+
+    def _tell(self) -> None:
+        """Command what is wanted, unless another command is still to take effect."""
+        speed, heading, stands = self._told()
+        wanted = self.speed, self.heading, self.stands
+        last = max(sample_of(one, self.rate) for one in self.commands if one.walks)
+        if wanted == (speed, heading, stands) or last > self.sample:
+            return
+        self._add(
+            Command(
+                (self.sample + self._delay) / self.rate,
+                None if self.stands or (self.speed == speed and not stands) else self.speed,
+                None if self.heading == heading else self.heading,
+                self.stands if self.stands or self.stands != stands else None,
+            )
+        )
+        self._prepare()
+
+    def _add(self, command: Command) -> None:
+        self.commands = tuple(sorted((*self.commands, command), key=lambda one: one.at))
+
+    def _tell_pushes(self) -> None:
+        """Have the world know all pushes."""
+        world, made = self._simulation.world, shoves(self.commands, self.yaw)
+        world.scenario = replace(world.scenario, pushes=(*self._scenario.pushes, *made))
+
+    # --- Windows ----------------------------------------------------------------------------------
+
+    def _next(self) -> int:
+        """The sample at which the next window begins."""
+        return self._window.next(self.commands, self.rate)
+
+    def _made(self, sample: int, commands: tuple[Command, ...]) -> Window:
+        walk, settings = replace(self._walk, commands=commands), self._simulation.settings
+        return Window(self.character, self._source, walk, settings.rate, sample, settings.cutoff)
+
+    def _prepare(self) -> None:
+        """Begin to make the window that comes next."""
+        at = self._next()
+        known = tuple(one for one in self.commands if one.walks and sample_of(one, self.rate) <= at)
+        if self._coming is None or self._coming[:2] != (at, known):
+            self._coming = at, known, self._thread.submit(self._timed, at, known)
+
+    def _await(self) -> Window:
+        """The window that begins here, when it is made."""
+        self._prepare()
+        assert self._coming is not None
+        return self._coming[2].result()
+
+    def _timed(self, sample: int, commands: tuple[Command, ...]) -> Window:
+        began = time.perf_counter()
+        window = self._made(sample, commands)
+        self._learn_delay(time.perf_counter() - began)
+        return window
+
+    def _learn_delay(self, seconds: float) -> None:
+        """Take down how long a window takes to be made: so long commands wait, in samples."""
+        waits = min(max(_PATIENCE * seconds, _SOONEST), _LATEST)
+        self._delay = ceil(waits * self.rate)
+
+    def _noted(self, window: Window, moment: Moment) -> _Taken:
+        return _Taken(
+            window, moment, copy.deepcopy(self._simulation.controller.random.bit_generator.state)
+        )
+
+    # --- Where it is ------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        """Take down where the body is, and whether it has fallen."""
+        seen = self._simulation.observe(self.sample)
+        self.centres.append(np.array(seen.centres, float))
+        self.turns.append(np.array(seen.turns, float))
+        left, right = seen.contacts.touch
+        self.touches.append((bool(left), bool(right)))
+        if self.sample == 0:
+            return
+        moved = np.abs(self.centres[-1] - self.centres[-2]).max() * self.rate
+        upright = matrix_from_quaternion(self.turns[-1][0])[2, 2]
+        stands = self._com(self.sample)[2] > _LOW * self._height and upright > _UPRIGHT
+        self.fell = not (stands and moved < _WILD)
+
+    def _com(self, sample: int) -> np.ndarray:
+        """The centre of mass (3,) [m] at a sample."""
+        return self.centres[sample].T @ self.character.masses / self.character.mass
+
+
+def _written(angle: float) -> float:
+    """An angle [rad] that is the same again when a script's degrees tell it."""
+    return radians(round(degrees(angle), 1))

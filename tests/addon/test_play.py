@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Playing a character: the job turned by hand, the operator with a stand-in for the window, and
+what is kept. The real window is driven by tests/gui."""
+
+import json
+from types import SimpleNamespace
+
+import bpy
+import numpy as np
+import pytest
+from helpers.commands import poise, save
+from helpers.jobs import finish, step_until
+
+from poise.addon.blender import session
+from poise.addon.jobs import play_job
+from poise.addon.jobs.play_job import PlayJob
+from poise.addon.overlays import overlay, play_marks
+from poise.addon.settings import properties, takes
+from poise.addon.shots import outdated
+from poise.addon.staging import play as operators
+from poise.controller.exceptions import PoiseError
+from poise.controller.reference.commands import Script
+
+pytestmark = pytest.mark.usefixtures("registered")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that goes on by a little more than a sample whenever somebody looks at it."""
+    now = SimpleNamespace(time=0.0)
+
+    def tick():
+        now.time += 0.02
+        return now.time
+
+    monkeypatch.setattr(play_job, "perf_counter", tick)
+    return now
+
+
+@pytest.fixture
+def armature(import_clip):
+    return import_clip("walk")
+
+
+@pytest.fixture
+def job(armature, clock):
+    """One that is being played."""
+    found = PlayJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
+    found.start()
+    step_until(found, lambda: found.is_played and found.play.sample > 0)
+    yield found
+    if session.job() is found:
+        found.cancel()
+
+
+def go_on(job, samples):
+    last = job.play.sample + samples
+    step_until(job, lambda: job.play.sample >= last)
+
+
+def test_what_was_played_is_the_result_to_the_last_bit(job, armature):
+    job.play.wants(stands=False)
+    go_on(job, 200)
+    job.play.wants(heading=0.5)
+    go_on(job, 100)
+    actions = len(bpy.data.actions)
+    job.keep()
+    finish(job)
+    shot = session.result_of(bpy.context.scene, armature).shot
+    seen = np.array(job.play.centres)
+    assert len(shot.recording) == len(seen) and shot.recording.success
+    assert (shot.recording.body_positions == seen).all()
+    assert len(bpy.data.actions) == actions, "nothing in the scene changes"
+    walk = shot.options.walk
+    assert walk.played and len(walk.commands) == 3
+    assert operators.played(bpy.context) == walk
+    assert shot.bake().error_mm < 0.05
+
+
+def test_a_take_does_not_depend_on_the_panel_locomotion(job, armature):
+    go_on(job, 40)
+    job.keep()
+    finish(job)
+    scene = bpy.context.scene
+    settings = session.result_of(scene, armature).settings
+    scene.poise.walk.enabled, scene.poise.walk.seconds = True, 33.0
+
+    def changed():
+        options = properties.shot_options(bpy.context, armature)
+        return outdated.changed(settings, outdated.settings_of(scene, armature, options))
+
+    assert changed() == []
+    scene.render.fps = 48
+    assert "Frame Rate" in changed()
+
+
+def test_who_pauses_stands_still_and_who_goes_back_waits(job):
+    job.play.wants(stands=False)
+    go_on(job, 150)
+    job.paused = True
+    sample = job.play.sample
+    for _ in range(50):
+        job.step(0.005)
+    assert job.play.sample == sample
+    shown = job.shown
+    job.rewind(1.0)
+    assert job.shown is not shown, "what was drawn of it is not what is to come"
+    back = sample - round(job.play.rate)
+    step_until(job, lambda: job.play.sample >= back)
+    for _ in range(50):
+        job.step(0.005)
+    assert job.play.sample == back and job.paused
+
+
+def test_the_mouse_pulls_by_a_spring_that_the_take_knows(job):
+    go_on(job, 30)
+    centre = job.play.centres[-1][0]
+    job.pull = "pelvis", centre + [0.0, 0.1, 0.5]
+    assert job.force() == pytest.approx([0.0, 40.0, 0.0])
+    job.pull = "pelvis", centre + [3.0, 0.0, 0.0]
+    assert np.linalg.norm(job.force()) == pytest.approx(200.0), "as hard as it gets"
+    job.pull = "pelvis", centre + [0.0, 0.1, 0.0]
+    go_on(job, 12)
+    job.pull = None
+    go_on(job, 10)
+    pushes = [one.push for one in job.play.commands if one.push]
+    assert len(pushes) == 4 and {one.segment for one in pushes} == {"pelvis"}
+    assert 5.0 < pushes[0].newtons < 60.0
+    assert all(one.seconds == pytest.approx(3 / job.play.rate) for one in pushes)
+
+
+def test_the_ghost_and_the_figures_show_who_is_played(job, armature):
+    go_on(job, 20)
+    ((shown, sample),) = overlay.ghosts(bpy.context.scene)
+    assert shown is job.shown and sample == job.play.sample
+    palette = overlay.colours_of_ghosts()
+    points, _, _ = overlay.posed(shown, sample, np.zeros(3), palette)
+    assert np.linalg.norm(points.mean(0) - job.play.centres[-1].mean(0)) < 0.4
+    assert overlay.recorded(bpy.context.scene) == [], "marks need what only a recording has"
+    heading, pull = play_marks.marks(job)
+    assert heading is None and pull is None
+    job.play.wants(stands=False, heading=0.0)
+    (tail, tip), _ = play_marks.marks(job)
+    along = (tip - tail) / np.linalg.norm(tip - tail)
+    assert along == pytest.approx([np.cos(job.play.yaw), np.sin(job.play.yaw), 0.0])
+    seconds, told, goes = play_marks.lines(job)
+    assert seconds == f"{job.play.seconds:.1f} s"
+    assert told == f"Told: {job.play.speed:.2f} m/s, 0°" and goes.startswith("Goes: 0.0")
+
+
+def test_keys_lead_it(armature, window):
+    operator = window.begin(operators.POISE_OT_play)
+    job = operator._job
+    window.turn_until(operator, lambda: job.is_played)
+    play = job.play
+    for key, told in (
+        ("UP_ARROW", lambda: not play.stands),
+        ("DOWN_ARROW", lambda: play.speed == pytest.approx(1.2)),
+        ("LEFT_ARROW", lambda: play.heading == pytest.approx(np.radians(15))),
+        ("RIGHT_ARROW", lambda: play.heading == pytest.approx(0.0)),
+        ("RIGHT_ARROW", lambda: play.heading == pytest.approx(np.radians(-15))),
+        ("SPACE", lambda: play.stands),
+        ("P", lambda: job.paused),
+        ("P", lambda: not job.paused),
+    ):
+        assert window.send(operator, key) == {"RUNNING_MODAL"}
+        assert told(), key
+    assert window.send(operator, "MIDDLEMOUSE") == {"PASS_THROUGH"}, "the view may be turned"
+    assert window.send(operator, "X") == {"RUNNING_MODAL"}, "and nothing else happens"
+    window.turn_until(operator, lambda: play.sample > 20)
+    window.send(operator, "RET")
+    while window.send(operator) == {"PASS_THROUGH"}:
+        pass
+    (row, take) = takes.rows(bpy.context.scene, armature)[0]
+    assert take.shot.options.walk.played and row.label == "Take 1"
+    assert operator.reports[-1][0] == "INFO" and "kept as 'Take 1'" in operator.reports[-1][1]
+
+
+def test_esc_keeps_nothing(armature, window):
+    operator = window.begin(operators.POISE_OT_play)
+    job = operator._job
+    window.turn_until(operator, lambda: job.is_played)
+    assert window.send(operator, "ESC") == {"CANCELLED"}
+    assert session.job() is None and window.status is None and window.timers == []
+    assert session.result_of(bpy.context.scene, armature).shot is None
+
+
+def test_a_clip_without_a_cycle_says_so(import_clip):
+    armature = import_clip("stand")
+    job = PlayJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
+    job.start()
+    with pytest.raises(PoiseError, match="has no cycle to walk on"):
+        finish(job)
+    assert session.job() is None
+
+
+def test_a_script_of_a_take_is_baked_the_same(job, armature, tmp_path):
+    job.play.wants(stands=False)
+    go_on(job, 100)
+    job.keep()
+    finish(job)
+    script, report = tmp_path / "take.json", tmp_path / "report.json"
+    result = bpy.ops.poise.save_script(filepath=str(script))
+    assert result == {"FINISHED"} and Script.load(script).played
+    seen = session.result_of(bpy.context.scene, armature).shot.recording.com[-1]
+    file = save(tmp_path)
+    output = tmp_path / "out.blend"
+    arguments = ("--script", script, "--output", output, "--report", report)
+    assert poise("bake", file, *arguments) == 0
+    told = json.loads(report.read_text())
+    assert told["success"] and len(told["commands"]) == 2
+    assert told["frames"][1] - told["frames"][0] == len(job.play.centres) - 1
+    assert np.isfinite(seen).all()
+
+
+def test_skills_of_another_animation_are_refused(armature, window, tmp_path):
+    bpy.context.scene.poise.walk.skills = str(tmp_path / "none.skills")
+    try:
+        with pytest.raises(AssertionError):
+            window.begin(operators.POISE_OT_play)
+    finally:
+        bpy.context.scene.poise.walk.skills = ""
+    error = session.result_of(bpy.context.scene, armature).error
+    assert "none.skills' cannot be read" in error

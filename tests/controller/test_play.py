@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Walks that are played: told while they go on, pushed, taken back, and done again."""
+
+from dataclasses import replace
+from math import pi, radians
+
+import numpy as np
+import pytest
+
+from poise.controller import Character, Gains, Settings, Simulation
+from poise.controller.exceptions import SettingsError
+from poise.controller.reference.commands import Command, Script
+from poise.controller.reference.gait import Walk, find_cycle
+from poise.controller.reference.played import LASTS, Window, sample_of
+from poise.controller.simulation.play import STANDS, Play
+from poise.controller.simulation.scenario import Collider, Scenario, Solid, shoves
+
+_read = {}
+#: Noise is drawn on and on, so that who loses a number of it walks otherwise.
+SETTINGS = Settings(noise=1.0, seed=4)
+
+
+@pytest.fixture
+def walker(request):
+    """(Character, Motion, Cycle) of the captured walk."""
+    if not _read:
+        bpy = request.getfixturevalue("blender")
+        from poise.addon.rigs import reference
+
+        armature = request.getfixturevalue("import_clip")("walk")
+        motion = reference.read(bpy.context.scene, armature).motion
+        character = Character.from_motion(motion)
+        _read["walk"] = character, motion, find_cycle(character, motion)
+    return _read["walk"]
+
+
+@pytest.fixture
+def play(walker):
+    """One that stands, and is told nothing yet."""
+    found = Play(simulation(walker, Walk(walker[2], LASTS, commands=STANDS, played=True)))
+    yield found
+    found.close()
+
+
+def simulation(walker, walk, scenario=None):
+    character, motion, _ = walker
+    endless = walk.motion(character, motion)
+    given = scenario or Scenario(pushes=shoves(walk.commands, endless.heading(character)))
+    gains = Gains.default(character, walking=True)
+    return Simulation(character, endless, gains, SETTINGS, scenario=given)
+
+
+def go_on(play, seconds):
+    for _ in range(round(seconds * play.rate)):
+        play.advance()
+        assert not play.fell
+
+
+def again(walker, walk):
+    """(n, S, 3) where all segments are of a body that does it again."""
+    recording = simulation(walker, walk).run()
+    assert recording.success
+    return recording.body_positions
+
+
+def test_what_was_played_comes_out_again_to_the_last_bit(walker, play, tmp_path):
+    """Through a file, with a push, and a stretch that was taken back."""
+    go_on(play, 0.5)
+    play.wants(stands=False, speed=1.0)
+    go_on(play, 3.0)
+    play.wants(heading=0.7)
+    go_on(play, 1.0)
+    play.push(40.0, 1.2345)
+    go_on(play, 1.0)
+    before = np.array(play.centres)
+    play.push(300.0, 0.0)  # which it will not have met
+    play.wants(heading=-2.0)
+    go_on(play, 0.4)
+    back = len(before) - 10
+    play.rewind(back)
+    assert play.sample < back and play.heading == pytest.approx(0.7, abs=1e-3)
+    while play.sample < back:
+        play.advance()
+    assert (np.array(play.centres) == before[: back + 1]).all(), "as it was before"
+    play.wants(heading=0.0)
+    go_on(play, 2.0)
+    assert len([one for one in play.commands if one.push]) == 1
+    walk = play.walk
+    path = tmp_path / "take.json"
+    Script(walk.seconds, walk.commands, True).save(path)
+    script = Script.load(path)
+    assert script.played and script.commands == walk.commands
+    same = replace(walk, seconds=script.seconds, commands=script.commands)
+    assert (again(walker, same) == np.array(play.centres)).all()
+
+
+def test_it_goes_as_it_is_told(play):
+    play.wants(stands=False, speed=1.1)
+    go_on(play, 5.0)
+    assert play.pace == pytest.approx(1.1, rel=0.15)
+    play.wants(heading=pi / 2)
+    go_on(play, 5.0)
+    x, y, _ = play.centres[-1][0] - play.centres[-round(play.rate)][0]
+    turned = np.arctan2(y, x) - play.yaw
+    assert (turned - pi / 2 + pi) % (2 * pi) - pi == pytest.approx(0, abs=radians(12))
+    play.wants(stands=True)
+    go_on(play, 5.0)
+    assert play.pace < 0.1
+
+
+def test_what_is_told_at_once_is_one_command_and_the_last_word_counts(play):
+    for angle in (0.1, 0.2, 0.3):
+        play.wants(heading=angle)
+    play.wants(stands=False)
+    go_on(play, 1.5)
+    told = [one for one in play.commands[1:] if one.heading is not None]
+    assert len(told) <= 2 and told[-1].heading == pytest.approx(0.3, abs=1e-3)
+    at = [sample_of(one, play.rate) for one in play.commands]
+    assert at == sorted(at) and len(set(at)) == len(at)
+
+
+def test_speeds_stay_within_what_the_walk_can(play):
+    play.wants(speed=9.0)
+    assert play.speed == play.fastest
+    play.wants(speed=0.01)
+    assert play.speed == play.slowest
+
+
+def test_who_falls_goes_on_no_more_and_can_be_taken_back(play):
+    go_on(play, 1.0)
+    play.push(600.0, 0.0, 0.4)
+    for _ in range(round(3 * play.rate)):
+        if not play.goes_on:
+            break
+        play.advance()
+    assert play.fell
+    play.rewind(round(0.5 * play.rate))
+    assert not play.fell and play.sample == 0
+    go_on(play, 1.5)
+    assert not any(one.push for one in play.commands)
+
+
+def test_nobody_knows_what_comes_later(walker):
+    """A window is the same, whatever is commanded after it has begun."""
+    character, motion, cycle = walker
+    commands = (Command(0.0, 1.0), Command(1.0, heading=1.0), Command(5.0, 0.8))
+    walk = Walk(cycle, 20.0, commands=commands, played=True)
+    sample = round(1.0 * motion.rate)
+    more = Window(character, motion, walk, 300.0, sample).reference
+    less = Window(character, motion, replace(walk, commands=commands[:2]), 300.0, sample).reference
+    assert (more.angles == less.angles).all() and (more.way.yaw == less.way.yaw).all()
+    straight = Window(character, motion, replace(walk, commands=commands[:1]), 300.0, sample)
+    assert not (straight.reference.way.yaw == less.way.yaw).all()
+
+
+def test_windows_follow_where_commands_come_and_before_they_run_out(walker):
+    character, motion, cycle = walker
+    commands = (Command(0.0, 1.0), Command(3.0, heading=1.0))
+    window = Window(character, motion, Walk(cycle, 20.0, commands=commands, played=True), 300.0, 0)
+    assert window.next(commands, motion.rate) == round(LASTS * motion.rate)
+    soon = (Command(0.0, 1.0), Command(0.5, heading=1.0))
+    assert window.next(soon, motion.rate) == round(0.5 * motion.rate)
+
+
+def test_what_moves_around_a_player_is_refused(walker):
+    walk = Walk(walker[2], LASTS, commands=STANDS, played=True)
+    count = walk.count(walker[1].rate)
+    positions = np.zeros((count, 3))
+    positions[:, 0] = 5.0 + 0.01 * np.arange(count)
+    turns = np.tile([1.0, 0, 0, 0], (count, 1))
+    cart = Collider("Cart", Solid("box", (0.2, 0.2, 0.2)), positions, turns)
+    with pytest.raises(SettingsError, match="Who plays knows no end: hide colliders that move"):
+        Play(simulation(walker, walk, Scenario(colliders=(cart,))))
+
+
+def test_a_script_says_whether_it_was_played(tmp_path):
+    path = tmp_path / "take.json"
+    path.write_text(
+        '{"version": 1, "played": 1, "seconds": 5, "commands": [{"at": 0, "speed": 1}]}'
+    )
+    with pytest.raises(SettingsError, match="has '1' as 'played': give it true or false"):
+        Script.load(path)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A character that is played: led by real keys, pushed, pulled by the mouse, taken back, kept as a
+take, and baked."""
+
+import time
+
+import bpy
+import numpy as np
+from bpy_extras.view3d_utils import location_3d_to_region_2d
+
+PLAY, CLOSED = "bpy.ops.poise.play()", ("character", "gains", "result", "bake")
+
+
+def scenario(driver):
+    """Stand, walk, turn, be pushed and pulled, go back, stop, keep, bake."""
+    driver.module("staging.walks_panel").POISE_PT_play.bl_options = set()
+    driver.rearrange(closed=CLOSED)
+    yield from driver.open("walk")
+    yield from driver.shot("play_1_panel")
+    yield from driver.click(PLAY)
+    yield lambda: driver.session.job() and driver.session.job().is_played
+    job = driver.session.job()
+    play = job.play
+    root = play.centres[-1][0]
+    driver.look_at((root[0], root[1], 0.9), 6.0)
+    yield 1.0
+    gaps = _Gaps(job)
+    yield from driver.press("Up")
+    yield lambda: play.sample > gaps.first and not play.stands
+    yield 3.0
+    driver.check("it walks in real time", _in_time(gaps), gaps.told())
+    driver.check("it has gone somewhere", _gone(play, root) > 0.7, _gone(play, root))
+    yield from driver.press("Left", "Left")
+    yield 3.0
+    told = [one for one in play.commands if one.heading is not None]
+    driver.check("two keys turned it by 30°", abs(np.degrees(play.heading) - 30) < 0.1, told)
+    yield from driver.shot("play_2_turned")
+    yield from driver.press("f")
+    yield 0.5
+    pushes = [one.push for one in play.commands if one.push]
+    driver.check("F pushed it", len(pushes) == 1 and pushes[0].newtons == 60.0, pushes)
+    yield 1.5
+    yield from _pull(driver, job)
+    before = play.sample
+    yield from driver.press("BackSpace")
+    yield lambda: job.paused
+    yield 1.0
+    driver.check("Backspace went back and waits", job.paused and play.sample < before, play.sample)
+    yield from driver.shot("play_3_back")
+    yield from driver.press("space")
+    yield lambda: play.stands
+    yield 4.0
+    driver.check("it stands", play.pace < 0.1 and not play.fell, play.pace)
+    yield from driver.shot("play_4_stands")
+    seen = np.array(play.centres)
+    yield from driver.press("Return")
+    yield lambda: driver.session.job() is None
+    shot = driver.result.shot
+    recording = shot.recording
+    same = len(recording) >= len(seen) and (recording.body_positions[: len(seen)] == seen).all()
+    driver.check("the take is what was played, to the last bit", same)
+    takes = bpy.context.window_manager.poise_takes.items
+    driver.check("it is a take", len(takes) == 1, [one.label for one in takes])
+    yield 1.0
+    yield from driver.bake()
+    yield from driver.shot("play_5_baked")
+
+
+def _pull(driver, job):
+    """Take hold of the trunk with the mouse, draw it aside, and let go."""
+    play = job.play
+    where = _seen(driver, play.centres[-1][1])
+    driver.point_at(*where)
+    yield 0.1
+    driver.mouse("mousedown")
+    yield lambda: job.pull is not None
+    driver.point_at(where[0] + 30, where[1])
+    yield 0.6
+    yield from driver.shot("play_2_pulled")
+    driver.mouse("mouseup")
+    yield lambda: job.pull is None
+    pulls = [one.push for one in play.commands if one.push and one.push.seconds < 0.1]
+    driver.check("the mouse pulled it", len(pulls) > 3, len(pulls))
+    yield 1.0
+
+
+class _Gaps:
+    """How a job keeps time."""
+
+    def __init__(self, job):
+        self._job, self.first, self._began = job, job.play.sample, time.monotonic()
+
+    def share(self):
+        """Played time, of the time that went by."""
+        played = (self._job.play.sample - self.first) / self._job.play.rate
+        return played / (time.monotonic() - self._began)
+
+    def told(self):
+        return f"{self.share():.0%} of the clock"
+
+
+def _in_time(gaps):
+    return gaps.share() > 0.3  # with software OpenGL, on whatever machine
+
+
+def _gone(play, root):
+    return float(np.linalg.norm((play.centres[-1][0] - root)[:2]))
+
+
+def _seen(driver, point):
+    """Where a point [m] is in the window [pixels]."""
+    region, data = driver.view, driver.area.spaces.active.region_3d
+    x, y = location_3d_to_region_2d(region, data, point)
+    return region.x + round(x), region.y + round(y)
