@@ -161,7 +161,7 @@ class POISE_PT_simulate(Panel, bpy.types.Panel):
         row.prop(settings, "method", expand=True)
         draw_range(column, context, armature)
         draw_options(column, settings, _CHOSEN_HERE)
-        if job is None or job.tunes or job.finds_limit or job.checks:
+        if job is None or job.tunes or job.finds_limit or job.checks or job.plays:
             draw_heir(layout)
             draw_unreadable(layout, context, armature)
             row = layout.row()

@@ -55,7 +55,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     stopped = "Stopped: nothing of what was played is kept"
     hint = KEYS
 
-    _seen_at = None
+    _seen_at = _mouse = None
 
     @classmethod
     def poll(cls, context):
@@ -99,6 +99,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             return False
         self._seen = seen
         self._follow(context)
+        self._pull(context)  # where the mouse is now that the view has moved
         redraw_views()  # without panels, which take long
         return True
 
@@ -169,7 +170,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
                 job.pull = None
                 return True
             if event.type == "MOUSEMOVE":
-                self._pull_to(context, event)
+                self._mouse = event.mouse_x, event.mouse_y
                 return True
             return False
         if event.type != "LEFTMOUSE" or event.value != "PRESS":
@@ -178,8 +179,8 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
 
     def _grab(self, context, event):
         """Take hold of what is under the mouse. Returns whether there is anything."""
-        view, job = _view(context), self._job
-        if view is None or not view.holds(event):
+        view, job, self._mouse = _view(context), self._job, (event.mouse_x, event.mouse_y)
+        if view is None or not view.holds(self._mouse):
             return False
         best = REACH * context.preferences.system.ui_scale, None
         for segment, centre in zip(SEGMENTS, job.play.centres[-1], strict=True):
@@ -187,25 +188,23 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
                 view.region, view.data, centre / job.shot.reading.metres_per_unit
             )
             if seen is not None:
-                best = min(best, ((seen - view.mouse(event)).length, segment))
+                best = min(best, ((seen - view.place(self._mouse)).length, segment))
         if best[1] is None:
             return False
         job.pull = best[1], job.play.centres[-1][SEGMENTS.index(best[1])].copy()
-        self._pull_to(context, event)
+        self._pull(context)
         return True
 
-    def _pull_to(self, context, event):
+    def _pull(self, context):
         """Draw what is held to where the mouse is, as far away as it is itself."""
         view, job = _view(context), self._job
-        if view is None:
+        if view is None or job.pull is None:
             return
-        segment, _ = job.pull
         unit = job.shot.reading.metres_per_unit
-        centre = job.play.centres[-1][SEGMENTS.index(segment)]
         there = view3d_utils.region_2d_to_location_3d(
-            view.region, view.data, view.mouse(event), centre / unit
+            view.region, view.data, view.place(self._mouse), job.held() / unit
         )
-        job.pull = segment, np.array(there) * unit
+        job.pull = job.pull[0], np.array(there) * unit
 
     def _follow(self, context):
         """Move the view along."""
@@ -225,13 +224,13 @@ class _View:
     def __init__(self, area, region):
         self.region, self.data = region, area.spaces.active.region_3d
 
-    def mouse(self, event):
-        """Where the mouse is in it [pixels]."""
-        return Vector((event.mouse_x - self.region.x, event.mouse_y - self.region.y))
+    def place(self, mouse):
+        """Where a place in the window is in it [pixels]."""
+        return Vector((mouse[0] - self.region.x, mouse[1] - self.region.y))
 
-    def holds(self, event):
-        """Whether the mouse is in it."""
-        x, y = self.mouse(event)
+    def holds(self, mouse):
+        """Whether a place in the window is in it."""
+        x, y = self.place(mouse)
         return 0 <= x < self.region.width and 0 <= y < self.region.height
 
 

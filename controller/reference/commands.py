@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import degrees, radians
+from math import degrees, log, radians
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -367,11 +367,20 @@ class _Gaits:
         self._own, self._other = (speed, period), other
         speeds, periods = zip(*sorted({self._own, other or self._own}), strict=True)
         self._speeds, self._logs = speeds, (np.log(speeds), np.log(periods))
+        self._ends = (speeds[0], speeds[-1]), (periods[0], periods[-1])
+        self._ratio = log(speeds[-1] / speeds[0])
 
     def period(self, pace: Any) -> Any:
         """Of a cycle [s] at a speed [m/s]."""
         known = np.minimum(np.maximum(pace, self._speeds[0]), self._speeds[-1])
         return np.exp(np.interp(np.log(known), *self._logs)) * (pace / known) ** (_STRIDE_POWER - 1)
+
+    def period_at(self, pace: float) -> float:
+        """The same at one speed, which is asked for at every sample."""
+        (slow, fast), (short, long) = self._ends
+        known = min(max(pace, slow), fast)
+        own = short if slow == fast else short * (long / short) ** (log(known / slow) / self._ratio)
+        return own * (pace / known) ** (_STRIDE_POWER - 1)
 
     def blend(self, pace: np.ndarray) -> np.ndarray:
         """Share of the other gait at a speed [m/s]."""
@@ -405,7 +414,7 @@ class _Carrier:
             cycles = end.share
         for i, speed in enumerate(wanted.tolist()):
             found.append((pace.speed, cycles, standing, leaning))
-            step = 1 / (float(self._gaits.period(pace.speed)) * rate)
+            step = 1 / (self._gaits.period_at(pace.speed) * rate)
             if doing == _WALKS:
                 pace.follow(speed or self._slow)
                 begin = self._next(cycles) if speed == 0 else begin

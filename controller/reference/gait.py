@@ -11,6 +11,7 @@ on where the last round ended, or one that follows a curve.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -320,7 +321,8 @@ class Walk:
         trim = tuple((reached, told) for reached, told in data.get("trim", ()))
         other = Gait.from_dict(data["other"]) if data.get("other") else None
         made = {"commands": commands, "strikes": strikes, "trim": trim, "other": other}
-        return cls(**data | made | {"cycle": Cycle(**data["cycle"])})
+        cycle = data["cycle"] | {"travel": tuple(data["cycle"]["travel"])}
+        return cls(**data | made | {"cycle": Cycle(**cycle)})
 
     def motion(self, character: Character, motion: Motion, first: int = 0) -> "Endless":
         """The Endless motion that it makes of a clip, from a sample on.
@@ -336,7 +338,7 @@ class Walk:
         at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period
         index = self.cycle.first + at
         points, yaw = self.places(character, motion, samples)
-        carried, turned = _carrier(character, motion, self.cycle)
+        carried, turned = _Round.of(character, motion, self.cycle).carrier
         turn = yaw - turned[at]
         shift = points - _turned(carried[at], turn)
         # In double precision the landmarks are where the source has them, to the last digit.
@@ -390,7 +392,7 @@ class Walk:
         """Points (N, 3) [m] and directions (N,) [rad] of the carrier at samples of the walk, which
         may be before its first or after its last one."""
         cycle = self.cycle
-        carried, turned = _carrier(character, motion, cycle)
+        carried, turned = _Round.of(character, motion, cycle).carrier
         if self.commands:
             gone, yaw = self.journey(motion.rate).at(samples), turned[0] + cycle.turn / 2
             return carried[0] + _turned(gone.points, yaw), gone.yaw + yaw
@@ -458,6 +460,52 @@ def _strikes(contacts: np.ndarray) -> tuple[Strike, ...]:
     return tuple(sorted(found))
 
 
+class _Same:
+    """What is the same as another one only if it is that one."""
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.thing is other.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+class _Round:
+    """What is known of a clip's cycle, once for all walks of it: arrays that are only to be
+    read."""
+
+    def __init__(self, character: Character, source: Motion, cycle: Cycle) -> None:
+        self._of = character, source, cycle
+
+    @classmethod
+    def of(cls, character: Character, source: Motion, cycle: Cycle) -> "_Round":
+        """That of a body, a clip and a Cycle; the last ones are remembered."""
+        return _known_round(_Same(character), _Same(source), cycle)
+
+    @cached_property
+    def carrier(self) -> tuple[np.ndarray, np.ndarray]:
+        """As `_carrier` has it."""
+        return _carrier(*self._of)
+
+    @cached_property
+    def poses(self) -> "Poses":
+        """As `_seamless` has them."""
+        return _seamless(*self._of)
+
+    @cached_property
+    def stood(self) -> "_Stood":
+        """As `_stood` has it."""
+        return _stood(self._of[0], *self.poses)
+
+
+@lru_cache(maxsize=4)
+def _known_round(character: _Same, source: _Same, cycle: Cycle) -> _Round:
+    return _Round(character.thing, source.thing, cycle)
+
+
 def _carrier(character: Character, motion: Motion, cycle: Cycle) -> tuple[np.ndarray, np.ndarray]:
     """Where the carrier is in the clip itself: points (P + 1, 3) [m], height 0, directions."""
     trajectory = character.trajectory(motion)
@@ -519,12 +567,12 @@ def walking_target(
     period = walk.cycle.period
     # A round more before and after: filters see no ends.
     samples = motion.first + np.arange(-period, len(motion) + period)
-    root, rotation, angles, contacts = _seamless(character, motion.source, walk.cycle)
+    known = _Round.of(character, motion.source, walk.cycle)
+    root, rotation, angles, contacts = known.poses
     phase = walk.phase(motion.rate, samples)
     at = np.round(phase).astype(int) % period
     if walk.commands:
         gone = walk.journey(motion.rate).at(samples)
-        stood = _stood(character, root, rotation, angles, contacts)
         middle = root.mean(0)
         root, rotation, angles = (_between(values, phase) for values in (root, rotation, angles))
         contacts = contacts[at]
@@ -547,7 +595,7 @@ def walking_target(
     )
     if walk.commands:
         target = _strided(character, target, points, yaw, gone)
-        target = _standing(target, stood, points, yaw, gone)
+        target = _standing(target, known.stood, points, yaw, gone)
     smooth = target.smoothed(cutoff).trajectory
     smooth = rolled(character, smooth, contacts[at], _TREMOR)
     own = slice(period, period + len(motion))

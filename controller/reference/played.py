@@ -44,7 +44,7 @@ class Window:
         motion = replace(walk, commands=known, seconds=seconds).motion(
             character, source, self.first
         )
-        self.reference = Reference.build(character, motion, rate, cutoff=cutoff, led=True)
+        self.reference = Reference.window(character, motion, rate, cutoff)
 
     def next(self, commands: Sequence[Command], rate: float) -> int:
         """The sample at which the next window begins, of a walk with such commands at a rate of

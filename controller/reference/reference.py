@@ -157,6 +157,14 @@ class Reference:
         heading = np.unwrap(arctan2(self.feet[..., 1, 0], self.feet[..., 0, 0]), axis=0)
         return np.gradient(heading, axis=0) * self.rate
 
+    @classmethod
+    def window(
+        cls, character: Character, motion: Endless, rate: float, cutoff: float | None = None
+    ) -> "Reference":
+        """That of a part of a walk, to be performed and not to be compared with: `raw` is what it
+        is to do itself. Arguments as `build` has them."""
+        return _endless(cls, character, motion, rate, cutoff, True, compared=False)
+
     def goals_over_base(self) -> np.ndarray:
         """(K, 3, 3) goals that ask nothing of how the masses are spread, as SCA12 has them for a
         body that is not the actor's: the centre of mass at rest above the base of support, and no
@@ -292,8 +300,10 @@ def _endless(
     rate: float,
     cutoff: float | None,
     led: bool,
+    compared: bool = True,
 ) -> Reference:
-    """The Reference of an Endless motion: as long as that is, whatever was asked for."""
+    """The Reference of an Endless motion: as long as that is, whatever was asked for. compared:
+    whether a result is compared with it."""
     walk = motion.walk
     leads = led and (len(walk.points) or walk.commands)
     played = leads and walk.played
@@ -305,7 +315,7 @@ def _endless(
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
     _check(character, motion, target, _lowest(character, corners))
-    joints, frames = character.pose(character.trajectory(motion))
+    joints, frames = character.pose(character.trajectory(motion) if compared else target)
     raw = Pose(character.body_centres(joints, frames), frames, joints)
     parts = (raw, target, target)
     footings = level(character.ground, len(contacts))
@@ -318,10 +328,11 @@ def _endless(
         if played:
             yaw = np.interp(motion.first + at / steps, np.arange(len(gone.yaw)), gone.yaw)
             way = Headings(yaw, 1 / reference.rate, walk.cycle.period / motion.rate)
-        if straight:  # and so it is not where the target is
-            target, _ = walking_target(character, motion, cutoff or TRAVEL_CUTOFF)
-        joints, frames = character.pose(target)
-        commanded = Pose(character.body_centres(joints, frames), frames, joints)
+        if compared:
+            if straight:  # and so it is not where the target is
+                target, _ = walking_target(character, motion, cutoff or TRAVEL_CUTOFF)
+            joints, frames = character.pose(target)
+            commanded = Pose(character.body_centres(joints, frames), frames, joints)
     return replace(
         reference,
         travels=True,
