@@ -20,6 +20,7 @@ from poise.addon.shots import outdated
 from poise.addon.staging import play as operators
 from poise.controller.exceptions import PoiseError
 from poise.controller.reference.commands import Script
+from poise.controller.simulation.play import Play
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -38,7 +39,9 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def armature(import_clip):
+def armature(import_clip, monkeypatch):
+    """A walk; commands wait as long on every machine."""
+    monkeypatch.setattr(Play, "_learn_delay", lambda self, _: setattr(self, "_delay", 6))
     return import_clip("walk")
 
 

@@ -18,6 +18,8 @@ from poise.controller.simulation.scenario import Collider, Scenario, Solid, shov
 _read = {}
 #: Noise is drawn on and on, so that who loses a number of it walks otherwise.
 SETTINGS = Settings(noise=1.0, seed=4)
+#: [samples] that a command waits.
+DELAY = 6
 
 
 @pytest.fixture
@@ -35,8 +37,9 @@ def walker(request):
 
 
 @pytest.fixture
-def play(walker):
-    """One that stands, and is told nothing yet."""
+def play(walker, monkeypatch):
+    """One that stands, and is told nothing yet; commands wait as long on every machine."""
+    monkeypatch.setattr(Play, "_learn_delay", lambda self, _: setattr(self, "_delay", DELAY))
     found = Play(simulation(walker, Walk(walker[2], LASTS, commands=STANDS, played=True)))
     yield found
     found.close()
@@ -95,9 +98,9 @@ def test_what_was_played_comes_out_again_to_the_last_bit(walker, play, tmp_path)
 
 
 def test_it_goes_as_it_is_told(play):
-    play.wants(stands=False, speed=1.1)
-    go_on(play, 5.0)
-    assert play.pace == pytest.approx(1.1, rel=0.15)
+    play.wants(stands=False, speed=0.9)
+    go_on(play, 6.0)
+    assert play.pace == pytest.approx(0.9, rel=0.15)
     play.wants(heading=pi / 2)
     go_on(play, 5.0)
     x, y, _ = play.centres[-1][0] - play.centres[-round(play.rate)][0]
