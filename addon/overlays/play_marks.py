@@ -10,13 +10,14 @@ import numpy as np
 from ..blender import session
 from ..blender.translations import tr
 from . import overlay
-from .overlay_marks import arrows, ball
+from .overlay_marks import arrows, ball, discs
 
 #: Arrow of the heading: from so far before the body, so long for each m/s [m], at least so long.
 _BEFORE, _PER_SPEED, _SHORTEST = 0.35, 0.6, 0.15
 #: Arrow of a pull [N/m], and the ball where it is held [m].
 _NEWTONS_PER_METRE, _BALL = 200.0, 0.03
 _HEIGHT = 0.02  # [m] over the floor
+_RING = 0.22, 0.26  # [m] where it is to go: inner and outer radius
 _HEADING, _PULL = (0.35, 0.75, 1.0, 0.9), (1.0, 0.5, 0.1, 1.0)
 #: Letters, their distance from the edges, from line to line [pixels of a standard screen].
 _TEXT, _LEFT, _BOTTOM, _LINE = 13, 24, 28, 20
@@ -43,6 +44,12 @@ def _playing():
     return job if here and job.is_played else None
 
 
+def goal(job):
+    """(3,) [m] where it is to go, on the floor; None for nowhere."""
+    place = job.play.goal
+    return None if place is None else np.array([*place, job.play.character.ground + _HEIGHT])
+
+
 def marks(job):
     """(tail, tip) [m] of the arrow of the heading, None for who is to stand, and of the pull, None
     where nobody pulls."""
@@ -65,21 +72,24 @@ def _draw():
     job = _playing()
     if job is None:
         return
-    context, reading = bpy.context, job.shown.reading
-    offset = overlay.displacement(context.scene.poise, reading.motion)
+    parts = []
+    place = goal(job)
+    if place is not None:
+        parts.append((discs(place[None], *_RING), _HEADING))
     for ends, colour in zip(marks(job), (_HEADING, _PULL), strict=True):
         if ends is None:
             continue
         tail, tip = (np.asarray(end, float)[None] for end in ends)
-        parts = [arrows(tail, tip)]
+        parts.append((arrows(tail, tip), colour))
         if colour is _PULL:
-            parts.append(ball(tail[0], _BALL))
-        for points, normals, triangles in parts:
-            colours = np.tile(colour, (len(points), 1))
-            found = overlay.batch(
-                (points + offset) / reading.metres_per_unit, normals, colours, triangles
-            )
-            overlay.draw_mesh(context.region, context.region_data, found)
+            parts.append((ball(tail[0], _BALL), colour))
+    context, reading = bpy.context, job.shown.reading
+    offset = overlay.displacement(context.scene.poise, reading.motion)
+    for (points, normals, triangles), colour in parts:
+        colours = np.tile(colour, (len(points), 1))
+        places = (points + offset) / reading.metres_per_unit
+        found = overlay.batch(places, normals, colours, triangles)
+        overlay.draw_mesh(context.region, context.region_data, found)
 
 
 def lines(job):

@@ -35,6 +35,7 @@ RATE = 60.0
 
 KEYS = (
     "Poise: ↑ ↓ faster, slower   ← → turn   Space walk or stand   F push   Drag pull   "
+    "Right click go there   "
     "Backspace 1 s back   P pause   Enter keep   Esc discard"
 )
 
@@ -173,9 +174,28 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
                 self._mouse = event.mouse_x, event.mouse_y
                 return True
             return False
-        if event.type != "LEFTMOUSE" or event.value != "PRESS":
+        if event.value != "PRESS":
             return False
-        return self._grab(context, event)
+        if event.type == "RIGHTMOUSE":
+            return self._send(context, event)
+        return event.type == "LEFTMOUSE" and self._grab(context, event)
+
+    def _send(self, context, event):
+        """Send it to where the floor is under the mouse. Returns whether that is anywhere."""
+        view, job, mouse = _view(context), self._job, (event.mouse_x, event.mouse_y)
+        if view is None or not view.holds(mouse):
+            return False
+        unit, place = job.shot.reading.metres_per_unit, view.place(mouse)
+        origin = view3d_utils.region_2d_to_origin_3d(view.region, view.data, place)
+        ray = view3d_utils.region_2d_to_vector_3d(view.region, view.data, place)
+        down = job.play.character.ground / unit - origin.z
+        if ray.z * down <= 0:
+            self.report({"WARNING"}, tr("There is no floor: click on it below the horizon"))
+            return True
+        there = np.array(origin + down / ray.z * ray) * unit
+        job.play.goes_to(there[:2])
+        job.paused = False
+        return True
 
     def _grab(self, context, event):
         """Take hold of what is under the mouse. Returns whether there is anything."""

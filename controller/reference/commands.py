@@ -35,7 +35,7 @@ PARTS = {name: name for name in SEGMENTS} | {"chest": "trunk"}
 SLOWEST, FASTEST = 0.5, 1.1
 
 # By trial, as `researcher.md`, Directed walks, has it.
-_GATHERING = 0.3  # [m/s^2] by which speed changes
+GATHERING = 0.3  # [m/s^2] by which speed changes
 _SMOOTHING = 0.4  # [s] over which a change begins and ends
 _EAGERNESS = 4.0  # [1/s] with which an error of the heading is turned off
 _FASTEST_TURN = 0.95  # [rad/s]
@@ -47,7 +47,7 @@ _SLEW = 4.4  # [rad/s^2] of its rate
 _TURN_SHARE = 0.8
 #: Who is to stand slows down to this [m/s] before, or to so much of the clip's speed if that is
 #: more.
-_STOPPING, _STOPPING_SHARE = 0.65, 0.44
+SLOW, _STOPPING_SHARE = 0.65, 0.44
 _STANDING = 0.3  # [s] at least, between two walks
 _BEFORE_TURNS = 1.0  # rounds that it walks straight on before it turns
 _LEANING = 0.5  # [s] over which the weight goes over one foot before the other steps off
@@ -400,7 +400,7 @@ class _Carrier:
 
     def __init__(self, strikes: Sequence[Strike], speed: float, gaits: _Gaits, rate: float) -> None:
         self._strikes, self._gaits, self._rate = strikes, gaits, rate
-        self._slow = max(_STOPPING_SHARE * speed, min(_STOPPING, speed))
+        self._slow = max(_STOPPING_SHARE * speed, min(SLOW, speed))
 
     def led(self, wanted: np.ndarray) -> list[tuple[float, float, float, float]]:
         """Speed that it has where it does not stand, cycles, `standing` and `leaning` of a Journey
@@ -468,7 +468,7 @@ class _Pace:
     def __init__(self, speed: float, rate: float) -> None:
         width = max(1, round(_SMOOTHING * rate)) | 1
         self._bell = np.hanning(width + 2)[1:-1] / np.hanning(width + 2).sum()
-        self._most = _GATHERING / rate
+        self._most = GATHERING / rate
         self._before = [speed] * width
         self.speed = speed
 

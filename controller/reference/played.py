@@ -20,7 +20,7 @@ from .reference import Reference
 #: [s] after which a window is followed by another one; how far it goes, beyond the longest swing
 #: and what filters see of it; and how long before it the reference begins, so that the swings that
 #: are under way are whole.
-LASTS, _REACHES, _BEFORE = 2.0, 4.0, 1.5
+LASTS, _REACHES, _BEFORE = 2.0, 3.2, 1.2
 
 
 class Window:

@@ -15,9 +15,10 @@ What is told takes effect a little later, once what it makes of the walk is know
 
 import copy
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from math import ceil, degrees, radians
+from math import atan2, ceil, degrees, floor, hypot, pi, radians, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from ..exceptions import demand
 from ..geometry.rotations import matrix_from_quaternion
 from ..ranges import RANGES
-from ..reference.commands import Command, Shove
+from ..reference.commands import GATHERING, SLOW, Command, Shove
 from ..reference.gait import Endless, Walk
 from ..reference.played import Window, sample_of
 from .scenario import shoves
@@ -40,6 +41,11 @@ _PATIENCE, _SOONEST, _LATEST = 1.5, 0.05, 0.5
 #: A body whose centre of mass is lower than this share of where it began, or whose pelvis is tipped
 #: by more than this cosine, has fallen.
 _LOW, _UPRIGHT = 0.75, 0.5
+#: Who goes to a place stands so far behind where it walks slowly [m], and begins to slow down so
+#: much [s] after it is told to; nearer to it than this [m] it gathers no speed; it turns round as
+#: slowly as it can where the place is farther aside than this [rad]; and is led anew where its
+#: heading is this much off [rad]. By trial.
+_STOPS, _HESITATES, _NEAR, _ASIDE, _STRAYS = 0.6, 0.2, 1.5, radians(20), radians(4)
 #: [m/s] of any segment: thrown about.
 _WILD = 15.0
 #: [s] over which `pace` is the mean.
@@ -61,7 +67,8 @@ class Play:
     it takes effect. centres, turns, touches: (S, 3) [m] and (S, 4) of all segments, and (2,)
     whether either foot touches the floor, by sample. fell: whether it has fallen, after which it
     does not go on. speed [m/s], heading [rad], stands: what it is told now, effective or not.
-    slowest, fastest [m/s]: what it can be told. yaw: heading in which it begins, in the world
+    slowest, fastest [m/s]: what it can be told. goal: (x, y) [m] where it is to go, None for
+    nowhere. yaw: heading in which it begins, in the world
     [rad].
     """
 
@@ -82,6 +89,7 @@ class Play:
         self._walk, self.commands = motion.walk, motion.walk.commands
         self.yaw = motion.heading(self.character)
         self.speed, self.heading, self.stands = self._told()
+        self.goal: tuple[float, float] | None = None
         self.slowest, self.fastest = self._walk.speeds(self.rate)
         began = time.perf_counter()
         window = self._made(0, self.commands)
@@ -139,6 +147,7 @@ class Play:
     ) -> None:
         """Tell it to go at a speed [m/s], within what it can, in a heading [rad], to stand, or
         not to. What is None stays."""
+        self.goal = None
         if speed is not None:
             self.speed = min(max(speed, self.slowest), self.fastest)
         if heading is not None:
@@ -146,6 +155,11 @@ class Play:
         if stands is not None:
             self.stands = stands
         self._tell()
+
+    def goes_to(self, goal: Sequence[float]) -> None:
+        """Tell it to go to a place (x, y) [m] in the world, as fast as it is told now, and to stand
+        there; what is told later comes first."""
+        self.goal, self._cruise = (float(goal[0]), float(goal[1])), self.speed
 
     def push(
         self, newtons: float, direction: float, seconds: float = 0.3, segment: str = "trunk"
@@ -161,6 +175,8 @@ class Play:
 
     def advance(self) -> None:
         """Go on to the next sample."""
+        if self.goal is not None:
+            self._lead(*self.goal)
         now, following = self.sample, self._next()
         if now == following:
             window = self._await()
@@ -184,7 +200,7 @@ class Play:
         self._simulation.retake(window, moment)
         self._simulation.controller.random.bit_generator.state = copy.deepcopy(noise)
         self._tell_pushes()
-        self._window, self._coming, self.fell = window, None, False
+        self._window, self._coming, self.fell, self.goal = window, None, False, None
         self.sample = window.sample
         for values in (self.centres, self.turns, self.touches):
             del values[self.sample + 1 :]
@@ -222,6 +238,31 @@ class Play:
             )
         )
         self._prepare()
+
+    def _lead(self, x: float, y: float) -> None:
+        """Tell it what brings it to a place [m]."""
+        com, ahead = self._com(self.sample), matrix_from_quaternion(self.turns[-1][0])[:, 0]
+        away = hypot(x - com[0], y - com[1])
+        there = _near(atan2(y - com[1], x - com[0]) - self.yaw, self.heading)
+        off = _near(there + self.yaw - atan2(ahead[1], ahead[0]), 0.0)
+        goes_there = abs(off) < _ASIDE
+        last = max(sample_of(one, self.rate) for one in self.commands if one.walks)
+        waits = (max(last - self.sample, 0) + self._delay) / self.rate + _HESITATES
+        pace = self.pace + min(max(self.speed - self.pace, 0.0), GATHERING * (waits + _PACE / 2))
+        slows = pace * waits + max(0.0, pace**2 - SLOW**2) / (2 * GATHERING)
+        if away < _STOPS * min(1.0, pace / SLOW) + slows * goes_there:
+            self.wants(speed=self._cruise, stands=True)
+            return
+        goal, cruise = self.goal, self._cruise
+        # No faster than it can stop there; and in a small circle, if it is to turn round.
+        able = SLOW**2 + 2 * GATHERING * max(0.0, away - _NEAR)
+        fastest = min(cruise, floor(10 * sqrt(able)) / 10)
+        self.wants(
+            speed=fastest if goes_there else self.slowest,
+            heading=there if abs(there - self.heading) > _STRAYS else None,
+            stands=False,
+        )
+        self.goal = goal
 
     def _add(self, command: Command) -> None:
         self.commands = tuple(sorted((*self.commands, command), key=lambda one: one.at))
@@ -289,6 +330,11 @@ class Play:
     def _com(self, sample: int) -> np.ndarray:
         """The centre of mass (3,) [m] at a sample."""
         return self.centres[sample].T @ self.character.masses / self.character.mass
+
+
+def _near(angle: float, other: float) -> float:
+    """An angle [rad] by whole turns, as near to another one as can be."""
+    return other + (angle - other + pi) % (2 * pi) - pi
 
 
 def _written(angle: float) -> float:

@@ -111,6 +111,25 @@ def test_it_goes_as_it_is_told(play):
     assert play.pace < 0.1
 
 
+def test_it_goes_to_a_place_and_stands_there(play):
+    go_on(play, 0.5)
+    root = play.centres[-1][0][:2]
+    turn = play.yaw + 0.5
+    goal = root + 3.5 * np.array([np.cos(turn), np.sin(turn)])
+    play.wants(speed=0.9)
+    play.goes_to(goal)
+    while play.goal is not None:
+        go_on(play, 0.1)
+        assert play.seconds < 15
+    go_on(play, 3.0)
+    assert play.stands and play.pace < 0.1
+    assert np.linalg.norm(play.centres[-1][0][:2] - goal) < 0.6
+    play.goes_to(root)
+    go_on(play, 0.1)
+    play.wants(heading=0.0)
+    assert play.goal is None, "what is told later comes first"
+
+
 def test_what_is_told_at_once_is_one_command_and_the_last_word_counts(play):
     for angle in (0.1, 0.2, 0.3):
         play.wants(heading=angle)

@@ -348,6 +348,10 @@ class Driver:
         """Press or let go the left button, "mousedown" or "mouseup", where the mouse is."""
         _xdotool(verb, 1)
 
+    def click_right(self):
+        """Click with the right button where the mouse is."""
+        _xdotool("click", 3)
+
     def press(self, *keys):
         """Press keys, such as "Escape" or "ctrl+z", with the mouse over the 3D view."""
         view = self.view

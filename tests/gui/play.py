@@ -42,6 +42,15 @@ def scenario(driver):
     driver.check("F pushed it", len(pushes) == 1 and pushes[0].newtons == 60.0, pushes)
     yield 1.5
     yield from _pull(driver, job)
+    x, y, _ = play.centres[-1][0]
+    there = x - 0.5, y - 2.5, play.character.ground
+    driver.point_at(*_seen(driver, there))
+    yield 0.1
+    driver.click_right()
+    yield lambda: play.goal is not None
+    driver.check("a right click sends it there", np.hypot(*(play.goal - np.array(there[:2]))) < 0.3)
+    yield 1.0
+    yield from driver.shot("play_2_sent")
     before = play.sample
     yield from driver.press("BackSpace")
     yield lambda: job.paused
