@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`poise direct`: what a character has learned, done by a script; the take as a .blend."""
+"""`poise direct`: what a character has learned, done by scripts; each take as a .blend."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ...controller.exceptions import PoiseError
 from ...controller.reference.commands import Command, Script, push_as_told
 from ...controller.skills.skill_set import Skill, SkillSet
-from ..blender.files import write_json, written
+from ..blender.files import FileError, write_json, written
 from ..scene.walks import WalkOptions
 from ..shots.shot import Shot, ShotOptions
 from ..terminal import command_walk
@@ -24,7 +26,7 @@ from ..terminal.command_files import (
 )
 from ..terminal.command_import import import_note
 from ..terminal.command_libraries import warn
-from ..terminal.command_progress import DONE, MISSED, follow, say, tell_verdict
+from ..terminal.command_progress import DONE, FAILED, MISSED, follow, say, tell_verdict
 from .command_rectify import simulate
 
 
@@ -32,18 +34,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `direct`."""
     add = parser.add_argument
     add("skills", type=Path, metavar="SKILLS", help="what `learn` wrote")
-    add("--script", type=Path, required=True, metavar="FILE", help="the commands, a JSON file")
-    add("--output", type=Path, required=True, metavar="FILE", help="the .blend to write")
-    add("--report", type=Path, metavar="FILE", help="write a report as JSON")
+    add(
+        "--script",
+        type=Path,
+        required=True,
+        metavar="FILE|FOLDER",
+        help="the commands, a JSON file; or a folder of such, for a crowd of takes",
+    )
+    add(
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE|FOLDER",
+        help="the .blend to write; of a crowd, the folder for takes called as their scripts",
+    )
+    add(
+        "--report",
+        type=Path,
+        metavar="FILE|FOLDER",
+        help="write a report as JSON; of a crowd, the folder for them",
+    )
     add("--overwrite", action="store_true", help="replace files that exist")
     add_options(parser, SIMULATED)
 
 
 def run(options: argparse.Namespace) -> int:
-    """`poise direct`: simulate, bake, write the take and the report; the exit status."""
+    """`poise direct`: simulate, bake, write takes and reports; the exit status."""
     check_falls(options)
+    skills = SkillSet.load(options.skills)
+    if options.script.is_dir():
+        return _direct_crowd(options, skills)
+    return _prepared(options, skills)()
+
+
+def _direct_crowd(options: argparse.Namespace, skills: SkillSet) -> int:
+    """Do what all scripts of a folder command, one take after the other; the worst exit status.
+    All that is told wrongly is said before any is begun."""
+    scripts = sorted(options.script.glob("*.json"))
+    if not scripts:
+        raise FileError(f"There is no script in '{options.script}': put .json files there.")
+    for name in ("output", "report"):
+        folder = getattr(options, name)
+        if folder is not None and folder.exists() and not folder.is_dir():
+            options.usage_error(f"--{name} is to be a folder, as --script is one")
+    for script in scripts:
+        skills.choose(Script.load(script))
+    for folder in filter(None, (options.output, options.report)):
+        folder.mkdir(exist_ok=True)
+    takes = [_prepared(_of_crowd(options, script), skills) for script in scripts]
+    found = []
+    for script, direct in zip(scripts, takes, strict=True):
+        try:
+            found.append(direct())
+        except PoiseError as error:
+            say(f"'{script}' was not directed: {error}")
+            found.append(FAILED)
+    stood, fell = found.count(DONE), found.count(MISSED)
+    say(f"{len(found)} takes: {stood} stood, {fell} fell, {len(found) - stood - fell} failed.")
+    return FAILED if FAILED in found else max(found)
+
+
+def _of_crowd(options: argparse.Namespace, script: Path) -> argparse.Namespace:
+    """The options for one script of a folder."""
+    own = argparse.Namespace(**vars(options))
+    own.script, own.output = script, options.output / f"{script.stem}.blend"
+    if options.report is not None:
+        own.report = options.report / script.name
+    return own
+
+
+def _prepared(options: argparse.Namespace, skills: SkillSet) -> Callable[[], int]:
+    """What does as a script commands, checked as far as can be before it begins."""
     script = Script.load(options.script)
-    skill = SkillSet.load(options.skills).choose(script)
+    skill = skills.choose(script)
     source = skill.path(options.skills)
     options.in_place = False
     for name, value in skill.reading.items():
@@ -51,8 +114,12 @@ def run(options: argparse.Namespace) -> int:
     options.file = str(source)
     output = output_target(options, source, "_take.blend")
     report_path = report_target(options, source, output)
-    with only_writer(output):
-        return _direct_to(options, skill, script, source, output, report_path)
+
+    def direct() -> int:
+        with only_writer(output):
+            return _direct_to(options, skill, script, source, output, report_path)
+
+    return direct
 
 
 def _direct_to(

@@ -347,3 +347,31 @@ def test_clips_that_are_not_there(folder, capsys):
         folder, capsys, 1, "learn", folder / "gone.bvh", "--output", folder / "hero.skills"
     )
     assert "There is no file" in error and "gone.bvh" in error
+
+
+def test_a_folder_of_scripts_becomes_a_crowd(hero):
+    scripts = hero / "takes"
+    scripts.mkdir()
+    short = {"version": 1, "seconds": 2, "commands": [{"at": 0, "speed": 0.9}]}
+    for name, speed in (("anna", 0.9), ("bert", 9.0)):
+        content = short | {"commands": [{"at": 0, "speed": speed}]}
+        (scripts / f"{name}.json").write_text(json.dumps(content))
+    crowd, reports = hero / "crowd", hero / "reports"
+    arguments = ("--script", scripts, "--output", crowd, "--report", reports)
+    assert poise("direct", hero / "hero.skills", *arguments) == 1
+    assert not crowd.exists() and not reports.exists(), "what is wrong is said before"
+    (scripts / "bert.json").write_text(json.dumps(short))
+    assert poise("direct", hero / "hero.skills", *arguments) == 0
+    assert sorted(listing(crowd)) == ["anna.blend", "bert.blend"]
+    told = [json.loads((reports / f"{name}.json").read_text()) for name in ("anna", "bert")]
+    assert [one["success"] for one in told] == [True, True]
+    assert [one["file"] for one in told] == [str(crowd / f"{n}.blend") for n in ("anna", "bert")]
+    assert poise("direct", hero / "hero.skills", *arguments) == 1, "nothing is replaced unasked"
+
+
+def test_an_empty_folder_of_scripts_is_told(hero, capfd):
+    (hero / "takes").mkdir()
+    arguments = ("--script", hero / "takes", "--output", hero / "crowd")
+    assert poise("direct", hero / "hero.skills", *arguments) == 1
+    assert "There is no script in" in capfd.readouterr().err
+    assert not (hero / "crowd").exists()
