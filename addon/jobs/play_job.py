@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...controller.falls.behaviours import STOP
 from ...controller.geometry.skeleton import SEGMENT_INDEX
 from ...controller.simulation.play import STANDS, Play
 from ...controller.skills.skill_set import Skill
@@ -76,12 +77,14 @@ class PlayJob(Job):
         played, None for none."""
         begin = walk or WalkOptions(_FIRST)
         self._walk = replace(begin, seconds=_FIRST, heading=None, commands=STANDS, played=True)
-        self._options, self._skill = options, skill
+        # Where it falls it ends: who plays goes back.
+        self._options = options = replace(options, when_it_falls=STOP, get_up=False)
+        self._skill = skill
         self.play: Any = None
         self.shown: Shown | None = None
         self.pull: tuple[str, np.ndarray] | None = None
         self.paused = self._kept = False
-        self._pulled = 0
+        self._pulled = self._again = 0
         shot = Shot(scene, replace(options, walk=self._walk))
         ready, playing = in_background(self._ready), self._playing()
         super().__init__(
@@ -123,6 +126,18 @@ class PlayJob(Job):
         if self.play is not None:
             self.play.close()
 
+    @property
+    def goes_back(self) -> bool:
+        """Whether it is still on its way to where it went back to."""
+        return self.is_played and bool(self.play.sample < self._again)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the take is not what was played, because the scene was changed meanwhile."""
+        seen, taken = np.array(self.play.centres), self.shot.recording.body_positions
+        count = min(len(seen), len(taken))
+        return bool((seen[:count] != taken[:count]).any())
+
     def keep(self) -> None:
         """End with what was played."""
         self._kept = True
@@ -130,7 +145,8 @@ class PlayJob(Job):
     def rewind(self, seconds: float) -> None:
         """Go so many seconds back, and wait there."""
         play = self.play
-        self._again = max(0, play.sample - round(seconds * play.rate))
+        last = max(play.sample, self._again)  # of one that is still going back, too
+        self._again = max(0, last - round(seconds * play.rate))
         play.rewind(self._again)
         self.shown = Shown(self.shot, play)  # of which no pose was drawn yet
         self.paused, self.pull, self._pulled = True, None, 0
@@ -152,8 +168,7 @@ class PlayJob(Job):
 
     def _playing(self) -> Iterator[float]:
         play, begun, first = self.play, perf_counter(), self.play.sample
-        self._again = 0
-        while not self._kept:
+        while not self._kept or play.sample < self._again:
             late = (perf_counter() - begun) - (play.sample - first) / play.rate
             if play.sample < self._again:  # what it did before
                 play.advance()

@@ -65,8 +65,6 @@ def settings_of(
         heading = scene.objects.get(options.walk.heading or "")
         walk = options.walk if heading is None else replace(options.walk, heading=None)
         found["Locomotion"] = walk, _moved_by(heading), _shares(armature.data, walks.PROPERTY)
-    if options.walk and options.walk.played:  # what the panel says is of other walks
-        del found["Locomotion"]
     pushing = [push for push in scene.poise.pushes.items if push.use]
     empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
     described = options_of(options)
@@ -75,6 +73,8 @@ def settings_of(
             found[one.label] = (getattr(options, name),)
         elif getattr(options, one.needs) != described[one.needs].default:  # else it means nothing
             found[described[one.needs].label] += (getattr(options, name),)
+    if options.walk and options.walk.played:  # what the panels say of these is of others
+        del found["Locomotion"], found[described["when_it_falls"].label]
     return found | {
         "Armature": _moved_by(armature, keys=False),
         "Action": _source(armature),

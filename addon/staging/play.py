@@ -19,6 +19,7 @@ from ..blender.redrawing import redraw_views
 from ..blender.translations import tr
 from ..jobs.modal import JobOperator, poll_animated
 from ..jobs.play_job import PlayJob
+from ..overlays import overlay
 from ..rigs import bake_target
 from ..scene import walks
 from ..settings import takes
@@ -30,6 +31,8 @@ SPEED_STEP, HEADING_STEP, BACK = 0.1, radians(15), 1.0
 PUSH_SECONDS = 0.3
 #: The mouse takes hold of what is nearer to it than this [pixels of a standard screen].
 REACH = 60
+#: Keys that lead it.
+_LEADS = {"UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE", "F", "P"}
 #: Draw at most so often [Hz].
 RATE = 60.0
 
@@ -88,7 +91,8 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             return False
         if event.value == "PRESS" and self._press(context, event):
             return True
-        return self._point(context, event)
+        # No click reaches the sidebar: who changes the scene now would get another take.
+        return self._point(context, event) or event.type == "LEFTMOUSE"
 
     def redraw(self, context):
         """Show where it is now."""
@@ -109,10 +113,15 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         shot = self._job.shot
         name = takes.keep(shot.scene, shot.armature).label
         seconds = shot.reading.motion.duration
-        if shot.recording.success:
-            self.report({"INFO"}, tr(f"Played {seconds:.1f} s, kept as '{name}'"))
+        if self._job.differs:
+            self.report(
+                {"WARNING"},
+                tr(f"'{name}' is not what was played: the scene was changed meanwhile"),
+            )
+        elif self._job.play.fell or not shot.recording.success:
+            self.report({"WARNING"}, tr(f"It fell after {seconds:.1f} s, kept as '{name}'"))
         else:
-            self.report({"WARNING"}, tr(shot.why))
+            self.report({"INFO"}, tr(f"Played {seconds:.1f} s, kept as '{name}'"))
 
     # --- Keys -------------------------------------------------------------------------------------
 
@@ -120,6 +129,12 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         """Do what a key means. Returns whether it means anything."""
         job, kind = self._job, event.type
         play = job.play
+        if event.ctrl or event.shift or event.alt or event.oskey:
+            return False
+        if event.is_repeat and kind not in {"UP_ARROW", "DOWN_ARROW"}:
+            return True
+        if kind in _LEADS and (play.fell or job.goes_back):
+            return True
         if kind == "UP_ARROW":
             if play.stands:
                 play.wants(stands=False)
@@ -134,7 +149,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         elif kind == "SPACE":
             play.wants(stands=not play.stands)
         elif kind == "F":
-            return self._push(context)
+            self._push(context)
         elif kind == "P":
             job.paused = not job.paused
             return True
@@ -143,6 +158,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             return True
         elif kind in {"RET", "NUMPAD_ENTER"}:
             job.keep()
+            context.workspace.status_text_set(tr("Poise simulates the take: Esc discards it"))
             return True
         else:
             return False
@@ -153,13 +169,12 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         """Push away from the view."""
         play, view = self._job.play, _view(context)
         if view is None or not play.goes_on:
-            return True
+            return
         ahead = view.data.view_rotation @ Vector((0.0, 0.0, -1.0))
         try:
             play.push(context.scene.poise.walk.push, atan2(ahead.y, ahead.x) - play.yaw)
         except PoiseError as error:
             self.report({"ERROR"}, tr(str(error)))
-        return True
 
     # --- The mouse --------------------------------------------------------------------------------
 
@@ -183,7 +198,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     def _send(self, context, event):
         """Send it to where the floor is under the mouse. Returns whether that is anywhere."""
         view, job, mouse = _view(context), self._job, (event.mouse_x, event.mouse_y)
-        if view is None or not view.holds(mouse):
+        if view is None or not view.holds(mouse) or job.goes_back or job.play.fell:
             return False
         unit, place = job.shot.reading.metres_per_unit, view.place(mouse)
         origin = view3d_utils.region_2d_to_origin_3d(view.region, view.data, place)
@@ -192,7 +207,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         if ray.z * down <= 0:
             self.report({"WARNING"}, tr("There is no floor: click on it below the horizon"))
             return True
-        there = np.array(origin + down / ray.z * ray) * unit
+        there = np.array(origin + down / ray.z * ray) * unit - self._aside(context)
         job.play.goes_to(there[:2])
         job.paused = False
         return True
@@ -202,10 +217,11 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         view, job, self._mouse = _view(context), self._job, (event.mouse_x, event.mouse_y)
         if view is None or not view.holds(self._mouse):
             return False
+        unit = job.shot.reading.metres_per_unit
         best = REACH * context.preferences.system.ui_scale, None
         for segment, centre in zip(SEGMENTS, job.play.centres[-1], strict=True):
             seen = view3d_utils.location_3d_to_region_2d(
-                view.region, view.data, centre / job.shot.reading.metres_per_unit
+                view.region, view.data, (centre + self._aside(context)) / unit
             )
             if seen is not None:
                 best = min(best, ((seen - view.place(self._mouse)).length, segment))
@@ -220,11 +236,15 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         view, job = _view(context), self._job
         if view is None or job.pull is None:
             return
-        unit = job.shot.reading.metres_per_unit
+        unit, aside = job.shot.reading.metres_per_unit, self._aside(context)
         there = view3d_utils.region_2d_to_location_3d(
-            view.region, view.data, view.place(self._mouse), job.held() / unit
+            view.region, view.data, view.place(self._mouse), (job.held() + aside) / unit
         )
-        job.pull = job.pull[0], np.array(there) * unit
+        job.pull = job.pull[0], np.array(there) * unit - aside
+
+    def _aside(self, context):
+        """(3,) [m] how far from where it is it is drawn."""
+        return overlay.displacement(context.scene.poise, self._job.shown.reading.motion)
 
     def _follow(self, context):
         """Move the view along."""

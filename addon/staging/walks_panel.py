@@ -71,6 +71,12 @@ class POISE_PT_play(Panel, bpy.types.Panel):
         column.prop(settings, "skills")
         column.prop(settings, "push")
         column.prop(settings, "follow")
+        if job is not None and job.plays and job.is_played:
+            row = layout.row()
+            row.scale_y = 1.5
+            row.progress(factor=job.progress, text=tr(job.text))
+            sentence(layout, context, "Enter keeps it as a take, Esc discards it.", "INFO")
+            return
         if job is not None and job.plays:
             draw_job(layout, job)
             return

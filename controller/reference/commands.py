@@ -177,7 +177,7 @@ def push_as_told(push: Shove) -> dict[str, float | str]:
 
 def in_degrees(angle: float) -> float:
     """An angle [rad] in degrees, so that who was told degrees reads the same."""
-    return round(degrees(angle), 9)
+    return round(degrees(angle), 9) + 0.0  # which makes -0.0 of nothing
 
 
 def _command(name: str, pushed: str, content: dict[str, Any]) -> Command:

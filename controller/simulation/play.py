@@ -29,7 +29,7 @@ from ..ranges import RANGES
 from ..reference.commands import GATHERING, SLOW, Command, Shove
 from ..reference.gait import Endless, Walk
 from ..reference.played import Window, sample_of
-from .scenario import shoves
+from .scenario import Scenario, shoves
 from .simulation import Moment, Simulation
 
 #: How it begins.
@@ -78,12 +78,7 @@ class Play:
         ways end with the simulation, and for what holds it."""
         motion, scenario = simulation.motion, simulation.scenario
         assert isinstance(motion, Endless)
-        around = (*scenario.colliders, *scenario.limbs)
-        demand(
-            not (any(one.moves for one in around) or scenario.holds or simulation.strength),
-            "Who plays knows no end: hide colliders that move, other characters and holds, and set "
-            "all strength to 1 without keys. What stands or lies there may stay.",
-        )
+        _check(scenario, bool(simulation.strength))
         self.character, self.rate = simulation.character, motion.rate
         self._simulation, self._scenario, self._source = simulation, scenario, motion.source
         self._walk, self.commands = motion.walk, motion.walk.commands
@@ -330,6 +325,26 @@ class Play:
     def _com(self, sample: int) -> np.ndarray:
         """The centre of mass (3,) [m] at a sample."""
         return self.centres[sample].T @ self.character.masses / self.character.mass
+
+
+def _check(scenario: Scenario, strength: bool) -> None:
+    """Raise SettingsError for what is only known for the frames of a clip."""
+    for one in (*scenario.colliders, *scenario.limbs):
+        demand(
+            not one.moves,
+            f"'{one.name}' moves by itself, and nobody knows how long who plays goes on: hide it, "
+            "or let it be no collider. What stands still may stay.",
+        )
+    demand(
+        not scenario.holds,
+        "Holds begin and end at frames, and nobody knows how long who plays goes on: hide or "
+        "remove them.",
+    )
+    demand(
+        not strength,
+        "Strength changes at frames, and nobody knows how long who plays goes on: set all strength "
+        "to 1, and remove its keys.",
+    )
 
 
 def _near(angle: float, other: float) -> float:

@@ -256,7 +256,8 @@ class Simulation:
         self._window: Window | None = None
         demand(
             not (self._is_played and self.weights),
-            "A walk that is played moves the whole body: set all physics weights to 1.",
+            "A walk that is played moves the whole body throughout: set all physics weights to 1, "
+            "and switch Start at Frame and Hand Back off.",
         )
         #: What is performed, while the recording compares with the reference itself.
         self.target = self.reference

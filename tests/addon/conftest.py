@@ -231,7 +231,8 @@ class _Reporting:
 
 
 def _event(kind, value="PRESS", x=10, y=10):
-    return SimpleNamespace(type=kind, value=value, mouse_x=x, mouse_y=y)
+    keys = dict.fromkeys(("ctrl", "shift", "alt", "oskey", "is_repeat"), False)
+    return SimpleNamespace(type=kind, value=value, mouse_x=x, mouse_y=y, **keys)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -115,6 +115,49 @@ def test_who_pauses_stands_still_and_who_goes_back_waits(job):
     assert job.play.sample == back and job.paused
 
 
+def test_three_seconds_back_are_three_seconds(job):
+    job.play.wants(stands=False)
+    go_on(job, 280)
+    sample, rate = job.play.sample, job.play.rate
+    for _ in range(3):
+        job.rewind(1.0)
+    assert job.goes_back, "and nothing leads it on its way"
+    step_until(job, lambda: not job.goes_back)
+    assert job.play.sample == sample - round(3 * rate)
+    job.rewind(1.0)
+    job.keep()
+    finish(job)
+    assert len(job.shot.recording) == 1 + sample - round(4 * rate), "to where it went back to"
+    assert not job.differs
+
+
+def test_a_take_of_a_scene_that_was_changed_says_so(job, armature):
+    job.play.wants(stands=False)
+    go_on(job, 60)
+    armature.location.x += 1.0
+    job.keep()
+    finish(job)
+    assert job.differs
+
+
+def test_it_ends_where_it_falls_whatever_falls_are_set_to(armature, clock):
+    scene = bpy.context.scene
+    scene.poise.when_it_falls = "BRACE"
+    options = properties.shot_options(bpy.context, armature)
+    job = PlayJob(scene, options)
+    job.start()
+    step_until(job, lambda: job.is_played and job.play.sample > 30)
+    job.play.push(500.0, 0.0, 0.4)
+    step_until(job, lambda: job.play.fell)
+    job.keep()
+    finish(job)
+    recording = job.shot.recording
+    assert not recording.success and not job.differs
+    assert recording.fell_at == pytest.approx(job.play.seconds, abs=0.3)
+    settings = session.result_of(scene, armature).settings
+    assert outdated.changed(settings, outdated.settings_of(scene, armature, options)) == []
+
+
 def test_the_mouse_pulls_by_a_spring_that_the_take_knows(job):
     go_on(job, 30)
     centre = job.play.centres[-1][0]
@@ -168,6 +211,11 @@ def test_keys_lead_it(armature, window):
     ):
         assert window.send(operator, key) == {"RUNNING_MODAL"}
         assert told(), key
+    event = SimpleNamespace(type="LEFT_ARROW", value="PRESS", ctrl=True, shift=False, alt=False)
+    event.oskey, event.is_repeat = False, False
+    assert not operator._press(window, event), "Ctrl and left is another key"
+    event.ctrl, event.is_repeat = False, True
+    assert operator._press(window, event) and play.heading < 0, "held down, it counts once"
     assert window.send(operator, "MIDDLEMOUSE") == {"PASS_THROUGH"}, "the view may be turned"
     assert window.send(operator, "X") == {"RUNNING_MODAL"}, "and nothing else happens"
     window.turn_until(operator, lambda: play.sample > 20)

@@ -191,7 +191,7 @@ def test_what_moves_around_a_player_is_refused(walker):
     positions[:, 0] = 5.0 + 0.01 * np.arange(count)
     turns = np.tile([1.0, 0, 0, 0], (count, 1))
     cart = Collider("Cart", Solid("box", (0.2, 0.2, 0.2)), positions, turns)
-    with pytest.raises(SettingsError, match="Who plays knows no end: hide colliders that move"):
+    with pytest.raises(SettingsError, match="'Cart' moves by itself, and nobody knows how long"):
         Play(simulation(walker, walk, Scenario(colliders=(cart,))))
 
 
