@@ -13,6 +13,7 @@ from helpers.jobs import finish, step_until
 
 from poise.addon.blender import session
 from poise.addon.jobs import play_job
+from poise.addon.jobs.job import InspectJob
 from poise.addon.jobs.play_job import PlayJob
 from poise.addon.overlays import overlay, play_marks
 from poise.addon.settings import properties, takes
@@ -21,6 +22,7 @@ from poise.addon.staging import play as operators
 from poise.controller.exceptions import PoiseError
 from poise.controller.reference.commands import Script
 from poise.controller.simulation.play import Play
+from poise.controller.skills.skill_set import Pace, Skill, SkillSet
 
 pytestmark = pytest.mark.usefixtures("registered")
 
@@ -264,12 +266,59 @@ def test_a_script_of_a_take_is_baked_the_same(job, armature, tmp_path):
     assert np.isfinite(seen).all()
 
 
-def test_skills_of_another_animation_are_refused(armature, window, tmp_path):
-    bpy.context.scene.poise.walk.skills = str(tmp_path / "none.skills")
-    try:
-        with pytest.raises(AssertionError):
-            window.begin(operators.POISE_OT_play)
-    finally:
-        bpy.context.scene.poise.walk.skills = ""
-    error = session.result_of(bpy.context.scene, armature).error
-    assert "none.skills' cannot be read" in error
+@pytest.fixture
+def skills(armature, tmp_path):
+    """skills(**changes) names a file of what the armature has learned in the panel -> Skill."""
+    settings = bpy.context.scene.poise.walk
+
+    def make(**changes):
+        paces = Pace(0.8, 0.7, 2, 0), Pace(1.5, 1.6, 2, 0)
+        values = {"height": 1.8, "mass": 70.0, **changes}
+        names = {"armature": armature.name, "action": armature.animation_data.action.name}
+        skill = Skill(
+            **{"name": "walk", "file": "walk.bvh", "digest": "", "reading": {}, "speed": 1.25},
+            **{"cycle": (15.0, 78.0), "paces": paces, **names, **values},
+        )
+        path = tmp_path / "hero.skills"
+        SkillSet((skill,), {}, 5.0, 0).save(path)
+        settings.skills = str(path)
+        return skill
+
+    yield make
+    settings.skills = ""
+
+
+def test_skills_say_how_fast_it_is_played(armature, window, skills):
+    inspect = InspectJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
+    inspect.start()
+    finish(inspect)
+    body = inspect.shot.character
+    skills(height=body.height, mass=body.mass)
+    operator = window.begin(operators.POISE_OT_play)
+    job = operator._job
+    window.turn_until(operator, lambda: job.is_played)
+    assert (job.play.slowest, job.play.fastest) == (0.7, 1.6)
+    job.play.wants(stands=False, speed=0.7)
+    go_on(job, 40)
+    walk = job.play.walk
+    assert walk.trim == ((0.7, 0.8), (1.6, 1.5))
+    assert (job.shot.reading.frames[0], walk.commands[-1].speed) == (15.0, 0.7)
+    window.send(operator, "ESC")
+
+
+def test_skills_of_another_body_or_animation_are_refused(armature, window, skills):
+    scene = bpy.context.scene
+    skills(action="run")
+    with pytest.raises(AssertionError):
+        window.begin(operators.POISE_OT_play)
+    error = session.result_of(scene, armature).error
+    assert "Nothing was learned from 'walk' of 'walk', but from 'run' of 'walk'" in error
+    skills(height=1.0)
+    operator = window.begin(operators.POISE_OT_play)
+    with pytest.raises(AssertionError):
+        window.turn_until(operator, lambda: operator._job.is_played)
+    assert "was learned by a body of 1.00 m" in session.result_of(scene, armature).error
+    scene.poise.walk.skills = "/none.skills"
+    with pytest.raises(AssertionError):
+        window.begin(operators.POISE_OT_play)
+    assert "none.skills' cannot be read" in session.result_of(scene, armature).error
