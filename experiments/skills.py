@@ -4,6 +4,7 @@ within the speeds that are learned, with stops and pushes.
 
 A script begins with a speed, and goes on every 2 to 5 s with a new speed, a new heading anywhere
 from the one before, a stand, the walk again, or a push from anywhere for 0.3 s.
+*Played*: commands are known only when they come.
 """
 
 import sys
@@ -81,20 +82,22 @@ def directed(character, motion, walk, seed):
 
 def main(chosen):
     """Print the table."""
-    print(f"| clips | learned | of {SCRIPTS} scripts fall | with pushes | speed off | steps |")
-    print("|---|---|---|---|---|---|", flush=True)
+    fall = f"of {SCRIPTS} scripts fall | with pushes | played"
+    print(f"| clips | learned | {fall} | speed off | steps |")
+    print("|---|---|---|---|---|---|---|", flush=True)
     for names in [tuple(one.split("+")) for one in chosen] or CLIPS:
         with WorkerPool(2) as workers:
             character, motion, walk = learned(names, workers)
         slowest, fastest = walk.trim[0][0], walk.trim[-1][0]
         fell, off, steps = [], [], []
-        for pushes in (False, True):
+        for pushes, played in ((False, False), (True, False), (False, True)):
             fell.append(0)
             for seed in range(1, SCRIPTS + 1):
                 commands = script(seed, slowest, fastest, pushes)
-                stands, found = directed(character, motion, replace(walk, commands=commands), seed)
+                own = replace(walk, commands=commands, played=played)
+                stands, found = directed(character, motion, own, seed)
                 fell[-1] += not stands
-                if not pushes:
+                if not (pushes or played):
                     settled = [one for one in found if one.steps is not None and one.speed]
                     off += [abs(one.reached_speed / one.speed - 1) for one in settled]
                     steps += [one.steps for one in settled]

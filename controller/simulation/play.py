@@ -38,8 +38,8 @@ STANDS = (Command(0.0, stands=True),)
 #: Of the time that a window takes to be made, how long a command waits for it; and at least and at
 #: most [s]. By judgement: who plays must not wait, and each command delays all that come after.
 _PATIENCE, _SOONEST, _LATEST = 1.5, 0.05, 0.5
-#: A body whose centre of mass is lower than this share of where it began, or whose pelvis is tipped
-#: by more than this cosine, has fallen.
+#: A body whose centre of mass is lower than this share of where it began, or whose pelvis is no
+#: more upright than this cosine, has fallen. By judgement.
 _LOW, _UPRIGHT = 0.75, 0.5
 #: Who goes to a place stands so far behind where it walks slowly [m], and begins to slow down so
 #: much [s] after it is told to; nearer to it than this [m] it gathers no speed; it turns round as
@@ -68,8 +68,7 @@ class Play:
     whether either foot touches the floor, by sample. fell: whether it has fallen, after which it
     does not go on. speed [m/s], heading [rad], stands: what it is told now, effective or not.
     slowest, fastest [m/s]: what it can be told. goal: (x, y) [m] where it is to go, None for
-    nowhere. yaw: heading in which it begins, in the world
-    [rad].
+    nowhere. yaw: heading in which it begins, in the world [rad].
     """
 
     def __init__(self, simulation: Simulation) -> None:
@@ -282,6 +281,8 @@ class Play:
         at = self._next()
         known = tuple(one for one in self.commands if one.walks and sample_of(one, self.rate) <= at)
         if self._coming is None or self._coming[:2] != (at, known):
+            if self._coming is not None:
+                self._coming[2].cancel()
             self._coming = at, known, self._thread.submit(self._timed, at, known)
 
     def _await(self) -> Window:

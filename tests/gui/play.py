@@ -84,7 +84,7 @@ def _pull(driver, job):
     yield 0.1
     driver.mouse("mousedown")
     yield lambda: job.pull is not None
-    driver.point_at(where[0] + 60, where[1])
+    driver.point_at(where[0] + 25, where[1])  # as hard as a walker bears for a while
     yield 0.3
     driver.say(f"pulled by {np.linalg.norm(job.force()):.0f} N")
     yield from driver.shot("play_2_pulled")
