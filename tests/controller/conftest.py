@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A made-up person in plain NumPy, so that the physics is tested without Blender."""
+"""A made-up person in plain NumPy, so that the physics is tested without Blender; and the captured
+walk, which is read with it."""
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from poise.controller.geometry.rotations import (
     quaternion_from_matrix,
 )
 from poise.controller.geometry.skeleton import LANDMARKS, PARENTS, SEGMENTS
+from poise.controller.reference.gait import find_cycle
 
 #: Joint centres of an upright person of stature 1 [m], x forward, y left.
 _UPRIGHT = {
@@ -112,3 +114,21 @@ def swinging():
 def adult(standing):
     """The body of that person."""
     return Character.from_motion(standing)
+
+
+#: The walk, read once for all tests.
+_read = {}
+
+
+@pytest.fixture
+def walker(request):
+    """(Character, Motion, Cycle) of the captured walk."""
+    if not _read:
+        bpy = request.getfixturevalue("blender")
+        from poise.addon.rigs import reference
+
+        armature = request.getfixturevalue("import_clip")("walk")
+        motion = reference.read(bpy.context.scene, armature).motion
+        character = Character.from_motion(motion)
+        _read["walk"] = character, motion, find_cycle(character, motion)
+    return _read["walk"]

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from poise.controller import Character, Gains, Reference, Settings, Simulation
+from poise.controller import Gains, Reference, Settings, Simulation
 from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.geometry.skeleton import FEET
 from poise.controller.geometry.stance import LEFT, RIGHT
@@ -20,30 +20,15 @@ from poise.controller.reference.commands import (
     followed,
     journey,
 )
-from poise.controller.reference.gait import Gait, Walk, find_cycle
+from poise.controller.reference.gait import Gait, Walk
 
 SPEED, PERIOD, RATE = 1.25, 1.1, 60.0
 STRIKES = (Strike(0.2, 1), Strike(0.7, -1))
-_read = {}
 
 
 def gone(*commands, seconds=20.0, most_turn=np.pi / 3, strikes=STRIKES, trim=()):
     count = round(seconds * RATE) + 1
     return journey(commands, strikes, SPEED, PERIOD, most_turn, RATE, count, trim)
-
-
-@pytest.fixture
-def walker(request):
-    """(Character, Motion, Cycle) of the captured walk."""
-    if not _read:
-        bpy = request.getfixturevalue("blender")
-        from poise.addon.rigs import reference
-
-        armature = request.getfixturevalue("import_clip")("walk")
-        motion = reference.read(bpy.context.scene, armature).motion
-        character = Character.from_motion(motion)
-        _read["walk"] = character, motion, find_cycle(character, motion)
-    return _read["walk"]
 
 
 # --- The journey ----------------------------------------------------------------------------------

@@ -7,33 +7,18 @@ from math import pi, radians
 import numpy as np
 import pytest
 
-from poise.controller import Character, Gains, Settings, Simulation
+from poise.controller import Gains, Settings, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.reference.commands import Command, Script
-from poise.controller.reference.gait import Walk, find_cycle
+from poise.controller.reference.gait import Walk
 from poise.controller.reference.played import LASTS, Window, sample_of
 from poise.controller.simulation.play import STANDS, Play
 from poise.controller.simulation.scenario import Collider, Scenario, Solid, shoves
 
-_read = {}
 #: Noise is drawn on and on, so that who loses a number of it walks otherwise.
 SETTINGS = Settings(noise=1.0, seed=4)
 #: [samples] that a command waits.
 DELAY = 6
-
-
-@pytest.fixture
-def walker(request):
-    """(Character, Motion, Cycle) of the captured walk."""
-    if not _read:
-        bpy = request.getfixturevalue("blender")
-        from poise.addon.rigs import reference
-
-        armature = request.getfixturevalue("import_clip")("walk")
-        motion = reference.read(bpy.context.scene, armature).motion
-        character = Character.from_motion(motion)
-        _read["walk"] = character, motion, find_cycle(character, motion)
-    return _read["walk"]
 
 
 @pytest.fixture
