@@ -54,7 +54,7 @@ def again(walker, walk):
 def test_what_was_played_comes_out_again_to_the_last_bit(walker, play, tmp_path):
     """Through a file, with a push, and a stretch that was taken back."""
     go_on(play, 0.5)
-    play.wants(stands=False, speed=1.0)
+    play.wants(stands=False, speed=0.9)
     go_on(play, 3.0)
     play.wants(heading=0.7)
     go_on(play, 1.0)
