@@ -385,6 +385,7 @@ def test_a_job_in_another_scene_is_seen(armature, settings, draw_panels):
         rectifies=False,
         finds_limit=False,
         checks=False,
+        plays=False,
         cancel=lambda: None,
     )
     session.start(job)
