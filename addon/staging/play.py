@@ -59,7 +59,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     stopped = "Stopped: nothing of what was played is kept"
     hint = KEYS
 
-    _seen_at = _mouse = None
+    _seen_at = _mouse = _grip = None
 
     @classmethod
     def poll(cls, context):
@@ -227,7 +227,10 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
                 best = min(best, ((seen - view.place(self._mouse)).length, segment))
         if best[1] is None:
             return False
-        job.pull = best[1], job.play.centres[-1][SEGMENTS.index(best[1])].copy()
+        centre = job.play.centres[-1][SEGMENTS.index(best[1])].copy()
+        job.pull, self._grip = (best[1], centre), np.zeros(3)
+        self._pull(context)
+        self._grip = job.pull[1] - centre  # where it is held: nothing pulls yet
         self._pull(context)
         return True
 
@@ -240,7 +243,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         there = view3d_utils.region_2d_to_location_3d(
             view.region, view.data, view.place(self._mouse), (job.held() + aside) / unit
         )
-        job.pull = job.pull[0], np.array(there) * unit - aside
+        job.pull = job.pull[0], np.array(there) * unit - aside - self._grip
 
     def _aside(self, context):
         """(3,) [m] how far from where it is it is drawn."""

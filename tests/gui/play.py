@@ -42,6 +42,8 @@ def scenario(driver):
     driver.check("F pushed it", len(pushes) == 1 and pushes[0].newtons == 60.0, pushes)
     yield 1.5
     yield from _pull(driver, job)
+    yield from driver.press("p")  # so that the view does not move on before the click
+    yield lambda: job.paused
     x, y, _ = play.centres[-1][0]
     there = x - 0.5, y - 2.5, play.character.ground
     driver.point_at(*_seen(driver, there))
@@ -84,7 +86,7 @@ def _pull(driver, job):
     yield 0.1
     driver.mouse("mousedown")
     yield lambda: job.pull is not None
-    driver.point_at(where[0] + 25, where[1])  # as hard as a walker bears for a while
+    driver.point_at(where[0] + 12, where[1])  # as hard as a walker bears for as long as it takes
     yield 0.3
     driver.say(f"pulled by {np.linalg.norm(job.force()):.0f} N")
     yield from driver.shot("play_2_pulled")
