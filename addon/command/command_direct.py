@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
     skills = SkillSet.load(options.skills)
     if options.script.is_dir():
         return _direct_crowd(options, skills)
-    return _prepared(options, skills)()
+    script = Script.load(options.script)
+    return _prepared(options, script, skills.choose(script))()
 
 
 def _direct_crowd(options: argparse.Namespace, skills: SkillSet) -> int:
@@ -77,17 +78,18 @@ def _direct_crowd(options: argparse.Namespace, skills: SkillSet) -> int:
         folder = getattr(options, name)
         if folder is not None and folder.exists() and not folder.is_dir():
             options.usage_error(f"--{name} is to be a folder, as --script is one")
-    for script in scripts:
-        skills.choose(Script.load(script))
+    wanted = [Script.load(path) for path in scripts]
+    chosen = [skills.choose(script) for script in wanted]
     for folder in filter(None, (options.output, options.report)):
         folder.mkdir(exist_ok=True)
-    takes = [_prepared(_of_crowd(options, script), skills) for script in scripts]
+    own = [_of_crowd(options, path) for path in scripts]
+    takes = list(map(_prepared, own, wanted, chosen))
     found = []
-    for script, direct in zip(scripts, takes, strict=True):
+    for path, direct in zip(scripts, takes, strict=True):
         try:
             found.append(direct())
         except PoiseError as error:
-            say(f"'{script}' was not directed: {error}")
+            say(f"'{path}' was not directed: {error}")
             found.append(FAILED)
     stood, fell = found.count(DONE), found.count(MISSED)
     say(f"{len(found)} takes: {stood} stood, {fell} fell, {len(found) - stood - fell} failed.")
@@ -103,10 +105,8 @@ def _of_crowd(options: argparse.Namespace, script: Path) -> argparse.Namespace:
     return own
 
 
-def _prepared(options: argparse.Namespace, skills: SkillSet) -> Callable[[], int]:
+def _prepared(options: argparse.Namespace, script: Script, skill: Skill) -> Callable[[], int]:
     """What does as a script commands, checked as far as can be before it begins."""
-    script = Script.load(options.script)
-    skill = skills.choose(script)
     source = skill.path(options.skills)
     options.in_place = False
     for name, value in skill.reading.items():

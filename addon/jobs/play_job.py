@@ -152,12 +152,14 @@ class PlayJob(Job):
         self.paused, self.pull, self._pulled = True, None, 0
 
     def force(self) -> np.ndarray | None:
-        """(3,) [N] with which it is pulled now, level; None if nobody pulls."""
+        """(3,) [N] with which it is pulled now, level; None if nobody pulls, or hardly."""
         if self.pull is None:
             return None
         apart = (self.pull[1] - self.held()) * [1.0, 1.0, 0.0]
         size = float(np.linalg.norm(apart))
-        return apart * min(_SPRING, _HARDEST / max(size, 1e-9))
+        if _SPRING * size < _LEAST:
+            return None
+        return apart * min(_SPRING, _HARDEST / size)
 
     def held(self) -> np.ndarray:
         """(3,) [m] the middle of what is pulled."""
@@ -190,8 +192,6 @@ class PlayJob(Job):
         if self.pull is None or force is None or play.sample < self._pulled:
             return
         newtons = float(np.hypot(force[0], force[1]))
-        if newtons < _LEAST:
-            return
         direction = float(np.arctan2(force[1], force[0])) - play.yaw
         play.push(newtons, direction, _EVEN / play.rate, self.pull[0])
         self._pulled = play.sample + _EVEN

@@ -56,12 +56,8 @@ def ghosts(scene):
 
 def recorded(scene):
     """The same without who is played, of whom poses alone are known."""
-    return [(shot, at) for shot, at in ghosts(scene) if not (_running(scene) and _is_played(shot))]
-
-
-def _is_played(shot):
-    job = session.job()
-    return job.plays and job.ghost()[0] is shot
+    played = _played(scene)
+    return [(shot, at) for shot, at in ghosts(scene) if shot is not played]
 
 
 def finished(scene):
@@ -78,6 +74,12 @@ def _running(scene):
     """(shot, index of the sample or None) of the job that is at work in a scene, see Job.ghost."""
     job = session.job()
     return job.ghost() if job is not None and job.scene_name == scene.name else None
+
+
+def _played(scene):
+    """Who is played in a scene, as `_running` shows it; None if nobody is."""
+    running = _running(scene)
+    return running[0] if running and session.job().plays else None
 
 
 def compared(scene):
@@ -292,9 +294,8 @@ def _draw():
     context = bpy.context
     scene = context.scene
     settings = scene.poise
-    played = _running(scene) and session.job().plays  # and whoever plays wants to see it
     hidden = settings.ghost == "HIDDEN" or not context.space_data.overlay.show_overlays
-    if hidden and not played:
+    if hidden and _played(scene) is None:  # whoever plays wants to see it
         return
     found = [(shot, sample, 0) for shot, sample in ghosts(scene)]
     for shot, sample, nearer in found + compared(scene):

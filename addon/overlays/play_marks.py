@@ -62,7 +62,7 @@ def marks(job):
         tail = [root[0], root[1], play.character.ground + _HEIGHT] + _BEFORE * ahead
         heading = tail, tail + (_SHORTEST + _PER_SPEED * play.speed) * ahead
     force = job.force()
-    if force is not None and np.linalg.norm(force) > 1.0:
+    if force is not None:
         centre = job.held()
         pull = centre, centre + force / _NEWTONS_PER_METRE
     return heading, pull

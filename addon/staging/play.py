@@ -27,8 +27,6 @@ from ..settings.properties import shot_options
 
 #: By what a key changes the speed [m/s] and the heading [rad], and how far it goes back [s].
 SPEED_STEP, HEADING_STEP, BACK = 0.1, radians(15), 1.0
-#: How long F pushes [s].
-PUSH_SECONDS = 0.3
 #: The mouse takes hold of what is nearer to it than this [pixels of a standard screen].
 REACH = 60
 #: Keys that lead it.
@@ -227,10 +225,9 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
                 best = min(best, ((seen - view.place(self._mouse)).length, segment))
         if best[1] is None:
             return False
-        centre = job.play.centres[-1][SEGMENTS.index(best[1])].copy()
-        job.pull, self._grip = (best[1], centre), np.zeros(3)
+        job.pull, self._grip = (best[1], np.zeros(3)), np.zeros(3)
         self._pull(context)
-        self._grip = job.pull[1] - centre  # where it is held: nothing pulls yet
+        self._grip = job.pull[1] - job.held()  # where it is held: nothing pulls yet
         self._pull(context)
         return True
 
@@ -331,5 +328,5 @@ def played(context):
     """The WalkOptions of the result of the chosen armature, if that was played; else None."""
     armature, _ = chosen_armature(context)
     shot = session.result_of(context.scene, armature).shot if armature else None
-    walk = shot.options.walk if shot is not None and hasattr(shot.options, "walk") else None
+    walk = shot.options.walk if shot is not None else None
     return walk if walk is not None and walk.played else None

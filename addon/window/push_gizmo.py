@@ -14,6 +14,7 @@ from bpy.props import EnumProperty
 from bpy_extras import view3d_utils
 from mathutils import Matrix, Vector
 
+from ...controller.geometry.rotations import near
 from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.translations import tr
@@ -55,11 +56,6 @@ def force_of(along, before, metres_per_unit):
     if hypot(along[0], along[1]) < _UPRIGHT * length:
         azimuth = before[1]
     return length * NEWTONS_PER_METRE * metres_per_unit, near(azimuth, before[1]), elevation
-
-
-def near(angle, before):
-    """The angle [rad] that many full turns on that is nearest to another one."""
-    return angle + 2 * pi * round((before - angle) / (2 * pi))
 
 
 def snapped(force):

@@ -4,7 +4,7 @@
 Every function but `vector_of_matrix` broadcasts over the leading axes.
 """
 
-from math import atan2, sqrt
+from math import atan2, pi, sqrt
 
 import numpy as np
 
@@ -105,6 +105,11 @@ def continuous(quaternions: np.ndarray) -> np.ndarray:
     flips[flips == 0] = 1
     quaternions[1:] *= np.cumprod(flips, axis=0)[..., None]
     return quaternions
+
+
+def near(angle: float, before: float) -> float:
+    """The angle [rad] that many full turns on that is nearest to another one."""
+    return angle + 2 * pi * round((before - angle) / (2 * pi))
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:

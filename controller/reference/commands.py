@@ -316,9 +316,9 @@ def journey(
     _check(commands, speed, trim)
     times = np.arange(count) / rate
     wanted, heading = np.full(count, speed), np.zeros(count)
-    for one, goes, turns in zip(commands, *_meant(commands, speed), strict=True):
+    for one, then in zip(commands, meant(commands, speed), strict=True):
         later = times >= one.at - 1e-9
-        wanted[later], heading[later] = goes, turns
+        wanted[later], heading[later] = then.goes, then.heading
     if trim:
         reached, told = zip(*trim, strict=True)
         wanted = np.where(wanted > 0, np.interp(wanted, reached, told), 0.0)
@@ -346,18 +346,30 @@ def journey(
     )
 
 
-def _meant(commands: Sequence[Command], speed: float) -> tuple[list[float], list[float]]:
-    """What is meant from each command on, of a walk of a speed [m/s]: speeds [m/s], 0 to stand, and
-    headings [rad]."""
-    speeds, headings, heading, stands = [], [], 0.0, False
+class Meant(NamedTuple):
+    """What commands come to: at a speed [m/s], in a heading [rad], or to stand until it walks so
+    again."""
+
+    speed: float
+    heading: float
+    stands: bool
+
+    @property
+    def goes(self) -> float:
+        """The speed [m/s], 0 to stand."""
+        return 0.0 if self.stands else self.speed
+
+
+def meant(commands: Sequence[Command], speed: float) -> list[Meant]:
+    """What is meant from each command on, of a walk of a speed [m/s]."""
+    found, heading, stands = [], 0.0, False
     for one in commands:
         if one.speed is not None:
             speed, stands = one.speed, False
         stands = stands if one.stands is None else one.stands
         heading = heading if one.heading is None else one.heading
-        speeds.append(0.0 if stands else speed)
-        headings.append(heading)
-    return speeds, headings
+        found.append(Meant(speed, heading, stands))
+    return found
 
 
 class _Gaits:
@@ -515,7 +527,8 @@ def followed(
     [rad]; own: speed of its cycle [m/s]."""
     found, count, rounds = [], len(gone.speeds), _Rounds(gone, strikes, com, rate, yaw)
     ends = [*[one.at for one in commands[1:]], count / rate]
-    for one, then, speed, heading in zip(commands, ends, *_meant(commands, own), strict=True):
+    for one, then, told in zip(commands, ends, meant(commands, own), strict=True):
+        speed, heading = told.goes, told.heading
         begun, last = round(one.at * rate), min(int(then * rate), count - 1)
         first = int(np.searchsorted(gone.cycles, gone.cycles[last] - 1))
         stands = gone.standing[last] == 1

@@ -18,15 +18,15 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from math import atan2, ceil, degrees, floor, hypot, pi, radians, sqrt
+from math import atan2, ceil, degrees, floor, hypot, radians, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..exceptions import demand
-from ..geometry.rotations import matrix_from_quaternion
+from ..geometry.rotations import matrix_from_quaternion, near
 from ..ranges import RANGES
-from ..reference.commands import GATHERING, SLOW, Command, Shove
+from ..reference.commands import GATHERING, SLOW, Command, Meant, Shove, meant
 from ..reference.gait import Endless, Walk
 from ..reference.played import Window, sample_of
 from .scenario import Scenario, shoves
@@ -79,14 +79,14 @@ class Play:
         assert isinstance(motion, Endless)
         _check(scenario, bool(simulation.strength))
         self.character, self.rate = simulation.character, motion.rate
-        self._simulation, self._scenario, self._source = simulation, scenario, motion.source
+        self._simulation, self._scenario = simulation, scenario
         self._walk, self.commands = motion.walk, motion.walk.commands
         self.yaw = motion.heading(self.character)
         self.speed, self.heading, self.stands = self._told()
         self.goal: tuple[float, float] | None = None
         self.slowest, self.fastest = self._walk.speeds(self.rate)
         began = time.perf_counter()
-        window = self._made(0, self.commands)
+        window = simulation.window(0)
         self._learn_delay(time.perf_counter() - began)
         simulation.begin(window)
         self._thread = ThreadPoolExecutor(1, "poise-play")
@@ -207,21 +207,20 @@ class Play:
 
     # --- What is told -----------------------------------------------------------------------------
 
-    def _told(self) -> tuple[float, float, bool]:
-        """Speed, heading and whether to stand, as commanded at last."""
-        speed, heading, stands = self._walk.speed(self.rate), 0.0, True
-        for one in self.commands:
-            speed = one.speed if one.speed is not None else speed
-            heading = one.heading if one.heading is not None else heading
-            stands = one.stands if one.stands is not None else stands
-        return speed, heading, stands
+    def _told(self) -> Meant:
+        """What it is commanded at last."""
+        return meant(self.commands, self._walk.speed(self.rate))[-1]
+
+    @property
+    def _last(self) -> int:
+        """The sample at which the last command of the walk takes effect."""
+        return max(sample_of(one, self.rate) for one in self.commands if one.walks)
 
     def _tell(self) -> None:
         """Command what is wanted, unless another command is still to take effect."""
         speed, heading, stands = self._told()
         wanted = self.speed, self.heading, self.stands
-        last = max(sample_of(one, self.rate) for one in self.commands if one.walks)
-        if wanted == (speed, heading, stands) or last > self.sample:
+        if wanted == (speed, heading, stands) or self._last > self.sample:
             return
         self._add(
             Command(
@@ -237,11 +236,10 @@ class Play:
         """Tell it what brings it to a place [m]."""
         com, ahead = self._com(self.sample), matrix_from_quaternion(self.turns[-1][0])[:, 0]
         away = hypot(x - com[0], y - com[1])
-        there = _near(atan2(y - com[1], x - com[0]) - self.yaw, self.heading)
-        off = _near(there + self.yaw - atan2(ahead[1], ahead[0]), 0.0)
+        there = near(atan2(y - com[1], x - com[0]) - self.yaw, self.heading)
+        off = near(there + self.yaw - atan2(ahead[1], ahead[0]), 0.0)
         goes_there = abs(off) < _ASIDE
-        last = max(sample_of(one, self.rate) for one in self.commands if one.walks)
-        waits = (max(last - self.sample, 0) + self._delay) / self.rate + _HESITATES
+        waits = (max(self._last - self.sample, 0) + self._delay) / self.rate + _HESITATES
         pace = self.pace + min(max(self.speed - self.pace, 0.0), GATHERING * (waits + _PACE / 2))
         slows = pace * waits + max(0.0, pace**2 - SLOW**2) / (2 * GATHERING)
         if away < _STOPS * min(1.0, pace / SLOW) + slows * goes_there:
@@ -272,10 +270,6 @@ class Play:
         """The sample at which the next window begins."""
         return self._window.next(self.commands, self.rate)
 
-    def _made(self, sample: int, commands: tuple[Command, ...]) -> Window:
-        walk, settings = replace(self._walk, commands=commands), self._simulation.settings
-        return Window(self.character, self._source, walk, settings.rate, sample, settings.cutoff)
-
     def _prepare(self) -> None:
         """Begin to make the window that comes next."""
         at = self._next()
@@ -293,7 +287,7 @@ class Play:
 
     def _timed(self, sample: int, commands: tuple[Command, ...]) -> Window:
         began = time.perf_counter()
-        window = self._made(sample, commands)
+        window = self._simulation.window(sample, replace(self._walk, commands=commands))
         self._learn_delay(time.perf_counter() - began)
         return window
 
@@ -346,11 +340,6 @@ def _check(scenario: Scenario, strength: bool) -> None:
         "Strength changes at frames, and nobody knows how long who plays goes on: set all strength "
         "to 1, and remove its keys.",
     )
-
-
-def _near(angle: float, other: float) -> float:
-    """An angle [rad] by whole turns, as near to another one as can be."""
-    return other + (angle - other + pi) % (2 * pi) - pi
 
 
 def _written(angle: float) -> float:

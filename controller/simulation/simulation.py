@@ -30,7 +30,7 @@ from ..geometry.motion import Motion
 from ..geometry.skeleton import SEGMENTS
 from ..options import check_options
 from ..reference.cleaning import check_names
-from ..reference.gait import Endless
+from ..reference.gait import Endless, Walk
 from ..reference.played import Window
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
@@ -343,12 +343,18 @@ class Simulation:
         motion = self.motion
         return isinstance(motion, Endless) and motion.walk.played and bool(motion.walk.commands)
 
-    def _window_at(self, sample: int) -> Window:
-        """What is performed from a sample of a walk on that is played."""
+    def window(self, sample: int, walk: Walk | None = None) -> Window:
+        """What is performed from a sample of a walk on that is played. walk: the walk with the
+        commands that are known by then, None for that of the motion."""
         motion, settings = self.motion, self.settings
         assert isinstance(motion, Endless)
         return Window(
-            self.character, motion.source, motion.walk, settings.rate, sample, settings.cutoff
+            self.character,
+            motion.source,
+            walk or motion.walk,
+            settings.rate,
+            sample,
+            settings.cutoff,
         )
 
     def take(self, window: Window) -> Moment:
@@ -371,7 +377,7 @@ class Simulation:
         """Make the world, with the character at the start of the motion. window: of a walk that is
         played, what it begins with; None to make that, too."""
         if self._is_played:
-            self._window = window or self._window_at(0)
+            self._window = window or self.window(0)
         self.world = World(
             self.character,
             self.rate,
@@ -492,7 +498,7 @@ class Simulation:
                 if self.correction is not None and (sample - 1) % self.correction.spacing == 0:
                     self.forget(self.settle(sample - 1))
                 if self._window is not None and self._is_over(self._window, sample - 1):
-                    self.forget(self.take(self._window_at(sample - 1)))
+                    self.forget(self.take(self.window(sample - 1)))
                 yield from self._advancing(sample)
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, self._helps.mean(0))
