@@ -158,6 +158,7 @@ class _Tree:
     rest, rest_tails: (1, B, 3) heads and tails in the rest pose. tails: (F, B, 3). turns: (B,) see
     _turns. bones: how many of them there are, without tips.
     lengths: (B,) distance to the parent. reach: (B,) longest way down from here along bones.
+    tips: (F, B, 3) where that way ends.
     """
 
     def __init__(self, armature, matrices):
@@ -218,6 +219,7 @@ class _Tree:
         way = np.median(self.along, axis=0)
         self.reach = np.where(self.above, way[None], -np.inf).max(1) - way
         self.family = self.above.sum(1)
+        self.tips = self.tails[:, np.where(self.above, way[None], -np.inf).argmax(1)]
         self.twists = self._find_twists()
 
     def _find_twists(self):
@@ -536,16 +538,23 @@ class _Body:
         return np.median((_unit(step) * up).sum(-1)) > 0.7
 
     def _has_twin(self, bone, siblings):
-        """Whether one of the siblings is the other one of a pair: eyes, ears, breasts."""
+        """Whether one of the siblings is the other one of a pair, by where they begin or where they
+        end: eyes, ears, breasts, wings."""
         tree = self.tree
         starts = tree.points[:, [self.arms.one[0], self.arms.other[0]]]
         across = _unit(starts[:, 0] - starts[:, 1])
+        base = tree.points[:, tree.parents[bone]]
         for other in siblings:
-            step = tree.points[:, other] - tree.points[:, bone]
-            near = np.linalg.norm(step, axis=-1).min() < 0.3 * tree.lengths[bone]
-            alike = abs(tree.lengths[other] - tree.lengths[bone]) < 0.15 * tree.lengths[bone]
-            if alike and not near and np.median(np.abs((_unit(step) * across).sum(-1))) > 0.7:
-                return True
+            for ends, least in ((tree.points, 0.3), (tree.tips, 0.1)):
+                step = ends[:, other] - ends[:, bone]
+                one, two = (
+                    np.median(np.linalg.norm(ends[:, end] - base, axis=-1)) for end in (bone, other)
+                )
+                near = np.linalg.norm(step, axis=-1).min() < least * one
+                alike = abs(two - one) < 0.15 * one
+                beside = np.median(np.abs((_unit(step) * across).sum(-1))) > 0.7
+                if alike and not near and beside:
+                    return True
         return False
 
     def _is_end(self, bone, child):

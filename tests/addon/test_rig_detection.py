@@ -241,13 +241,24 @@ def test_sword_in_one_hand(build):
 
 
 @pytest.mark.parametrize("base", ["chest", "spine", "wings"])
-@pytest.mark.parametrize("rise", [-0.1, 0.15, 0.4])
-def test_wings_are_no_head(build, base, rise):
-    """However high they reach, one beside the other or from a bone between the shoulders."""
+@pytest.mark.parametrize(
+    ("begin", "spread", "rise"),
+    [
+        (0.08, 0.35, -0.1),
+        (0.08, 0.35, 0.15),
+        (0.08, 0.35, 0.4),
+        (0.0, 0.1, 0.3),
+        (0.0, 0.03, 0.3),
+        (0.02, 0.05, 0.15),
+    ],
+)
+def test_wings_are_no_head(build, base, begin, spread, rise):
+    """However high and steep they reach, one beside the other or from a bone between the
+    shoulders, at one place or apart."""
     wings = {
         f"wing{i}_l": (
             f"wing{i - 1}_l" if i else base,
-            0.08 + 0.35 * i,
+            begin + spread * i,
             0.1 + 0.05 * i,
             1.45 + rise * (i + 0.5),
         )
