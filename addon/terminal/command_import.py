@@ -7,6 +7,7 @@ from which the report has it.
 
 import contextlib
 import io
+import math
 
 import addon_utils
 import bpy
@@ -40,8 +41,15 @@ NOTE = "poise_import"
 #: A rate this close to a whole number [Hz] is that number: files write 0.0166667 s for 1/60 s.
 _ROUNDING = 0.01
 
-#: Frame rates [Hz] of animations whose keys are farther apart than frames can be.
-_USUAL_RATES = (24, 25, 30, 50, 60)
+#: The same, where the keys of a whole animation are evenly apart: seconds have single precision.
+_EVEN_ROUNDING = 2e-4
+
+#: So much slower than whole numbers are the rates of television: 23.976 and 29.97 Hz.
+_NTSC = 1.001
+
+#: Frame rates [Hz] of animations whose keys are farther apart than frames can be, which is at less
+#: than the lowest.
+_USUAL_RATES, _LOWEST_RATE = (24, 25, 30, 50, 60), 20
 
 #: So many frames tell which axis is up.
 _LOOKS = 8
@@ -142,38 +150,69 @@ def _import_other(path, ending):
     _call(path, addon, lambda: bpy.ops.import_scene.gltf(filepath=str(path)))
     rate = _rate_of_keys(bpy.context.scene)
     if rate != bpy.context.scene.render.fps:
-        _empty(rate)
-        _call(path, addon, lambda: bpy.ops.import_scene.gltf(filepath=str(path)))
+        _import_gltf_at(path, addon, rate)
     return {}
 
 
+def _import_gltf_at(path, addon, rate):
+    """Import it once more, into a file of that frame rate [Hz], so that keys lie on frames."""
+    whole = math.ceil(rate)
+    # Its importer takes a rate's base for a factor, not, as Blender does, for a divisor.
+    for base in (rate / whole, whole / rate):
+        _empty(whole, base)
+        _call(path, addon, lambda: bpy.ops.import_scene.gltf(filepath=str(path)))
+        if rate == whole or abs(_distance_of_keys(bpy.context.scene)[0] % 1 - 0.5) > 0.499:
+            break
+    bpy.context.scene.render.fps_base = whole / rate
+
+
 def _rate_of_keys(scene):
-    """Whole frame rate [Hz] at which keys lie on frames; the scene's if there is none. glTF knows
-    seconds alone."""
+    """Frame rate [Hz] at which keys lie on frames; the scene's if there is none. glTF knows seconds
+    alone."""
     fps = scene.render.fps
+    distance, even = _distance_of_keys(scene)
+    if distance is None:
+        return fps
+    rate = fps / distance
+    near = (round(rate), math.ceil(rate) / _NTSC)
+    whole = min(near, key=lambda one: abs(one - rate))
+    tolerance = _EVEN_ROUNDING if even else _ROUNDING
+    if abs(rate - whole) <= tolerance * rate:
+        rate = whole
+    elif not even:
+        return fps
+    if rate < 1:
+        return fps
+    if rate >= _LOWEST_RATE:
+        return rate
+    usual = (usual for usual in _USUAL_RATES if usual % rate == 0)
+    return next(usual, fps if rate == round(rate) else rate * math.ceil(_LOWEST_RATE / rate))
+
+
+def _distance_of_keys(scene):
+    """(distance from key to key [frames], whether it is the same everywhere) of the curve that has
+    most; (None, False) where none has three."""
     curves = [curve for thing in scene.objects for curve in compat.curves(*compat.assigned(thing))]
     points = max((curve.keyframe_points for curve in curves), key=len, default=())
     if len(points) < 3:
-        return fps
+        return None, False
     frames = np.empty(2 * len(points))
     points.foreach_get("co", frames)
-    rate = fps / np.median(np.diff(frames[::2]))
-    if rate < 1 or abs(rate - round(rate)) > _ROUNDING * rate:
-        return fps
-    rate = round(rate)
-    if rate >= 20:
-        return rate
-    return next((usual for usual in _USUAL_RATES if usual % rate == 0), fps)
+    steps = np.diff(frames[::2])
+    usual = np.median(steps)
+    if np.abs(steps - usual).max() > _ROUNDING * usual:
+        return usual, False
+    return steps.mean(), True
 
 
 # --- What all share -----------------------------------------------------------------------------
 
 
-def _empty(fps=None):
-    """A new file without anything in it."""
+def _empty(fps=None, base=1.0):
+    """A new file without anything in it, of that frame rate."""
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
     if fps is not None:
-        bpy.context.scene.render.fps = fps
+        bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = fps, base
 
 
 def _call(path, addon, operator):

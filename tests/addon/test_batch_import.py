@@ -129,6 +129,38 @@ def test_few_keys_do_not_make_a_low_frame_rate(biped, tmp_path, rate, step, expe
     assert bpy.context.scene.render.fps == expected
 
 
+@pytest.mark.parametrize("rate", [30 / 1.001, 24 / 1.001, 100 / 3, 12.5, 120])
+def test_gltf_of_an_odd_rate_keeps_its_frames(exported, rate):
+    """It knows seconds alone: the rate is what lets its keys lie on frames."""
+    path, expected = exported(".gltf")
+    _slow_down(path, 30 / rate)
+    import_shot(path)
+    scene = bpy.context.scene
+    told = scene.render.fps / scene.render.fps_base
+    every = max(1, round(told / rate))
+    assert told == pytest.approx(rate * every, rel=1e-6)
+    reading = read()
+    assert len(reading.frames) >= 29 * every + 1
+    np.testing.assert_allclose(reading.frames % 1, 0, atol=1e-3)
+    hips = reading.motion.positions[: 30 * every : every, 0]
+    np.testing.assert_allclose(hips - hips[0], expected[:, 0] - expected[0, 0], atol=2e-3)
+
+
+def _slow_down(path, factor):
+    """Multiply all times of a .gltf file, of which the numbers are in another one."""
+    told = json.loads(path.read_text())
+    numbers = path.with_name(told["buffers"][0]["uri"].replace("%20", " "))
+    content = bytearray(numbers.read_bytes())
+    clocks = {sampler["input"] for clip in told["animations"] for sampler in clip["samplers"]}
+    for clock in clocks:
+        accessor = told["accessors"][clock]
+        view = told["bufferViews"][accessor["bufferView"]]
+        start = view["byteOffset"] + accessor.get("byteOffset", 0)
+        times = np.frombuffer(content, "<f4", accessor["count"], start)
+        times *= factor
+    numbers.write_bytes(content)
+
+
 def test_another_armature_in_the_file_is_no_obstacle(biped, tmp_path):
     twin = biped.copy()
     twin.name = "twin"
