@@ -156,7 +156,7 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
     warnings = warn(chosen_scene(options))
     cleaned = command_clean.clean_first(options) if options.clean_feet else None
     shot = _read_shot(options, cleaned)
-    warnings += _told_of_slowness(shot)
+    warnings += _told_of(shot)
     shot.prepare(mend=options.method == "auto")
     tuning, tuned = output.with_name(f"{output.name}.tuning"), None
     if options.optimize:
@@ -218,7 +218,7 @@ def _simulate(options):
     report_path = report_target(options, source, plan_path)
     warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
-    warnings += _told_of_slowness(shot)
+    warnings += _told_of(shot)
     shot.prepare(mend=options.method == "auto")
     command_rectify.perform(options, shot, checkpoint)
     nothing = {"optimization": None, "clean": None}  # of bake alone
@@ -240,6 +240,7 @@ def _inspect(options):
     report_path = report_target(options, source, plot)
     warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
+    warnings += _told_of(shot)
     shot.embody()
     inspection = {"file": str(source), **shot.inspection(), "warnings": warnings}
     if plot:
@@ -344,15 +345,8 @@ def _add_simulation_arguments(parser):
     add_options(parser, SIMULATED)
 
 
-def _add_inspect_arguments(parser):
-    """The arguments of `inspect`."""
-    _add_simulation_arguments(parser)
-    add_check_arguments(parser)
-
-
-def _add_performance_arguments(parser):
-    """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
-    _add_simulation_arguments(parser)
+def _add_others_argument(parser):
+    """The argument on armatures that are colliders."""
     parser.add_argument(
         "--with",
         dest="others",
@@ -361,6 +355,19 @@ def _add_performance_arguments(parser):
         help="another armature that the body meets as a collider, beside those that are marked in "
         "the file; may be given for several",
     )
+
+
+def _add_inspect_arguments(parser):
+    """The arguments of `inspect`."""
+    _add_simulation_arguments(parser)
+    _add_others_argument(parser)
+    add_check_arguments(parser)
+
+
+def _add_performance_arguments(parser):
+    """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
+    _add_simulation_arguments(parser)
+    _add_others_argument(parser)
     command_strength.add_arguments(parser)
     command_weights.add_arguments(parser)
     command_pushes.add_arguments(parser)
@@ -462,22 +469,21 @@ def _read_shot(options, cleaned=None):
     return read_shot(Shot, options, _shot_options(options, cleaned))
 
 
-def _told_of_slowness(shot):
-    """Say what will make the simulation long; the sentences."""
-    told = [sentence for sentence in [shot.slowed] if sentence]
-    for sentence in told:
+def _told_of(shot):
+    """Say what is to be noted of what was read; the sentences."""
+    for sentence in shot.notes:
         say(sentence)
-    return told
+    return shot.notes
 
 
 def _shot_options(options, cleaned):
     """The ShotOptions of the arguments of `bake`, `simulate` or `inspect`."""
     keys, more = BakeOptions(), {name: getattr(options, name) for name in SIMULATED}
+    more["others"] = tuple(options.others or ())
     if options.verb != "inspect":
         more |= {
             "weights": command_weights.weight_options(options),
             "strength": command_strength.strength_options(options),
-            "others": tuple(options.others or ()),
             "pushes": command_pushes.push_options(options),
             "waypoints": command_waypoints.waypoint_options(options),
             "holds": command_waypoints.hold_options(options),

@@ -142,9 +142,12 @@ def draw_outcome(
         sentence(box, context, f"{compared[0].upper()}{compared[1:]}.", "BLANK1")
 
 
-def draw_warnings(layout: "bpy.types.UILayout", context: "bpy.types.Context") -> None:
-    """What of the scene is not followed."""
-    for warning in warnings_of(context.scene):
+def draw_warnings(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", result: session.Result
+) -> None:
+    """What of the scene is not followed, and in which frames nothing is animated."""
+    still = result.shot.reading.still
+    for warning in (*warnings_of(context.scene), *([still] if still else [])):
         sentence(layout, context, warning, "INFO")
 
 

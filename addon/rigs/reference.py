@@ -43,6 +43,8 @@ LARGEST_KEY = 1e9
 SHEAR_TOLERANCE = 1e-3
 #: By which factor an armature may grow or shrink: its body is simulated as large as in the mean.
 MOST_GROWTH = 1.25
+#: Fewer frames than that beside the animation are not told of.
+_BESIDE = 2
 #: So many frames are worked on at once where a window waits.
 PIECE = 25
 #: Lowest and highest frame rate of an animation [Hz].
@@ -66,6 +68,7 @@ class Reading:
     motion: the same in SI units, for the controller.
     looped: (F,) scene frames that were read, where they are looped into something longer (see
         `walks`); None where they are `frames`.
+    still: a sentence on frames beside the animation, in which nothing moves; empty without.
     """
 
     armature: str
@@ -84,6 +87,7 @@ class Reading:
     object_bases: np.ndarray
     motion: Motion
     looped: np.ndarray | None = None
+    still: str = ""
 
     def bone_index(self, name: str) -> int:
         """Where a bone stands in the arrays."""
@@ -127,7 +131,7 @@ def reading(
         yield 1.0
     yield 1.0
     names, matrices, basis, objects, object_bases = samples
-    _check_range(armature, chosen, slot, sampled, matrices)
+    still = _still(armature, chosen, slot, sampled, matrices, objects)
     check_object(armature, sampled, objects)
     yield 1.0
     for start in range(0, len(sampled), PIECE):
@@ -171,6 +175,7 @@ def reading(
             first_frame=float(sampled[0]),
             frame_step=float(sampled[1] - sampled[0]),
         ),
+        still=still,
     )
 
 
@@ -250,25 +255,33 @@ def _assign_action(
     return action, slot
 
 
-def _check_range(
+def _still(
     armature: "bpy.types.Object",
     action: "bpy.types.Action | None",
     slot: "bpy.types.ActionSlot | None",
     frames: np.ndarray,
     matrices: np.ndarray,
-) -> None:
-    """Raise MotionError if the frames are beside the animation, and nothing moves there: what is
-    cyclic, constrained or driven goes on. matrices: (F, B, 4, 4) of the bones."""
+    objects: np.ndarray,
+) -> str:
+    """A sentence on frames that are beside the animation and in which nothing moves: what is
+    cyclic, constrained or driven goes on. Raises MotionError if they all are. matrices: (F, B, 4, 4)
+    of the bones, objects: (F, 4, 4) of the armature."""
     try:
         first, last = animated_range(armature, action, slot)
     except MotionError:
-        return
-    beside = frames[0] > last or frames[-1] < first
-    if beside and np.ptp(matrices, axis=0).max() == 0:
-        raise MotionError(
-            f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves "
-            f"from {frames[0]:g} to {frames[-1]:g}: choose frames among those."
-        )
+        return ""
+    animated = f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves"
+    spans = []
+    for beside in (frames <= first, frames >= last):
+        found = frames[beside]
+        # Where whole frames are asked for, one may be beside it that is nobody's.
+        if len(found) < 2 or (np.ptp(found) < _BESIDE and not beside.all()):
+            continue
+        if not np.ptp(matrices[beside], axis=0).max() and not np.ptp(objects[beside], axis=0).max():
+            spans.append(f"from {found[0]:g} to {found[-1]:g}")
+            if beside.all():
+                raise MotionError(f"{animated} {spans[0]}: choose frames among those.")
+    return f"{animated} {' and '.join(spans)}." if spans else ""
 
 
 def _sample_rate(scene: "bpy.types.Scene", frames: np.ndarray, rate: float | None) -> float:

@@ -449,10 +449,12 @@ class Shot(ArmatureShot):
         return None
 
     @property
-    def slowed(self):
-        """A sentence on how much longer it takes for the other bodies, after `read`."""
+    def notes(self):
+        """Sentences on what was read, after `read`: frames without animation, and how much longer it
+        takes for the other bodies."""
         limbs, seconds = self.objects.get("limbs", ()), self.reading.motion.duration
-        return bodies.slowness_of(limbs, seconds, self.options.rate)
+        found = self.reading.still, bodies.slowness_of(limbs, seconds, self.options.rate)
+        return [sentence for sentence in found if sentence]
 
     # From here to the bake nothing of Blender's data is touched: it may be done in a thread.
 

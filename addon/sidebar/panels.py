@@ -199,7 +199,7 @@ class POISE_PT_result(Panel, bpy.types.Panel):
         if result.recording is None:
             return
         draw_outcome(layout, context, result)
-        draw_warnings(layout, context)
+        draw_warnings(layout, context, result)
         draw_outdated(layout, context, armature, result)
         if not kept:
             layout.operator(POISE_OT_keep_take.bl_idname, text="Keep Take", icon="ADD")

@@ -159,7 +159,7 @@ def _draw_result(layout, context, armature, result):
     if result.recording is not None:
         shot = result.shot
         draw_outcome(layout, context, result)
-        draw_warnings(layout, context)
+        draw_warnings(layout, context, result)
         if shot.reading.unit_guessed:
             scale = shot.reading.metres_per_unit
             fact(layout, "Scale", f"1 unit = {scale:.4g} m (guessed)")

@@ -341,6 +341,18 @@ def test_inspect_reports_map_body_and_stance(shot):
     assert set(listing(shot.parent)) == {"shot.blend", "report.json"}
 
 
+def test_inspect_knows_colliders_and_frames_beside_the_animation(shot, import_clip, capsys):
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    import_clip("stand")
+    bpy.ops.wm.save_mainfile()
+    assert poise("inspect", shot) == 1
+    assert "has several armatures: choose one of" in capsys.readouterr().err
+    assert poise("inspect", shot, "--with", "stand", "--frames=0:900") == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("armature  wave")
+    assert "'wave' is animated from frame " in told.err and " to 900." in told.err
+
+
 def test_the_animated_one_of_several_armatures_is_taken(tmp_path, import_clip):
     import_clip("wave")
     bpy.ops.object.armature_add()

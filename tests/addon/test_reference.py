@@ -64,7 +64,18 @@ def test_frames_beside_the_animation(biped, read):
     for curve in compat.curves(action, slot):
         curve.modifiers.new("CYCLES")
     action.update_tag()
-    assert len(read(frames=(500, 520, 1)).frames) == 21, "a cyclic animation goes on"
+    going_on = read(frames=(500, 520, 1))
+    assert len(going_on.frames) == 21 and not going_on.still, "a cyclic animation goes on"
+
+
+def test_frames_partly_beside_the_animation_are_told_of(read):
+    whole = read()
+    first, last = whole.frames[0], whole.frames[-1]
+    assert not whole.still and not read(frames=(first, last + 1, 1)).still
+    animated = f"'biped' is animated from frame {first:g} to {last:g}, and nothing moves from "
+    after, before = f"{last:g} to {last + 20:g}", f"{first - 9:g} to {first:g}"
+    assert read(frames=(first, last + 20, 1)).still == f"{animated}{after}."
+    assert read(frames=(first - 9, last + 20, 1)).still == f"{animated}{before} and from {after}."
 
 
 def test_keys_of_single_precision_keep_their_last_frame(read):
