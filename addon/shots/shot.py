@@ -536,7 +536,17 @@ class Shot(ArmatureShot):
             waypoints=self._waypoints,
         )
         self._performed = self._performed.under(settings, scenario)
-        self._tried(self._performed, self._performed.simulation(self.gains, settings.seed))
+        try:
+            simulation = self._performed.simulation(self.gains, settings.seed)
+        except MotionError as error:
+            # Where it begins above what it should stand on, the check knows on what.
+            found = (one for one in self.check().findings if one.kind == "support")
+            missing = next(found, None) if not isinstance(self.motion, Endless) else None
+            if missing is None:
+                raise
+            told = f"{missing.sentence[0].upper()}{missing.sentence[1:]}."
+            raise MotionError(told) from error
+        self._tried(self._performed, simulation)
         cleaned = self.simulation.recording.cleaned()
         self.cleaned = cleaned and performed_motion(cleaned, self._chains())
 

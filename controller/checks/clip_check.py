@@ -231,17 +231,19 @@ def check(
     meets = faults.meet_ground(character, trajectory, sound, terrain)
     measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
     words = _Words(motion, pops, meets, measures, adult_size(character))
+    rides = list(words.rides(ride))
     found = [
         *words.upside_down(motion),
-        *words.rides(ride),
+        *rides,
         *words.pops(),
         *words.speeds(),
         *words.axes(character, trajectory),
     ]
     if "despike" not in cleaning:
         found += words.flips()
-    found += [*words.hangs(), *words.floats(), *words.sinks()]
-    found += [*words.start(character.height), *words.skates()]
+    if not rides:  # else the feet are where nothing is by now
+        found += [*words.hangs(), *words.floats(), *words.sinks(), *words.start(character.height)]
+    found += words.skates()
     found += [*words.forces(), *words.flights(), *words.feet(character)]
     found += [*words.tempo(character), *words.stepped()]
     findings = tuple(sorted(found, key=_weight))

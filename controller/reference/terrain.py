@@ -26,6 +26,8 @@ from ..geometry.trajectory import Trajectory
 _SUNK = 0.05
 #: Ankles of standing feet are at most so far [m] above what they stand on, and so fast [m/s].
 _ANKLE, _SLOW = 0.2, 0.3
+#: What moves and is at most so far [m] below something else is what is stood on.
+_FLUSH = 0.01
 #: How far [m] aside of the feet a collider may be and still be looked at; of one that moves, in
 #: all directions.
 _AROUND, _REACH = 0.5, 3.0
@@ -204,7 +206,8 @@ class Terrain:
         owners = np.full(points.shape[:2], -1)
         for number, surface in enumerate(self._surfaces):
             own, turned = surface.under(points, most, samples)
-            higher = own > heights
+            # Of a lift that is level with the floor the feet know that it moves.
+            higher = own > heights - (_FLUSH if surface.path is not None else 0.0)
             heights[higher], normals[higher], owners[higher] = own[higher], turned[higher], number
         return heights, normals, owners
 

@@ -71,6 +71,19 @@ def test_what_carries_feet_that_stand_on_it_has_to_be_a_collider(
     sentences = [finding.sentence for finding in found.faults if finding.kind == "support"]
     wanted = "the feet stand on 'carrier', which moves, and is no collider: make it one"
     assert any(wanted in sentence for sentence in sentences), sentences
+    # That is why they are not where a floor is.
+    assert not {finding.kind for finding in found.findings} & {"float", "sink", "start"}
+
+
+def test_a_body_that_is_lowered_to_the_floor_by_no_collider_is_told_by_what(
+    registered, import_clip
+):
+    armature = import_clip("arm")
+    empty = carry(armature, "location", (0, 0, 0))
+    (height,) = (c for c in compat.curves(*compat.assigned(empty)) if c.array_index == 2)
+    height.keyframe_points[0].co.y = 2 / armature.matrix_world.to_scale().x
+    with pytest.raises(RuntimeError, match="the feet stand on 'carrier', which moves, and is no"):
+        bpy.ops.poise.simulate()
 
 
 def test_a_walk_that_its_parent_moves_over_the_floor_rides_on_nothing(registered, import_clip):

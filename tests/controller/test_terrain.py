@@ -172,6 +172,26 @@ def test_it_performs_an_animation_that_rides_on_a_platform(make_motion, axis):
     assert np.ptp(feet, axis=0).max() < 0.02
 
 
+@pytest.mark.parametrize("rises", [True, False])
+def test_a_lift_that_is_level_with_the_floor_at_one_end_takes_the_body_along(make_motion, rises):
+    """Where both are equally high it is the lift on which the feet stand."""
+    standing = make_motion(seconds=3.0)
+    time = np.clip(np.arange(len(standing)) / standing.rate / 2, 0, 1)
+    path = np.zeros((len(time), 3))
+    gone = 0.5 * (3 * time**2 - 2 * time**3)
+    path[:, 2] = gone if rises else 0.5 - gone
+    turns = np.tile(STILL, (len(time), 1))
+    motion = carried(standing, path, turns)
+    lift = replace(slab(0.0), positions=path + [0, 0, -0.1], rotations=turns)
+    scenario = Scenario(colliders=(lift,), floor=0.0)
+    terrain = Terrain.of(scenario, path[0, 2], motion)
+    body = Character.from_motion(motion, floor=path[0, 2], terrain=terrain)
+    recording = Simulation(body, motion, scenario=scenario).run()
+    assert recording.success
+    feet = recording.joints()[:, FEET] - path[: len(recording), None]
+    assert np.ptp(feet, axis=0).max() < 0.02
+
+
 # A floor that is not there -----------------------------------------------------------------------
 
 
