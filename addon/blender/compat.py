@@ -93,6 +93,21 @@ def slot_name(slot):
     return None if slot is None else slot.identifier
 
 
+def numbers(action, slot):
+    """What tells (action, slot) for good within a session, whatever they are called by then; None
+    of no action."""
+    return action and (action.session_uid, slot.handle if slot else None)
+
+
+def numbered(told):
+    """The (action, slot) of such numbers; (None, None) if there is none any more."""
+    for action in bpy.data.actions:
+        if action.session_uid == told[0]:
+            slots = action.slots if HAS_SLOTS else ()
+            return action, next((slot for slot in slots if slot.handle == told[1]), None)
+    return None, None
+
+
 def channels(action, slot, ensure=False):
     """What holds the `.fcurves` and `.groups` of (action, slot); None if it has none yet.
 

@@ -88,7 +88,15 @@ def uids(scene, armature):
 
 
 def _follow():
-    """Move what is kept under names that its scenes and armatures no longer have."""
+    """Move what is kept under names that its scenes, armatures and actions no longer have."""
+    _follow_names()
+    shots = [shot for result in _results.values() for shot in (result.shot, result.clean)]
+    for shot in filter(None, (*shots, *(take.shot for take in _takes.values()))):
+        shot.find_source()
+
+
+def _follow_names():
+    """The same of scenes and armatures."""
     now = {names: _names_now(names, uids) for names, uids in _uids.items()}
     moved = {names: new for names, new in now.items() if new != names}
     if not moved:

@@ -69,6 +69,7 @@ class Reading:
     looped: (F,) scene frames that were read, where they are looped into something longer (see
         `walks`); None where they are `frames`.
     still: a sentence on frames beside the animation, in which nothing moves; empty without.
+    source: what tells action and slot whatever they are called by now, as `compat.numbers` has it.
     """
 
     armature: str
@@ -88,6 +89,7 @@ class Reading:
     motion: Motion
     looped: np.ndarray | None = None
     still: str = ""
+    source: tuple[int, int | None] | None = None
 
     def bone_index(self, name: str) -> int:
         """Where a bone stands in the arrays."""
@@ -176,6 +178,7 @@ def reading(
             frame_step=float(sampled[1] - sampled[0]),
         ),
         still=still,
+        source=compat.numbers(chosen, slot),
     )
 
 

@@ -127,10 +127,9 @@ def _shares(data: "bpy.types.Armature", owner: str) -> list:
     return [_values(getattr(data, owner)), keyed]
 
 
-def _source(thing: "bpy.types.Object") -> tuple[str | None, str | None]:
-    """What animates an object, or its source where a bake does: by name."""
-    action, slot = bake_target.unbaked(thing)
-    return action and action.name, compat.slot_name(slot)
+def _source(thing: "bpy.types.Object") -> tuple[int, int | None] | None:
+    """What animates an object, or its source where a bake does, under any name."""
+    return compat.numbers(*bake_target.unbaked(thing))
 
 
 def _number(thing: "bpy.types.Object") -> int:

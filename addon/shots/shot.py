@@ -307,6 +307,18 @@ class ArmatureShot:
         if self.reading is not None:
             self.reading = replace(self.reading, armature=armature)
 
+    def find_source(self):
+        """Go on with the action and slot that were read under the names that they have by now."""
+        reading = self.reading
+        if reading is None or reading.source is None:
+            return
+        known = bpy.data.actions.get((reading.action, reading.library))
+        if compat.numbers(known, compat.find_slot(known, reading.slot)) == reading.source:
+            return
+        action, slot = compat.numbered(reading.source)
+        if action is not None:
+            self.reading = replace(reading, action=action.name, slot=compat.slot_name(slot))
+
     def share(self, other):
         """Use the arrays of another shot that was read of the same animation."""
         mine, theirs = self.reading, other.reading

@@ -691,6 +691,23 @@ def test_ghost_makes_room_for_the_bake(armature):
     assert not overlay.is_baked(scene, job.shot)
 
 
+def test_an_action_that_is_renamed_is_baked_all_the_same(armature, draw_panels):
+    """Nor is the simulation out of date; a bake of it is known by the action itself."""
+    assert bpy.ops.poise.simulate() == {"FINISHED"}
+    action, slot = compat.assigned(armature)
+    action.name = "Take seven"
+    if slot is not None:
+        slot.name_display = "Hero"
+    assert "Changed since then" not in draw_panels(panels.CLASSES, armature)
+    assert result(armature).shot.reading.action == "Take seven"
+    assert bpy.ops.poise.bake() == {"FINISHED"}
+    assert bake_target.bakes_of(armature) == [compat.assigned(armature)]
+    assert bpy.ops.poise.show(which="source") == {"FINISHED"}
+    assert compat.assigned(armature) == (action, slot)
+    bpy.data.actions.remove(action)
+    assert result(armature).shot.reading.action == "Take seven", "undo may bring it back"
+
+
 def test_ghost_stands_where_the_body_is(armature):
     new_job(armature).run()
     shot = result(armature).shot
