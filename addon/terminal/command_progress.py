@@ -20,8 +20,17 @@ DONE, FAILED, MISSED = 0, 1, 3
 _INTERVAL = 0.1
 
 
-def say(text: str, end: str = "\n") -> None:
-    """Tell a line."""
+def say(text: str) -> None:
+    """Tell a line, one whatever the names in it: line breaks and the like are written as escapes,
+    because others read what is told line by line."""
+    _print(_in_a_line(text))
+
+
+def _in_a_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def _print(text: str, end: str = "\n") -> None:
     print(text, end=end, file=sys.stderr, flush=True)
 
 
@@ -75,16 +84,18 @@ class LiveLine:
         """Show it for now, unless that was just done."""
         if self._terminal and time.monotonic() - self._shown > _INTERVAL:
             self._shown = time.monotonic()
-            say(f"\r{text:{self._width}}", end="")
+            text = _in_a_line(text)
+            _print(f"\r{text:{self._width}}", end="")
             self._width = len(text)
 
     def say(self, text: str) -> None:
         """Tell a line that stays."""
-        say(f"\r{text:{self._width}}" if self._terminal else text)
+        text = _in_a_line(text)
+        _print(f"\r{text:{self._width}}" if self._terminal else text)
         self._width = 0
 
     def clear(self) -> None:
         """Leave nothing of what was shown for now."""
         if self._width:
-            say(f"\r{'':{self._width}}\r", end="")
+            _print(f"\r{'':{self._width}}\r", end="")
             self._width = 0

@@ -648,6 +648,15 @@ def test_nothing_is_left_when_the_report_fails(shot, monkeypatch):
 # --- Which scene, and what it says ---------------------------------------------------------------
 
 
+def test_what_is_told_is_one_line_whatever_the_name(tmp_path, capsys):
+    """Farms, and Poise's own batch, read the last line."""
+    assert poise("inspect", tmp_path / "first\nsecond\tthird.blend") == 1
+    told = capsys.readouterr().err.splitlines()
+    assert told == [
+        f"poise: There is no file '{tmp_path}/first\\nsecond\\tthird.blend': check its name."
+    ]
+
+
 def test_a_scene_is_chosen_by_its_name(shot, capsys):
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     bpy.data.scenes[0].name = "take"
