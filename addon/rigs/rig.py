@@ -6,6 +6,7 @@ detected from its hierarchy and its animated geometry, see rig_detection.
 """
 
 import functools
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -546,6 +547,13 @@ def _misplaced(names: "_Names", fit: "_Fit") -> str | None:
     """
     if fit.controls:
         return None
+    for slot, chain in fit.bones.items():
+        for first, second in itertools.pairwise(chain):
+            if second in names.ancestors(first):
+                return f"the bones of the {label(slot)} go up: '{first}' hangs from '{second}'"
+    trunk, head = fit.bones["trunk"][-1], fit.bones["head"][0]
+    if head in names.ancestors(trunk)[1:]:
+        return f"the {label('trunk')} '{trunk}' hangs from the {label('head')} '{head}'"
     for side in SIDES:
         for child, parent in _HANGS_FROM:
             child, parent = f"{child}_{side}", f"{parent}_{side}"

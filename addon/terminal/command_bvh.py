@@ -21,6 +21,8 @@ _FOLLOW = {
 }
 _KINDS = {*_FOLLOW, "{", "offset", "channels", "}"}
 _CHANNELS = {f"{axis}{kind}" for axis in "xyz" for kind in ("position", "rotation")}
+#: Angles [°] and lengths are smaller.
+_LARGEST = 1e9
 #: Slowest and fastest rate of a capture [Hz].
 _RATES = 0.5, 10_000.0
 
@@ -154,10 +156,11 @@ def _check_rows(rows: Lines, channels: int, frames: int) -> None:
                 "to be in one line"
             )
         try:
-            whole = math.isfinite(math.fsum(map(float, words)))
-        except (ValueError, OverflowError):
-            whole = False
-        if not whole:
+            values = [*map(float, words)]
+            sound = -_LARGEST < min(values) and max(values) < _LARGEST and math.isfinite(sum(values))
+        except ValueError:
+            sound = False
+        if not sound:
             for word in words:
                 _number(word, number)
     if len(rows) < frames:
@@ -177,4 +180,6 @@ def _number(word: str, line: int) -> float:
         raise _FaultError(f"line {line} has '{word[:40]}' for a number{why}") from None
     if not math.isfinite(value):
         raise _FaultError(f"line {line} has {word} for a number")
+    if abs(value) >= _LARGEST:
+        raise _FaultError(f"line {line} has {word[:40]}, which is no angle and no length")
     return value

@@ -2,6 +2,7 @@
 """Rig maps by name: presets, matching, saving, and what is said when it fails."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -315,6 +316,28 @@ def test_saved_map_is_read_again(skeleton, tmp_path):
     rig.save(found, path)
     again = rig.find(armature, name=str(path))
     assert (again.bones, again.missing) == (found.bones, found.missing)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda bones: {**bones, "trunk": bones["head"], "head": bones["trunk"]},
+            "the trunk 'head' hangs from the head 'spine_",
+        ),
+        (
+            lambda bones: {**bones, "trunk": bones["trunk"][::-1]},
+            r"the bones of the trunk go up: '.*' hangs from '",
+        ),
+    ],
+)
+def test_a_map_that_is_upside_down_is_refused(skeleton, tmp_path, change, message):
+    armature = skeleton(chains("Unreal mannequin"))
+    found = rig.find(armature)
+    path = tmp_path / "hero.json"
+    rig.save(replace(found, bones=change(found.bones)), path)
+    with pytest.raises(RigError, match=message):
+        rig.find(armature, name=str(path))
 
 
 def test_saved_map_of_another_armature_names_the_bone(skeleton, tmp_path):
