@@ -9,49 +9,30 @@ def register():
     """Register the classes, the settings of a scene and the command `blender --command poise`."""
     import bpy
 
-    from .blender import evaluation, session, translations
-    from .command import command_line
-    from .overlays import (
-        contact_bar,
-        overlay,
-        overlay_bar,
-        overlay_marks,
-        overlay_paths,
-        play_marks,
-    )
-    from .scene import holds, objects, pushes, strength, walks, waypoints, weights
-    from .settings import properties, takes
-    from .window import menus
+    from .blender import translations
 
     for cls in _classes():
         translations.separate(cls)
         bpy.utils.register_class(cls)
-    properties.register()
-    objects.register()
-    weights.register()
-    strength.register()
-    walks.register()
-    pushes.register()
-    waypoints.register()
-    holds.register()
-    takes.register()
-    evaluation.register()
-    session.register()
-    overlay.register()
-    overlay_marks.register()
-    overlay_paths.register()
-    overlay_bar.register()
-    contact_bar.register()
-    play_marks.register()
-    translations.register()
-    menus.register()
-    command_line.register()
+    for module in _modules():
+        module.register()
 
 
 def unregister():
     """Undo `register`: stop what runs and forget all results."""
     import bpy
 
+    from .plots import tuning_plot
+
+    for module in reversed(_modules()):
+        module.unregister()
+    tuning_plot.unregister()
+    for cls in reversed(_classes()):
+        bpy.utils.unregister_class(cls)
+
+
+def _modules():
+    """The modules with something to register beside classes, which are there by then."""
     from .blender import evaluation, session, translations
     from .command import command_line
     from .overlays import (
@@ -62,34 +43,32 @@ def unregister():
         overlay_paths,
         play_marks,
     )
-    from .plots import tuning_plot
     from .scene import holds, objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
-    command_line.unregister()
-    menus.unregister()
-    translations.unregister()
-    play_marks.unregister()
-    contact_bar.unregister()
-    overlay_bar.unregister()
-    overlay_paths.unregister()
-    overlay_marks.unregister()
-    overlay.unregister()
-    session.unregister()
-    evaluation.unregister()
-    takes.unregister()
-    tuning_plot.unregister()
-    holds.unregister()
-    waypoints.unregister()
-    pushes.unregister()
-    walks.unregister()
-    strength.unregister()
-    weights.unregister()
-    objects.unregister()
-    properties.unregister()
-    for cls in reversed(_classes()):
-        bpy.utils.unregister_class(cls)
+    return (
+        properties,
+        objects,
+        weights,
+        strength,
+        walks,
+        pushes,
+        waypoints,
+        holds,
+        takes,
+        evaluation,
+        session,
+        overlay,
+        overlay_marks,
+        overlay_paths,
+        overlay_bar,
+        contact_bar,
+        play_marks,
+        translations,
+        menus,
+        command_line,
+    )
 
 
 def _classes():
