@@ -80,22 +80,23 @@ class Controller:
         self._state = state = self.world.state(balancing)
         if balance.course is not None:
             balance.course.show(state)
+        if hold is not None and not hold.acts(step):
+            hold.rest()
+            hold = None
         # What is held stiffly shakes with an old mass matrix once the body moves fast.
-        held = (hold and hold.acts(step)) or self.world.pulls()
-        if count % balance.inertia_period == 0 or held:
+        if count % balance.inertia_period == 0 or hold or self.world.pulls():
             self.inertia = self.world.mass_matrix(state.angles)
-            (hold or self.tracker).refresh(self.inertia)
+            self.tracker.refresh(self.inertia)
             balance.take_inertia(self.inertia)
         bias = self.world.bias(state, self.inertia)
         known, added = balance.feed_forward(step, state, self.inertia, bias)
-        targets = balance.targets(step + 1)
+        targets, stiffer = balance.targets(step + 1), balance.stiffer(step)
         if hold is None:
             limit: float | np.ndarray = self.limit
-            stiffer = balance.stiffer(step)
             torques = self.tracker.torques(state.angles, state.speeds[6:], *targets, known, stiffer)
         else:
             limit = hold.limits(step, self.limit)
-            torques = hold.torques(step, state, *targets, known)
+            torques = hold.torques(step, state, *targets, known, self.inertia, stiffer)
         torques += added
         if balancing:
             balance.update(step, state)

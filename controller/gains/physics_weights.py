@@ -185,23 +185,26 @@ class Hold:
         self._ankles = joints[:, FEET]
         self._ankles[..., 2] += lifts[:, None]
         self._acts = ((weights.joints < 1).any(1) | (weights.root < 1)).tolist()
-        self._held: tuple[float, ...] | None = None
         self.residual = np.zeros(6)
 
-    def refresh(self, inertia: np.ndarray) -> None:
-        """Take a new mass matrix (6 + n, 6 + n)."""
-        self._inertia, self._held = inertia, None
+    def rest(self) -> None:
+        """Hold nothing in the step that begins now."""
+        self.residual[:] = 0
 
     def torques(
-        self, step: int, state: State, angles: np.ndarray, speeds: np.ndarray, known: np.ndarray
+        self,
+        step: int,
+        state: State,
+        angles: np.ndarray,
+        speeds: np.ndarray,
+        known: np.ndarray,
+        inertia: np.ndarray,
+        stiffer: np.ndarray | float,
     ) -> np.ndarray:
         """(n,) joint torques [N m] for the step that begins now, towards the angles and speeds (n,)
-        of the next; known: as in StablePD."""
-        weights = self.weights
-        held = (*weights.joints[step], weights.root[step])
-        if held != self._held:
-            self._held = held
-            self._take(weights.joints[step], weights.root[step])
+        of the next; known, stiffer: as in StablePD, inertia: (6 + n, 6 + n) the mass matrix."""
+        joints, root = self.weights.joints[step], self.weights.root[step]
+        self._take(joints, root, inertia, stiffer)
         errors = np.concatenate([self._root_errors(step, state), angles - state.angles])
         target = np.concatenate([(self._root_speeds[step + 1] @ state.frame).ravel(), speeds])
         errors -= self.step * state.speeds
@@ -245,14 +248,16 @@ class Hold:
         """(n,) largest torques [N m]: `limit` at weight 1, without bound towards 0."""
         return limit / np.maximum(self.weights.joints[step], 1e-6)
 
-    def _take(self, joints: np.ndarray, root: float) -> None:
+    def _take(
+        self, joints: np.ndarray, root: float, inertia: np.ndarray, stiffer: np.ndarray | float
+    ) -> None:
         """Gains at these weights, and what they need of the mass matrix."""
-        self._k = self._stiff * self._softer**joints
+        self._k = self._stiff * (self._softer * stiffer) ** joints
         self._d = self._damped * self._looser**joints
         turn = 2 * pi * ROOT_FREQUENCY * (1 - root)
-        block = self._inertia[:6, :6]
+        block = inertia[:6, :6]
         self._root_k, self._root_d = turn**2 * block, 2 * turn * block
-        matrix = self._inertia.copy()
+        matrix = inertia.copy()
         matrix[:6, :6] += self.step * self._root_d
         diagonal = np.arange(6, len(matrix))
         matrix[diagonal, diagonal] += self.step * self._d

@@ -70,6 +70,18 @@ def test_without_weights_nothing_changes(body, swinging):
     assert weighed.summary()["residual"] == 0
 
 
+def test_a_walk_goes_as_without_weights_until_it_is_handed_back(walker):
+    """Also the leg in the air is as stiff as that decides where it lands."""
+    body, motion, _ = walker
+    last = len(motion) // 2
+    samples = np.arange(len(motion))
+    weights = everything(np.clip(1 - (samples - last) / 10, 0, 1))
+    whole = Simulation(body, motion).run()
+    handed = simulate(body, motion, weights)
+    assert np.array_equal(handed.body_positions[:last], whole.body_positions[:last])
+    assert not handed.residual[1 : last + 1].any() and handed.residual[last + 5].any()
+
+
 def test_held_throughout_the_bake_is_the_animation(body, swinging):
     recording = simulate(body, swinging, everything(0.0), (PUSH,))
     assert recording.success
