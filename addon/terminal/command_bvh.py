@@ -157,7 +157,9 @@ def _check_rows(rows: Lines, channels: int, frames: int) -> None:
             )
         try:
             values = [*map(float, words)]
-            sound = -_LARGEST < min(values) and max(values) < _LARGEST and math.isfinite(sum(values))
+            sound = (
+                -_LARGEST < min(values) and max(values) < _LARGEST and math.isfinite(sum(values))
+            )
         except ValueError:
             sound = False
         if not sound:

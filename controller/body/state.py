@@ -32,8 +32,14 @@ class State:
 
 
 class Pull(NamedTuple):
-    """Something holds the body: a hand, or a foot; where [m] (3,), and with what force [N] (3,)."""
+    """Something holds the body by a limb, of which `top` is the segment that is nearest to the
+    trunk; where [m] (3,), and with what force [N] (3,)."""
 
-    hand: bool
+    top: str
     place: Sequence[float]
     force: Sequence[float]
+
+    @property
+    def hand(self) -> bool:
+        """Whether it is a hand that is held, and no foot."""
+        return self.top.startswith("upper_arm")

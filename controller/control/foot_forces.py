@@ -148,11 +148,11 @@ class FootForces(Balance):
             vx, vy, _ = self.goals[step, VELOCITY].tolist()
             bend = self._mass * self.course.rate
             fx, fy = fx - bend * vy, fy + bend * vx
-        for hand, place, pull in self.world.pulls():
-            if not hand:
+        for held in self.world.pulls():
+            if not held.hand:
                 continue
             # What hands bear, feet need not; what holds a foot, that presses against like a floor.
-            arm = np.subtract(place, self.com)
+            arm, pull = np.subtract(held.place, self.com), held.force
             fx, fy, fz = fx - pull[0], fy - pull[1], fz - pull[2]
             ax, ay, az = np.cross(arm, pull).tolist()
             tx, ty, tz = tx - ax, ty - ay, tz - az

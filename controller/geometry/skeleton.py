@@ -346,6 +346,15 @@ JOINTS = {entry.joint: entry for entry in PARTS.values() if entry.joint}
 UNMIRRORED_DOFS = tuple(f"{name}_{axis}" for name, entry in JOINTS.items() for axis in entry.ranges)
 
 
+def hanging_on(top: str) -> list[int]:
+    """Numbers of that segment and of all that hang on it."""
+    names = {top}
+    for segment in SEGMENTS:  # parents before children
+        if PARENTS.get(segment) in names:
+            names.add(segment)
+    return sorted(SEGMENT_INDEX[name] for name in names)
+
+
 def joint_of_dof(dof: str) -> Segment:
     """The entry whose joint a degree of freedom, such as hip_l_pitch or hip_pitch, is of."""
     return JOINTS[dof.partition("_")[0]]

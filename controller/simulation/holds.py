@@ -69,6 +69,11 @@ class Hold:
         names = {segment: limb for limb, segment in LIMBS.items()}
         return names.get(self.segment, self.segment).replace("_", " ")
 
+    @property
+    def top(self) -> str:
+        """The segment at whose joint the limb begins."""
+        return self.segment.replace("forearm", "upper_arm").replace("foot", "thigh")
+
     def check(self) -> None:
         """Raise SettingsError if it cannot be, whatever the body."""
         demand(
@@ -187,9 +192,8 @@ class _Reach:
         """The segment at whose joint the limb begins, and how long [m] it is."""
         offsets = {joint.segment: joint for joint in self.character.joints}
         own = SEGMENT_INDEX[hold.segment]
-        top = hold.segment.replace("forearm", "upper_arm").replace("foot", "thigh")
         length = float(np.linalg.norm(hold.grip(self.character)))
-        while own != SEGMENT_INDEX[top]:
+        while own != SEGMENT_INDEX[hold.top]:
             length += float(np.linalg.norm(offsets[own].offset))
             own = offsets[own].parent
         return own, length

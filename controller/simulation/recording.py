@@ -20,7 +20,15 @@ from ..geometry.rotations import (
     multiply,
     quaternion_from_matrix,
 )
-from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS, SIDES, TOES
+from ..geometry.skeleton import (
+    FEET,
+    LANDMARK_INDEX,
+    SEGMENT_INDEX,
+    SEGMENTS,
+    SIDES,
+    TOES,
+    hanging_on,
+)
 from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
 from ..reference.hand_back import stepped_back
@@ -166,6 +174,10 @@ class Recording:
         self._torques = np.zeros((count, dofs))
         self._com = np.zeros((count, 3))
         self._shares = character.masses / character.masses.sum()
+        # Where a limb that is held is, the hold says, and not the animation.
+        self._unheld = np.ones((len(scenario.holds), len(SEGMENTS)))
+        for row, hold in zip(self._unheld, scenario.holds, strict=True):
+            row[hanging_on(hold.top)] = 0
         shapes = {shape.segment: shape for shape in character.shapes}
         self._boxes = {
             segment: (
@@ -205,7 +217,11 @@ class Recording:
         smooth_com = self._reference_com[sample]
         if self.turn is not None:
             smooth, smooth_com = smooth @ self.turn.T, self.turn @ smooth_com
-        pose = pose_error(self._shares, centres, com, smooth, smooth_com)
+        shares, about = self._shares, com
+        if self.scenario.holds and self.held[sample].any():
+            shares = shares * self._unheld[self.held[sample]].min(0)
+            about, smooth_com = (shares @ points / shares.sum() for points in (centres, smooth))
+        pose = pose_error(shares, centres, about, smooth, smooth_com)
         stance, slide = self._feet(touch, drifts)
         self._stance[sample] = stance
         if self.stood is not None:

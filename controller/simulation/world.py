@@ -529,7 +529,7 @@ class World:
     def pulls(self) -> list[Pull]:
         """Each hold that holds now."""
         return [
-            Pull(hold.segment.startswith("forearm"), self._held_point(hold), now.force)
+            Pull(hold.top, self._held_point(hold), now.force)
             for hold, now in zip(self.scenario.holds, self._held, strict=True)
             if now.holds
         ]

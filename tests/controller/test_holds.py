@@ -285,6 +285,20 @@ def test_a_cart_drags_a_limp_body_by_its_wrist(reaching):
     assert np.nanmax(recording.hold_gaps) < NEAR
 
 
+def test_a_hand_that_is_held_need_not_wave(make_motion):
+    """How far its arm is from the animation's is no fault of the body's, and no fall."""
+
+    def sway(time):
+        lifted = 2.6 * np.sin(np.pi * time / 3) ** 2
+        return {"upper_arm_l": np.stack([0 * time, -lifted, 0 * time], 1)}
+
+    recording = prepared(make_motion(3.0, sway=sway), [Hold("forearm_l", 0.1, 2.9)]).run()
+    assert recording.success, recording.why()
+    pose = [values[0] for values in recording.measures.values]
+    assert max(pose) < 0.04, "the shoulder lets the arm hang instead of bending the body"
+    assert np.nanmax(recording.hold_gaps) < NEAR
+
+
 def test_a_hand_gets_to_where_it_is_held_and_stays(reaching):
     target = palms(reaching)[0] + [-0.1, 0.0, 0.1]
     hold = Hold("forearm_l", 0.5, 99.0, tuple(target), name="Rail")
