@@ -23,8 +23,9 @@ from .virtual_forces import VirtualForces
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
 NOISE_STEP = 0.0003
 #: [rad] off its animation's angles from which on a limb that is held yields. By trial: a body whose
-#: arm waves in the animation, and is held down, is 2 cm off its pose, and more than 10 without it.
-_YIELDING = 0.5
+#: arm waves in the animation, and is held down, is 3 cm off its pose, and more than 10 without it;
+#: arms by which a body is drawn along stay as stiff as they need to be.
+_YIELDING = 1.0
 #: The ways of keeping balance, by gains.BALANCE_MODES.
 MODES: dict[str, type[Balance]] = {"foot_forces": FootForces, "virtual_forces": VirtualForces}
 
@@ -127,7 +128,7 @@ class Controller:
         factors = np.ones(len(errors))
         for pull in pulls:
             limb = self._limbs[pull.top]
-            factors[limb] = 1 / (1 + (errors[limb] @ errors[limb]) / _YIELDING**2)
+            factors[limb] = 1 / (1 + (errors[limb] @ errors[limb] / _YIELDING**2) ** 2)
         return factors
 
     def toe_motor(self, step: int) -> tuple[list[int], list[float], list[float]]:
