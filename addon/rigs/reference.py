@@ -267,8 +267,10 @@ def _still(
     objects: np.ndarray,
 ) -> str:
     """A sentence on frames that are beside the animation and in which nothing moves: what is
-    cyclic, constrained or driven goes on. Raises MotionError if they all are. matrices: (F, B, 4, 4)
-    of the bones, objects: (F, 4, 4) of the armature."""
+    cyclic, constrained or driven goes on. Raises MotionError if they all are.
+
+    matrices: (F, B, 4, 4) of the bones, objects: (F, 4, 4) of the armature.
+    """
     try:
         first, last = animated_range(armature, action, slot)
     except MotionError:

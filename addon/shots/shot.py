@@ -462,8 +462,8 @@ class Shot(ArmatureShot):
 
     @property
     def notes(self):
-        """Sentences on what was read, after `read`: frames without animation, and how much longer it
-        takes for the other bodies."""
+        """Sentences on what was read, after `read`: frames without animation, and how much longer
+        it takes for the other bodies."""
         limbs, seconds = self.objects.get("limbs", ()), self.reading.motion.duration
         found = self.reading.still, bodies.slowness_of(limbs, seconds, self.options.rate)
         return [sentence for sentence in found if sentence]

@@ -157,9 +157,7 @@ def _check_rows(rows: Lines, channels: int, frames: int) -> None:
             )
         try:
             values = [*map(float, words)]
-            sound = (
-                -_LARGEST < min(values) and max(values) < _LARGEST and math.isfinite(sum(values))
-            )
+            sound = math.isfinite(sum(values)) and max(map(abs, values)) < _LARGEST
         except ValueError:
             sound = False
         if not sound:
