@@ -275,18 +275,32 @@ def _still(
         first, last = animated_range(armature, action, slot)
     except MotionError:
         return ""
-    animated = f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves"
-    spans = []
+    spans: list[tuple[float, float]] = []
     for beside in (frames <= first, frames >= last):
         found = frames[beside]
         # Where whole frames are asked for, one may be beside it that is nobody's.
         if len(found) < 2 or (np.ptp(found) < _BESIDE and not beside.all()):
             continue
-        if not np.ptp(matrices[beside], axis=0).max() and not np.ptp(objects[beside], axis=0).max():
-            spans.append(f"from {found[0]:g} to {found[-1]:g}")
-            if beside.all():
-                raise MotionError(f"{animated} {spans[0]}: choose frames among those.")
-    return f"{animated} {' and '.join(spans)}." if spans else ""
+        if np.ptp(matrices[beside], axis=0).max() or np.ptp(objects[beside], axis=0).max():
+            continue
+        spans.append((found[0], found[-1]))
+        if beside.all():
+            raise MotionError(
+                f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing "
+                f"moves from {found[0]:g} to {found[-1]:g}: choose frames among those."
+            )
+    if not spans:
+        return ""
+    (start, end), (again, until) = spans[0], spans[-1]
+    if len(spans) == 1:
+        return (
+            f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves "
+            f"from {start:g} to {end:g}."
+        )
+    return (
+        f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves from "
+        f"{start:g} to {end:g} and from {again:g} to {until:g}."
+    )
 
 
 def _sample_rate(scene: "bpy.types.Scene", frames: np.ndarray, rate: float | None) -> float:

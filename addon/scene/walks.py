@@ -276,6 +276,14 @@ def _transforms(motion, reading):
 def _points(scene, name, reading):
     """Points (n, 2) [m] of the first spline of a curve object, seen from above, as tuples; and
     whether it is closed. Raises SettingsError."""
+    points = plan_of(scene, name) * reading.metres_per_unit
+    closed = bool(scene.objects[name].data.splines[0].use_cyclic_u)
+    return tuple(map(tuple, points.tolist())), closed
+
+
+def plan_of(scene, name):
+    """Points (n, 2) of the first spline of a curve object, seen from above, in scene units. Raises
+    SettingsError."""
     curve = scene.objects.get(name)
     if curve is None or curve.type != "CURVE":
         names = ", ".join(f"'{thing.name}'" for thing in scene.objects if thing.type == "CURVE")
@@ -287,9 +295,7 @@ def _points(scene, name, reading):
         raise SettingsError(f"The curve '{name}' is empty: draw it where the character is to walk.")
     corners = _corners(curve.data)
     matrix = np.array(curve.matrix_world)
-    points = corners @ matrix[:3, :3].T + matrix[:3, 3]
-    points = points[:, :2] * reading.metres_per_unit
-    return tuple(map(tuple, points.tolist())), bool(curve.data.splines[0].use_cyclic_u)
+    return (corners @ matrix[:3, :3].T + matrix[:3, 3])[:, :2]
 
 
 def _corners(data):

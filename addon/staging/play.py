@@ -30,13 +30,13 @@ SPEED_STEP, HEADING_STEP, BACK = 0.1, radians(15), 1.0
 #: The mouse takes hold of what is nearer to it than this [pixels of a standard screen].
 REACH = 60
 #: Keys that lead it.
-_LEADS = {"UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE", "F", "P"}
+_LEADS = {"UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE", "F", "G", "P"}
 #: Draw at most so often [Hz].
 RATE = 60.0
 
 KEYS = (
     "Poise: ↑ ↓ faster, slower   ← → turn   Space walk or stand   F push   Drag pull   "
-    "Right click go there   "
+    "Right click go there   G along the curve   "
     "Backspace 1 s back   P pause   Enter keep   Esc discard"
 )
 
@@ -57,7 +57,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     stopped = "Stopped: nothing of what was played is kept"
     hint = KEYS
 
-    _seen_at = _mouse = _grip = None
+    _seen_at = _mouse = _grip = _way = None
 
     @classmethod
     def poll(cls, context):
@@ -80,7 +80,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             action, _ = bake_target.unbaked(armature)
             skill = SkillSet.load(path).of(armature.name, action and action.name)
             walk = walks.WalkOptions(1.0, skill.cycle, trim=skill.trim, other=skill.other)
-        self._seen_at = None
+        self._seen_at, self._way = None, _way(context)
         return PlayJob(context.scene, options, walk, skill)
 
     def is_meant(self, context, event):
@@ -148,6 +148,8 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             play.wants(stands=not play.stands)
         elif kind == "F":
             self._push(context)
+        elif kind == "G":
+            self._go(context)
         elif kind == "P":
             job.paused = not job.paused
             return True
@@ -173,6 +175,18 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             play.push(context.scene.poise.walk.push, atan2(ahead.y, ahead.x) - play.yaw)
         except PoiseError as error:
             self.report({"ERROR"}, tr(str(error)))
+
+    def _go(self, context):
+        """Go along the curve, or to the object."""
+        job = self._job
+        if self._way is None:
+            self.report(
+                {"WARNING"},
+                tr("There is nothing to go to: choose a curve as Heading, or select an object"),
+            )
+            return
+        aside = self._aside(context)[:2]
+        job.play.goes_along(self._way * job.shot.reading.metres_per_unit - aside)
 
     # --- The mouse --------------------------------------------------------------------------------
 
@@ -281,6 +295,18 @@ def _view(context):
         return None
     region = next((one for one in area.regions if one.type == "WINDOW"), None)
     return None if region is None else _View(area, region)
+
+
+def _way(context):
+    """Where somebody who plays may send the character by a key, (n, 2) places in scene units: along
+    the curve of Heading, or to what is selected beside it; None without either."""
+    curve = context.scene.poise.walk.heading
+    if curve is not None:
+        return walks.plan_of(context.scene, curve.name)
+    others = [thing for thing in context.selected_objects if thing.type != "ARMATURE"]
+    return (
+        np.array([thing.matrix_world.translation[:2] for thing in others[:1]]) if others else None
+    )
 
 
 def _stepped(value, step):

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from math import atan2, ceil, degrees, floor, hypot, radians, sqrt
 from typing import Any, NamedTuple
 
@@ -46,6 +47,8 @@ _LOW, _UPRIGHT = 0.75, 0.5
 #: slowly as it can where the place is farther aside than this [rad]; and is led anew where its
 #: heading is this much off [rad]. By trial.
 _STOPS, _HESITATES, _NEAR, _ASIDE, _STRAYS = 0.6, 0.2, 1.5, radians(20), radians(4)
+#: Along a way it heads for what of it is so far ahead [m]: by trial, the least that does not sway.
+_AHEAD = 1.2
 #: [m/s] of any segment: thrown about.
 _WILD = 15.0
 #: [s] over which `pace` is the mean.
@@ -67,7 +70,7 @@ class Play:
     it takes effect. centres, turns, touches: (S, 3) [m] and (S, 4) of all segments, and (2,)
     whether either foot touches the floor, by sample. fell: whether it has fallen, after which it
     does not go on. speed [m/s], heading [rad], stands: what it is told now, effective or not.
-    slowest, fastest [m/s]: what it can be told. goal: (x, y) [m] where it is to go, None for
+    slowest, fastest [m/s]: what it can be told. goal: (x, y) [m] where it is to go now, None for
     nowhere. yaw: heading in which it begins, in the world [rad].
     """
 
@@ -84,6 +87,7 @@ class Play:
         self.yaw = motion.heading(self.character)
         self.speed, self.heading, self.stands = self._told()
         self.goal: tuple[float, float] | None = None
+        self._way: list[tuple[float, float]] = []  # what follows the goal
         self.slowest, self.fastest = self._walk.speeds(self.rate)
         began = time.perf_counter()
         window = simulation.window(0)
@@ -141,7 +145,7 @@ class Play:
     ) -> None:
         """Tell it to go at a speed [m/s], within what it can, in a heading [rad], to stand, or
         not to. What is None stays."""
-        self.goal = None
+        self.goal, self._way = None, []
         if speed is not None:
             self.speed = min(max(speed, self.slowest), self.fastest)
         if heading is not None:
@@ -153,7 +157,12 @@ class Play:
     def goes_to(self, goal: Sequence[float]) -> None:
         """Tell it to go to a place (x, y) [m] in the world, as fast as it is told now, and to stand
         there; what is told later comes first."""
-        self.goal, self._cruise = (float(goal[0]), float(goal[1])), self.speed
+        self.goes_along([goal])
+
+    def goes_along(self, way: Sequence[Sequence[float]]) -> None:
+        """The same of a way through places (x, y) [m], which it cuts a little."""
+        first, *rest = ((float(place[0]), float(place[1])) for place in way)
+        self.goal, self._way, self._cruise = first, rest, self.speed
 
     def push(
         self, newtons: float, direction: float, seconds: float = 0.3, segment: str = "trunk"
@@ -170,7 +179,7 @@ class Play:
     def advance(self) -> None:
         """Go on to the next sample."""
         if self.goal is not None:
-            self._lead(*self.goal)
+            self._follow()
         now, following = self.sample, self._next()
         if now == following:
             window = self._await()
@@ -194,7 +203,8 @@ class Play:
         self._simulation.retake(window, moment)
         self._simulation.controller.random.bit_generator.state = copy.deepcopy(noise)
         self._tell_pushes()
-        self._window, self._coming, self.fell, self.goal = window, None, False, None
+        self._window, self._coming, self.fell = window, None, False
+        self.goal, self._way = None, []
         self.sample = window.sample
         for values in (self.centres, self.turns, self.touches):
             del values[self.sample + 1 :]
@@ -232,8 +242,16 @@ class Play:
         )
         self._prepare()
 
+    def _follow(self) -> None:
+        """Go on along the way."""
+        assert self.goal is not None
+        com, way = self._com(self.sample), self._way
+        while way and hypot(self.goal[0] - com[0], self.goal[1] - com[1]) < _AHEAD:
+            self.goal = way.pop(0)
+        self._lead(*self.goal)
+
     def _lead(self, x: float, y: float) -> None:
-        """Tell it what brings it to a place [m]."""
+        """Tell it what brings it to a place [m], and lets it stand there if that is the last."""
         com, ahead = self._com(self.sample), matrix_from_quaternion(self.turns[-1][0])[:, 0]
         away = hypot(x - com[0], y - com[1])
         there = near(atan2(y - com[1], x - com[0]) - self.yaw, self.heading)
@@ -242,19 +260,21 @@ class Play:
         waits = (max(self._last - self.sample, 0) + self._delay) / self.rate + _HESITATES
         pace = self.pace + min(max(self.speed - self.pace, 0.0), GATHERING * (waits + _PACE / 2))
         slows = pace * waits + max(0.0, pace**2 - SLOW**2) / (2 * GATHERING)
-        if away < _STOPS * min(1.0, pace / SLOW) + slows * goes_there:
-            self.wants(speed=self._cruise, stands=True)
+        goal, way, cruise = self.goal, self._way, self._cruise
+        # What is left of the way, as the crow flies from one place to the next.
+        left = away + sum(hypot(a[0] - b[0], a[1] - b[1]) for a, b in pairwise(((x, y), *way)))
+        if left < _STOPS * min(1.0, pace / SLOW) + slows * goes_there:
+            self.wants(speed=cruise, stands=True)
             return
-        goal, cruise = self.goal, self._cruise
         # No faster than it can stop there; and in a small circle, if it is to turn round.
-        able = SLOW**2 + 2 * GATHERING * max(0.0, away - _NEAR)
+        able = SLOW**2 + 2 * GATHERING * max(0.0, left - _NEAR)
         fastest = min(cruise, floor(10 * sqrt(able)) / 10)
         self.wants(
             speed=fastest if goes_there else self.slowest,
             heading=there if abs(there - self.heading) > _STRAYS else None,
             stands=False,
         )
-        self.goal = goal
+        self.goal, self._way = goal, way
 
     def _add(self, command: Command) -> None:
         self.commands = tuple(sorted((*self.commands, command), key=lambda one: one.at))

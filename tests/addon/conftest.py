@@ -169,6 +169,7 @@ class Window:
         self.timers = []
         self.status = None
         self.scene, self.active_object = context.scene, context.active_object
+        self.selected_objects = list(context.selected_objects)
         region = SimpleNamespace(type="UI", x=1000, y=0, width=200, height=800)
         area = SimpleNamespace(type="VIEW_3D", regions=[region])
         self.area = SimpleNamespace(type="PROPERTIES")

@@ -231,6 +231,45 @@ def test_keys_lead_it(armature, window):
     assert operator.reports[-1][0] == "INFO" and "kept as 'Take 1'" in operator.reports[-1][1]
 
 
+@pytest.fixture
+def curve():
+    """A curve as Heading, two metres to the left and then back."""
+    data = bpy.data.curves.new("Path", "CURVE")
+    spline = data.splines.new("POLY")
+    spline.points.add(2)
+    for point, place in zip(spline.points, ((0, 0), (0, 2), (-3, 2)), strict=True):
+        point.co = (*place, 0, 1)
+    thing = bpy.data.objects.new("Path", data)
+    bpy.context.scene.collection.objects.link(thing)
+    bpy.context.scene.poise.walk.heading = thing
+    yield thing
+    bpy.context.scene.poise.walk.heading = None
+
+
+@pytest.mark.parametrize("leads", ["curve", "object", "nothing"])
+def test_a_key_sends_it_along_the_curve_or_to_what_is_selected(armature, window, curve, leads):
+    scene = bpy.context.scene
+    scene.poise.ghost = "OVER"
+    if leads != "curve":
+        scene.poise.walk.heading = None
+    mark = bpy.data.objects.new("Mark", None)
+    mark.location = (1.0, -2.0, 7.0)
+    scene.collection.objects.link(mark)
+    bpy.context.view_layer.update()
+    window.selected_objects = [armature, mark] if leads == "object" else [armature]
+    operator = window.begin(operators.POISE_OT_play)
+    window.turn_until(operator, lambda: operator._job.is_played)
+    play, unit = operator._job.play, operator._job.shot.reading.metres_per_unit
+    assert window.send(operator, "G") == {"RUNNING_MODAL"}
+    if leads == "nothing":
+        assert play.goal is None
+        assert "choose a curve as Heading, or select an object" in operator.reports[-1][1]
+    else:
+        places = [(0, 0), (0, 2), (-3, 2)] if leads == "curve" else [(1, -2)]
+        assert np.array([play.goal, *play._way]) == pytest.approx(unit * np.array(places))
+    window.send(operator, "ESC")
+
+
 def test_esc_keeps_nothing(armature, window):
     operator = window.begin(operators.POISE_OT_play)
     job = operator._job

@@ -115,6 +115,26 @@ def test_it_goes_to_a_place_and_stands_there(play):
     assert play.goal is None, "what is told later comes first"
 
 
+def test_it_goes_along_a_way_and_stands_at_its_end(play):
+    go_on(play, 0.5)
+    root, along = play.centres[-1][0][:2], np.linspace(0, 2.2, 30)[1:]
+    # A bend to the left, 2.5 m wide.
+    turn = play.yaw + np.array([[0.0], [pi / 2]])
+    ahead, left = np.column_stack([np.cos(turn), np.sin(turn)])
+    way = root + 2.5 * (np.sin(along)[:, None] * ahead + (1 - np.cos(along))[:, None] * left)
+    play.wants(speed=0.9)
+    play.goes_along(way)
+    while play.goal is not None:
+        go_on(play, 0.1)
+        assert play.seconds < 20
+    go_on(play, 3.0)
+    gone = np.array([centres[0][:2] for centres in play.centres])
+    apart = np.linalg.norm(gone[:, None] - way, axis=-1)
+    assert apart.min(0).max() < 0.6, "it passes by all of it"
+    assert apart.min(1)[len(gone) // 3 :].max() < 0.6, "and goes nowhere else"
+    assert play.stands and apart[-1, -1] < 0.6
+
+
 def test_what_is_told_at_once_is_one_command_and_the_last_word_counts(play):
     for angle in (0.1, 0.2, 0.3):
         play.wants(heading=angle)
