@@ -18,7 +18,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..exceptions import MotionError, SettingsError
+from ..exceptions import MotionError, SettingsError, demand
 from ..geometry.leg_bending import bend_leg, sinking, too_high
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
@@ -58,6 +58,7 @@ _MOST_TURN = np.radians(60)
 _TREMOR = np.radians(12)
 _LEANING = 0.6  # [s] over which a body begins to lean into a bend
 _SINKING = 0.25  # [s] over which hips sink for longer steps
+_FLIES = 0.1  # of a cycle, from which on it is a run or a jump
 _ROUNDS = 3  # in which weight and legs of a body that stands are brought together
 #: Where a leg begins and ends.
 _LEGS = [(SEGMENT_INDEX[f"thigh_{side}"], SEGMENT_INDEX[f"foot_{side}"]) for side in SIDES]
@@ -331,8 +332,13 @@ class Walk:
         """
         RANGES["walk"].check(self.seconds)
         if self.commands and not self.strikes:
-            contacts = _Clip(character, motion).contacts
-            strikes = _strikes(contacts[self.cycle.first : self.cycle.last])
+            contacts = _Clip(character, motion).contacts[self.cycle.first : self.cycle.last]
+            demand(
+                not self.played or np.mean(~contacts.any(1)) < _FLIES,
+                f"'{motion.name}' flies from step to step, and who runs or jumps is not played, "
+                "since that falls with the first command: choose a walk.",
+            )
+            strikes = _strikes(contacts)
             return replace(self, strikes=strikes).motion(character, motion, first)
         samples = np.arange(first, self.count(motion.rate))
         at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period

@@ -288,6 +288,15 @@ def test_a_clip_without_a_cycle_says_so(import_clip):
     assert session.job() is None
 
 
+def test_who_runs_is_not_played(import_clip):
+    armature = import_clip("run")
+    job = PlayJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
+    job.start()
+    with pytest.raises(PoiseError, match=r"'run' flies from step to step, .* choose a walk"):
+        finish(job)
+    assert session.job() is None
+
+
 def test_a_script_of_a_take_is_baked_the_same(job, armature, tmp_path):
     job.play.wants(stands=False)
     go_on(job, 100)
