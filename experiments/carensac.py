@@ -198,10 +198,10 @@ def row(walker, rate, balance):
     good = [recording for walks, recording, _ in runs if walks]
     yield f"{len(good)}"
     yield f"{sum(walks for walks, _, _ in pushed)}"
-    yield f"{1e3 * np.median([cost for _, _, cost in runs + pushed]):.2f}"
     if not good:
-        yield from ("", "", "", "", "")
+        yield from [""] * 6
         return
+    yield f"{1e3 * np.median([cost for _, _, cost in runs + pushed]):.2f}"
     yield f"{np.mean([speed_of(recording) for recording in good]):.2f}"
     few, aside, along = np.mean([unbalanced(recording) for recording in good], axis=0)
     for share in (few, aside, along):
