@@ -19,6 +19,8 @@ from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.controller.reference.performed import performed_motion
 
+pytestmark = pytest.mark.once
+
 FRAMES = "--frames=1:60"
 
 

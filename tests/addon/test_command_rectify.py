@@ -18,6 +18,8 @@ from poise.controller import documents
 from poise.controller.search import rectification
 from poise.controller.search.correction import Correction
 
+pytestmark = pytest.mark.once
+
 FRAMES = "--frames=1:31"  # five nodes
 RECTIFY = (FRAMES, "--rectify=draft", "--workers=0")
 

@@ -70,6 +70,7 @@ def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
     assert batch_strip._FELL in strip.read_text()
 
 
+@pytest.mark.once
 def test_what_the_source_measures_is_the_same_whatever_becomes_of_it(tmp_path, import_clip):
     import_clip("dance")
     shot, path, found = save(tmp_path), tmp_path / "report.json", []
@@ -82,6 +83,7 @@ def test_what_the_source_measures_is_the_same_whatever_becomes_of_it(tmp_path, i
     assert [figure["after"] for figure in limp] != [figure["after"] for figure in stiff]
 
 
+@pytest.mark.once
 def test_a_get_up_is_baked_and_told(tmp_path, import_clip, capsys):
     import_clip("side_kick")
     shot, path = save(tmp_path), tmp_path / "report.json"

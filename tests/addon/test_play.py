@@ -63,6 +63,7 @@ def go_on(job, samples):
     step_until(job, lambda: job.play.sample >= last)
 
 
+@pytest.mark.once
 def test_what_was_played_is_the_result_to_the_last_bit(job, armature):
     job.play.wants(stands=False)
     go_on(job, 200)
@@ -117,6 +118,7 @@ def test_who_pauses_stands_still_and_who_goes_back_waits(job):
     assert job.play.sample == back and job.paused
 
 
+@pytest.mark.once
 def test_three_seconds_back_are_three_seconds(job):
     job.play.wants(stands=False)
     go_on(job, 280)
@@ -297,6 +299,7 @@ def test_who_runs_is_not_played(import_clip):
     assert session.job() is None
 
 
+@pytest.mark.once
 def test_a_script_of_a_take_is_baked_the_same(job, armature, tmp_path):
     job.play.wants(stands=False)
     go_on(job, 100)

@@ -113,6 +113,7 @@ def test_the_panel_shows_when_and_what(armature):
     assert drawn[:2] == ["use_knock_out", "knock_out"]
 
 
+@pytest.mark.once
 def test_who_is_knocked_out_falls_there(tmp_path, import_clip, capsys):
     import_clip("wave")
     shot, path = save(tmp_path), tmp_path / "report.json"
@@ -125,6 +126,7 @@ def test_who_is_knocked_out_falls_there(tmp_path, import_clip, capsys):
     assert "'tail=0.5' is not a strength such as leg_l=0.2" in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_who_is_knocked_out_goes_down_limp_though_falls_stop(tmp_path, import_clip, capsys):
     import_clip("wave")
     shot, path = save(tmp_path), tmp_path / "report.json"
