@@ -52,7 +52,7 @@ OTHER_ROWS = (
 BAKE_ROWS = (
     ("foot_slide", "Foot slide", "{:.3f} m/s"),
     ("foot_penetration", "Below floor", "{:.0f} mm"),
-    ("jitter", "Jitter", "{:.0f} m/s³"),
+    ("jitter", "Jitter (m/s³)", "{:.0f}"),
     ("zmp_inside", "Weight over feet", "{:.0%}"),
     ("pulls_on_ground", "Pulled down", "{:.0%}"),
 )
