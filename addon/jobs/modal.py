@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import bpy
+
 from ...controller.exceptions import PoiseError
 from ..blender import session
 from ..blender.chosen import chosen_armature
@@ -15,9 +17,6 @@ from ..rigs import source_values
 from ..rigs.sampling import is_constrained
 from ..shots.outdated import settings_of, with_keys
 from ..shots.shot import Shot
-
-if TYPE_CHECKING:
-    import bpy
 
 #: Work this long in each turn [s], and ask for the next turn so often [s]: between two turns the
 #: window draws, and the user has a say.
@@ -44,7 +43,9 @@ class StatusBar:
 
     def clear(self) -> None:
         """Say nothing any more."""
-        with contextlib.suppress(ReferenceError):  # the workspace was deleted
+        # It is that of the context which Blender clears, whatever it is asked of.
+        context = bpy.context.temp_override(workspace=self._workspace)
+        with contextlib.suppress(ReferenceError), context:  # the workspace was deleted
             self._workspace.status_text_set(None)
 
 

@@ -137,9 +137,19 @@ def draw_outcome(
         sentence(box, context, f"{text}.", "CHECKMARK" if there else "ERROR")
     if result.shot.hit:
         sentence(box, context, f"{result.shot.hit}.", "FORCE_FORCE")
+    for text in _ends(result.shot):
+        sentence(box, context, text, "INFO")
     compared = COMPARED[result.shot.compared]
     if recording.success and compared:
         sentence(box, context, f"{compared[0].upper()}{compared[1:]}.", "BLANK1")
+
+
+def _ends(shot: Shot) -> tuple[str, ...]:
+    """Sentences on where the bake of a shot ends, as long as there is one."""
+    ends = shot.ends
+    bakes = bake_target.bakes_of(shot.armature) if ends else ()
+    there = any(bake_target.mark_of(*one)["number"] == shot.baked.number for one in bakes)
+    return ends if there else ()
 
 
 def draw_warnings(

@@ -85,7 +85,7 @@ class _BakeOperator(JobOperator):
 
     def finished(self):
         """Report the outcome."""
-        baked, end = self._job.shot.baked, self._job.shot.scene.frame_end
+        baked = self._job.shot.baked
         count = len(self._job.shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
@@ -107,23 +107,8 @@ class _BakeOperator(JobOperator):
             )
         for track in baked.over:
             self.report({"WARNING"}, tr(f"The NLA track '{track}' over the bake changes it"))
-        last = float(shot.reading.frames[-1])
-        if baked.frames[1] < last:  # it fell, or was kept early
-            self.report(
-                {"INFO"},
-                tr(
-                    f"The bake ends at frame {baked.frames[1]:g}, as the result does: "
-                    f"the animation goes on to {last:g}"
-                ),
-            )
-        if baked.frames[1] > end:
-            self.report(
-                {"INFO"},
-                tr(
-                    f"It goes on to frame {baked.frames[1]:g}, and the scene ends at {end}: "
-                    "lengthen the scene to see all of it"
-                ),
-            )
+        for sentence in shot.ends:
+            self.report({"INFO"}, tr(sentence))
 
 
 class POISE_OT_bake(_BakeOperator, bpy.types.Operator):

@@ -18,6 +18,11 @@ from . import presets
 METHODS = ("auto", "balance", "rectify")
 #: What is said where a clip asks to be rectified, before and after balance alone will do.
 _FIRST, _ENOUGH = " Balance alone is tried first.", " Balance alone was enough."
+#: What is said where the clip's frames seem not to be those of its motion.
+_DOUBTED = (
+    " A search takes long, and would be for a motion that may be timed otherwise: mend that, or "
+    "choose Rectify."
+)
 #: How a verdict begins before balance alone is tried, and once it would not be kept.
 _WILL, _WAS = "Balance alone will do: ", "Balance alone was tried: "
 
@@ -53,18 +58,19 @@ def choose(shot: Shot) -> Choice:
     verdict = f"{shot.mended} {found.verdict}.".lstrip()
     if found.recommend == "balance":
         return Choice("balance", verdict)
-    but = refused(simulation)
-    retry = not but
+    doubted = _DOUBTED if found.doubts else ""
+    but = refused(simulation) or doubted
+    retry, told = not but, verdict + doubted
     if found.recommend == "rectify":
         return Choice("balance", verdict + (but or _FIRST), retry=retry)
     if shot.options.gains is not None:
-        return Choice("balance", f"{verdict} The gains in use are kept.", retry=retry)
+        return Choice("balance", f"{told} The gains in use are kept.", retry=retry)
     try:
         preset, _ = presets.suggest(shot.character, shot.reading.motion, shot.gains.balance)
     except GainsError:
-        return Choice("balance", f"{verdict} No preset was tuned on such motion.", retry=retry)
+        return Choice("balance", f"{told} No preset was tuned on such motion.", retry=retry)
     shot.prepare_with(preset.gains)
-    return Choice("balance", f"{verdict} Its gains: '{preset.name}'.", preset.name, retry)
+    return Choice("balance", f"{told} Its gains: '{preset.name}'.", preset.name, retry)
 
 
 def look_back(shot: Shot) -> str:

@@ -407,6 +407,25 @@ class Shot(ArmatureShot):
         return None if performed is None else performed.recording
 
     @property
+    def ends(self):
+        """Sentences on where the bake ends, if that is not where the animation and the scene do."""
+        if self.baked is None:
+            return ()
+        found, at = [], self.baked.frames[1]
+        last, end = float(self.reading.frames[-1]), self.scene.frame_end
+        if at < last:  # it fell, or was kept early
+            found.append(
+                f"The bake ends at frame {at:g}, as the result does: the animation goes on to "
+                f"{last:g}."
+            )
+        if at > end:
+            found.append(
+                f"It goes on to frame {at:g}, and the scene ends at {end}: lengthen the scene to "
+                "see all of it."
+            )
+        return tuple(found)
+
+    @property
     def why(self):
         """A sentence on why the last frame was not reached; empty if it was."""
         return self.recording.why() or (self.rectified.why if self.rectified else "")

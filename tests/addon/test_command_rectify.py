@@ -210,6 +210,17 @@ def test_auto_tries_balance_first_on_what_travels(tmp_path, import_clip, monkeyp
     assert report["verdict"]["keeper"] and report["verdict"]["score"] == 1
 
 
+def test_auto_searches_for_nothing_while_the_timing_is_in_doubt(tmp_path, import_clip, capsys):
+    """A capture of 60 frames a second that was imported into a scene of 24."""
+    import_clip("walk")
+    shot = save(tmp_path)
+    assert poise("simulate", shot, "--method=auto", "--fps=24") in (0, 3)
+    told = capsys.readouterr().err
+    assert "it steps as if in slow motion" in told
+    assert "A search takes long, and would be for a motion that may be timed otherwise" in told
+    assert "rectifying" not in told and "Rectified" not in told
+
+
 @pytest.mark.parametrize("nodes", [0, 1])
 def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     tmp_path, import_clip, monkeypatch, capsys, nodes
@@ -218,7 +229,7 @@ def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     fall."""
     import_clip("dance")
     shot = save(tmp_path)
-    found = SimpleNamespace(recommend="tune", verdict="Tune: so it says", mends=())
+    found = SimpleNamespace(recommend="tune", verdict="Tune: so it says", mends=(), doubts=())
     monkeypatch.setattr(Shot, "check", lambda _: found)
     path = shot.with_name("report.json")
     arguments = ("--frames=1:90", *RECTIFY[1:], "--method=auto", "--report", path)

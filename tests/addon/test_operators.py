@@ -567,7 +567,7 @@ def test_escape_while_the_bake_is_compared_keeps_it(window, armature):
     assert "comparison" in operator.reports[-1][1]
 
 
-def test_a_bake_of_a_fall_says_where_it_ends(window, armature, import_clip):
+def test_a_bake_of_a_fall_says_where_it_ends(window, armature, import_clip, draw_panels):
     """And stays there: the animation, in which nothing falls, would be a jump away."""
     bpy.data.objects.remove(armature)
     armature = import_clip("side_kick")
@@ -582,6 +582,9 @@ def test_a_bake_of_a_fall_says_where_it_ends(window, armature, import_clip):
         pass
     (words,) = (text for _, text in operator.reports if "The bake ends" in text)
     assert f"at frame {fell:g}, as the result does: the animation goes on to {last:g}" in words
+    assert words in draw_panels(panels.CLASSES, armature).replace("\n", " ")
+    assert bpy.ops.poise.delete_bake() == {"FINISHED"}
+    assert "The bake ends" not in draw_panels(panels.CLASSES, armature)
 
 
 @pytest.mark.parametrize("longer", [False, True])

@@ -324,7 +324,7 @@ def test_the_committed_part_plays(armature, monkeypatch):
 def checked(monkeypatch, recommend):
     """Let the clip check say something else."""
     verdict = f"{recommend.capitalize()}: so it says"
-    found = SimpleNamespace(recommend=recommend, verdict=verdict, mends=())
+    found = SimpleNamespace(recommend=recommend, verdict=verdict, mends=(), doubts=())
     monkeypatch.setattr(Shot, "check", lambda _: found)
 
 
