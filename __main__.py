@@ -2,8 +2,12 @@
 """`python -m poise …`: the command line, where there is the bpy module instead of Blender."""
 
 import os
+import signal
 import sys
 
+# Until there is something to stop, Ctrl-C ends the process without a word, whatever is imported.
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 # Before NumPy loads: threads of the BLAS make small problems many times slower.
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
@@ -38,6 +42,8 @@ def _run():
         return 1
     from .addon.command.command_line import main, stop_as_by_ctrl_c
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     stop_as_by_ctrl_c()
     return main(sys.argv[1:], program="python -m poise")
 

@@ -14,6 +14,7 @@ from ...controller.geometry.solids import (
     principal_axes,
 )
 from ..blender.pose import nearest_rotation
+from ..rigs.reference import LARGEST_KEY
 
 if TYPE_CHECKING:
     import bpy
@@ -49,11 +50,16 @@ def split(name: str, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """World matrices (..., 4, 4) of an object to rotations (..., 3, 3) and stretches (..., 3, 3)
     with rotation @ stretch = matrix.
 
-    Raises SettingsError if the object has no extent along an axis.
+    Raises SettingsError if the object has no extent along an axis, or is nowhere.
     """
+    # Blender stores an infinite value as the largest number that there is.
+    if not (np.abs(matrices) < LARGEST_KEY).all():
+        raise SettingsError(
+            f"'{name}' has a place, a turn or a scale that is not a number: mend its transform."
+        )
     linear = matrices[..., :3, :3]
     size = np.abs(linear).max()
-    if not np.isfinite(size) or (np.abs(np.linalg.det(linear)) <= (1e-6 * size) ** 3).any():
+    if (np.abs(np.linalg.det(linear)) <= (1e-6 * size) ** 3).any():
         raise SettingsError(
             f"'{name}' is scaled to zero along an axis: give it a scale above 0 on all three."
         )

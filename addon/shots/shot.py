@@ -214,9 +214,14 @@ def find_armature(scene, name=None, others=()):
         )
     names = ", ".join(f"'{thing.name}'" for thing in armatures)
     if name is not None:
-        for thing in armatures:
-            if thing.name == name:
-                return thing
+        called = [thing for thing in armatures if thing.name == name]
+        if len(called) > 1:
+            raise RigError(
+                f"The scene '{scene.name}' has several armatures '{name}', such as a linked one "
+                "beside its override: take those that are not to move out of it, or rename one."
+            )
+        if called:
+            return called[0]
         raise RigError(f"The scene '{scene.name}' has no armature '{name}': choose one of {names}.")
     if len(armatures) == 1:
         return armatures[0]

@@ -136,7 +136,7 @@ class ContactPlan:
             if start < -0.5 / rate or end > duration + 0.5 / rate:
                 fail(
                     _SOURCE,
-                    f"lets the {point} of the {foot} foot stand from {start:.3f} to {end:.3f} s, "
+                    f"lets the {point} of the {foot} foot stand from {start:.6g} to {end:.6g} s, "
                     f"but the clip lasts from 0 to {duration:.3f} s, frames {frame(0):g} to "
                     f"{frame(count - 1):g}: shorten or delete that span",
                 )
@@ -321,7 +321,7 @@ def fail(source: object, problem: str) -> NoReturn:
 
 def _number(value: object, what: str, source: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        fail(source, f"gives {what} as {str(value)[:40]}: it must be a number")
+        fail(source, f"gives {what} as {repr(value)[:40]}: it must be a number")
     try:
         value = float(value)
     except OverflowError:  # a whole number with hundreds of digits

@@ -234,6 +234,18 @@ def flat(thing):
     thing.scale.z = 0.0
 
 
+def nowhere(thing):
+    thing.location.x = float("nan")
+
+
+def turned_nowhere(thing):
+    thing.rotation_euler.z = float("nan")
+
+
+def endlessly_far(thing):
+    thing.location.z = float("inf")
+
+
 def growing(thing):
     for frame, x in ((1, 1.0), (30, 2.0)):
         thing.scale.x = x
@@ -282,6 +294,10 @@ def rigid_body(thing):
         ("THING", flat, {}, "'Odd' is scaled to zero along an axis: give it a scale above 0"),
         ("COLLIDER", flat, {}, "'Odd' is scaled to zero"),
         ("COLLIDER", jump, {}, "'Odd' jumps from frame 10 to 11, at 75 m/s: keep it below 20"),
+        ("COLLIDER", nowhere, {}, "'Odd' has a place, a turn or a scale that is not a number"),
+        ("COLLIDER", turned_nowhere, {}, "'Odd' has a place, a turn or a scale that is not a"),
+        ("COLLIDER", endlessly_far, {}, "'Odd' has a place, a turn or a scale that is not a"),
+        ("THING", nowhere, {}, "'Odd' has a place, a turn or a scale that is not a number"),
         ("COLLIDER", growing, {}, "'Odd' changes its size at frame 2"),
         ("THING", uneven_parent, {}, "parent 'Slab' of 'Odd' is scaled unevenly"),
         ("THING", child_of_thing, {}, "'Odd' and its parent 'Cart' are both things"),
