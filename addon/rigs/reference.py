@@ -68,7 +68,8 @@ class Reading:
     motion: the same in SI units, for the controller.
     looped: (F,) scene frames that were read, where they are looped into something longer (see
         `walks`); None where they are `frames`.
-    still: a sentence on frames beside the animation, in which nothing moves; empty without.
+    still: a sentence on frames beside the animation, in which nothing moves, or on those in which
+        it goes on in cycles and that are not read; empty without.
     source: what tells action and slot whatever they are called by now, as `compat.numbers` has it.
     """
 
@@ -134,6 +135,8 @@ def reading(
     yield 1.0
     names, matrices, basis, objects, object_bases = samples
     still = _still(armature, chosen, slot, sampled, matrices, objects)
+    if frames is None:
+        still = still or _cycles_on(scene, chosen, slot, sampled)
     check_object(armature, sampled, objects)
     yield 1.0
     for start in range(0, len(sampled), PIECE):
@@ -300,6 +303,23 @@ def _still(
     return (
         f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing moves from "
         f"{start:g} to {end:g} and from {again:g} to {until:g}."
+    )
+
+
+def _cycles_on(
+    scene: "bpy.types.Scene",
+    action: "bpy.types.Action | None",
+    slot: "bpy.types.ActionSlot | None",
+    frames: np.ndarray,
+) -> str:
+    """A sentence on an action that goes on in cycles beyond what is read of it; empty without."""
+    modifiers = [one for curve in compat.curves(action, slot) for one in curve.modifiers]
+    cyclic = any(one.type == "CYCLES" and not one.mute for one in modifiers)
+    if action is None or not cyclic or scene.frame_end <= frames[-1]:
+        return ""
+    return (
+        f"'{action.name}' goes on in cycles after frame {frames[-1]:g}, which is not read: choose "
+        f"the frames {frames[0]:g} to {scene.frame_end} if it shall."
     )
 
 

@@ -219,6 +219,7 @@ def endless(scene, reading, options, mass=None):
         reading,
         frames=reading.frames[cycle.first] + step * np.arange(len(index)),
         looped=reading.frames[index],
+        still="",
         bone_matrices=_transforms(motion, reading)[:, None] @ reading.bone_matrices[index],
         basis_matrices=reading.basis_matrices[index],
         object_matrices=reading.object_matrices[index],

@@ -64,6 +64,12 @@ def test_frames_beside_the_animation(biped, read):
     for curve in compat.curves(action, slot):
         curve.modifiers.new("CYCLES")
     action.update_tag()
+    first, last = read().frames[[0, -1]]
+    bpy.context.scene.frame_end = 90
+    told = f"'{action.name}' goes on in cycles after frame {last:g}, which is not read: choose the "
+    assert read().still == f"{told}frames {first:g} to 90 if it shall."
+    bpy.context.scene.frame_end = int(last)
+    assert not read().still
     going_on = read(frames=(500, 520, 1))
     assert len(going_on.frames) == 21 and not going_on.still, "a cyclic animation goes on"
 
