@@ -42,8 +42,6 @@ def _run():
         return 1
     from .addon.command.command_line import main, stop_as_by_ctrl_c
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     stop_as_by_ctrl_c()
     return main(sys.argv[1:], program="python -m poise")
 

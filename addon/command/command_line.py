@@ -110,8 +110,9 @@ def _with_negatives(arguments):
 
 
 def stop_as_by_ctrl_c():
-    """Let whatever else asks the process to end, as farms do, leave as little behind as Ctrl-C."""
-    for name in ("SIGTERM", "SIGHUP"):
+    """Let whatever asks the process to end, as farms do, leave as little behind as Ctrl-C, which
+    Blender keeps to itself and `__main__` does not yet take."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) in (signal.SIG_DFL, None):
             # Raising SIGINT would do nothing in what a script starts in the background.
@@ -133,8 +134,6 @@ _handle = None
 
 
 def _run_in_blender(arguments):
-    if signal.getsignal(signal.SIGINT) is None:  # Blender keeps Ctrl-C to itself
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     stop_as_by_ctrl_c()
     return main(arguments, program="blender --background shot.blend --command poise")
 
