@@ -14,7 +14,8 @@ class StablePD:
     stable at any stiffness.
     """
 
-    _inverse: np.ndarray  # rows of the joints, from `refresh` on
+    _inertia: np.ndarray  # from `refresh` on
+    _inverse: np.ndarray | None  # rows of the joints, once they are needed
 
     def __init__(self, stiffness: np.ndarray, damping: np.ndarray, step: float) -> None:
         """stiffness (n,) [N m/rad], damping (n,) [N m s/rad], step [s]."""
@@ -26,7 +27,7 @@ class StablePD:
 
     def refresh(self, inertia: np.ndarray) -> None:
         """Take a new mass matrix (6 + n, 6 + n)."""
-        self._inverse = np.linalg.inv(inertia + self._diagonal)[6:]
+        self._inertia, self._inverse = inertia, None
 
     def torques(
         self,
@@ -43,6 +44,8 @@ class StablePD:
         ahead = angles + self.step * speeds
         force = stiffer * self.stiffness * (target - ahead)
         force += self.damping * (target_speeds - speeds)
+        if self._inverse is None:
+            self._inverse = np.linalg.inv(self._inertia + self._diagonal)[6:]
         right = known.copy()
         right[6:] += force
         return force - self._implicit * (self._inverse @ right)
