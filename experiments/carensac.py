@@ -5,9 +5,9 @@ walking virtual characters in low frequency simulations" (CASA 2018) report of t
 An endless captured walk, with the noise of a search, at rates of control and physics that are
 multiples of the clip's own 60 Hz: who walks to the end, undisturbed and pushed from anywhere; what
 a step costs; how often few corners of a sole carry, or its centre of pressure is near an edge
-(their Figure 1); and by which common factor on all gains the
-walk can be softened and stiffened before it falls or is no more within 5 % of its speed (their
-Figure 2 searches each gain by CMA-ES). All but the last also with a *ground contact stabiliser*.
+(their Figure 1); and by which common factor on all gains the walk can be softened and stiffened
+before it falls or is no more within 5 % of its speed (their Figure 2 searches each gain by CMA-ES).
+All but the last also with a *ground contact stabiliser*.
 """
 
 import sys
@@ -102,7 +102,7 @@ class Walker:
         self.character = Character.from_motion(self.motion)
         self.cycle = find_cycle(self.character, self.motion)
         self.gains = Gains.default(self.character, walking=True)
-        self.speed = self.cycle.length / self.cycle.period * self.motion.rate
+        self.speed = Walk(self.cycle, SECONDS).speed(self.motion.rate)
 
     def performed(self, rate, seconds, seed, pushes=(), factor=1.0, balance=None):
         """(whether it walks to the end, Recording, CPU seconds a step)."""

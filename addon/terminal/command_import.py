@@ -161,7 +161,8 @@ def _import_gltf_at(path, addon, rate):
     for base in (rate / whole, whole / rate):
         _empty(whole, base)
         _call(path, addon, lambda: bpy.ops.import_scene.gltf(filepath=str(path)))
-        if rate == whole or abs(_distance_of_keys(bpy.context.scene)[0] % 1 - 0.5) > 0.499:
+        distance, _ = _distance_of_keys(bpy.context.scene)
+        if rate == whole or abs(distance - round(distance)) < 1e-3:
             break
     bpy.context.scene.render.fps_base = whole / rate
 

@@ -44,6 +44,15 @@ def go_on(play, seconds):
         assert not play.fell
 
 
+def arrive(play, within):
+    """Go on until it is where it was sent, at most so many seconds since it began, and stands."""
+    while play.goal is not None:
+        go_on(play, 0.1)
+        assert play.seconds < within
+    go_on(play, 3.0)
+    assert play.stands
+
+
 def again(walker, walk):
     """(n, S, 3) where all segments are of a body that does it again."""
     recording = simulation(walker, walk).run()
@@ -103,11 +112,8 @@ def test_it_goes_to_a_place_and_stands_there(play):
     goal = root + 3.5 * np.array([np.cos(turn), np.sin(turn)])
     play.wants(speed=0.9)
     play.goes_to(goal)
-    while play.goal is not None:
-        go_on(play, 0.1)
-        assert play.seconds < 15
-    go_on(play, 3.0)
-    assert play.stands and play.pace < 0.1
+    arrive(play, 15)
+    assert play.pace < 0.1
     assert np.linalg.norm(play.centres[-1][0][:2] - goal) < 0.6
     play.goes_to(root)
     go_on(play, 0.1)
@@ -124,15 +130,12 @@ def test_it_goes_along_a_way_and_stands_at_its_end(play):
     way = root + 2.5 * (np.sin(along)[:, None] * ahead + (1 - np.cos(along))[:, None] * left)
     play.wants(speed=0.9)
     play.goes_along(way)
-    while play.goal is not None:
-        go_on(play, 0.1)
-        assert play.seconds < 20
-    go_on(play, 3.0)
+    arrive(play, 20)
     gone = np.array([centres[0][:2] for centres in play.centres])
     apart = np.linalg.norm(gone[:, None] - way, axis=-1)
     assert apart.min(0).max() < 0.6, "it passes by all of it"
     assert apart.min(1)[len(gone) // 3 :].max() < 0.6, "and goes nowhere else"
-    assert play.stands and apart[-1, -1] < 0.6
+    assert apart[-1, -1] < 0.6
 
 
 def test_what_is_told_at_once_is_one_command_and_the_last_word_counts(play):
