@@ -114,6 +114,17 @@ def sample_at(shot, frame):
     return min(max(sample, 0), len(shot.recording) - 1)
 
 
+def rests(scene, shot):
+    """Whether a ghost of `ghosts` only keeps the pose of its first or last sample, since the
+    current frame is before or beyond what was simulated."""
+    running = _running(scene)
+    if running and running[0] is shot and running[1] is not None:
+        return False
+    motion = shot.reading.motion
+    sample = (scene.frame_current_final - motion.first_frame) / motion.frame_step
+    return not -0.5 <= sample <= len(shot.recording) - 0.5
+
+
 def aside(motion, distance):
     """(3,) displacement [m] by a distance to the left of the character, as it first stands."""
     hips = motion.positions[0, [LANDMARK_INDEX["hip_l"], LANDMARK_INDEX["hip_r"]], :2]

@@ -4,7 +4,7 @@
 All that is drawn is made by pure functions, in metres where the simulation took place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import bpy
@@ -64,6 +64,11 @@ class Look:
         shown = (name for name in MARKS if getattr(settings, name))
         colours = tuple((name, tuple(getattr(settings, f"{name}_colour"))) for name in shown)
         return cls(settings.newtons_per_metre, colours)
+
+    def without_forces(self):
+        """The same for a moment at which nothing is simulated, so that no force acts."""
+        kept = tuple(one for one in self.colours if one[0] not in _FORCES)
+        return replace(self, colours=kept)
 
 
 def mesh(recording, sample, look):
@@ -270,6 +275,8 @@ def _things(recording, sample, _look):
     return found
 
 
+#: Marks of forces: they act only where something is simulated.
+_FORCES = "pushes", "forces", "cop"
 _PARTS = {
     "pushes": _pushes,
     "waypoints": _waypoints,
@@ -364,7 +371,8 @@ def _draw():
         return
     for shot, sample in overlay.recorded(context.scene):
         offset = tuple(overlay.displacement(settings, shot.reading.motion))
-        found = _batch(shot.recording, sample, look, offset, shot.reading.metres_per_unit)
+        seen = look.without_forces() if overlay.rests(context.scene, shot) else look
+        found = _batch(shot.recording, sample, seen, offset, shot.reading.metres_per_unit)
         if found is not None:
             overlay.draw_mesh(context.region, context.region_data, found, hidden=HIDDEN)
 

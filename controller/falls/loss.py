@@ -9,6 +9,7 @@ farther than the animation's own, or that has sunk far, falls.
 
 import numpy as np
 
+from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..geometry.stance import DIRECTIONS
 
@@ -53,8 +54,22 @@ class BalanceLoss:
         self._lasting = max(1, round(_LASTING * rate))
         self._count = 0
         #: Whether, at the last sample that it was told of, the body is where it falls from if
-        #: nothing holds it, even if it does not sink yet.
-        self.topples = False
+        #: nothing holds it, even if it does not sink yet; and whether it sinks.
+        self.topples = self.sinks = False
+
+    @classmethod
+    def of(
+        cls,
+        character: Character,
+        centres: np.ndarray,
+        frames: np.ndarray,
+        joints: np.ndarray,
+        rate: float,
+    ) -> "BalanceLoss":
+        """For a body whose animation has these centres (F, S, 3) [m], frames (F, S, 3, 3) and
+        joints (F, S, 3) [m] of its segments, at `rate` [Hz]."""
+        com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
+        return cls(com, character.sole_corners(joints, frames), rate, character.height)
 
     def lost(self, sample: int, com: np.ndarray, corners: np.ndarray) -> bool:
         """Whether it is lost at a sample of 1 or later. com (2, 3) and corners (2, 2, c, 3) of the
@@ -62,7 +77,7 @@ class BalanceLoss:
         now, wanted = Moving(com, corners, self._rate), self._wanted
         far = max(_OUTSIDE * self._size, wanted.outside[sample] + _FARTHER * self._size)
         low = now.height[1] < _LOW * wanted.height[sample]
-        sinks = now.velocity[1, 2] < min(wanted.velocity[sample, 2], 0.0) - _SINKING
+        self.sinks = bool(now.velocity[1, 2] < min(wanted.velocity[sample, 2], 0.0) - _SINKING)
         self.topples = bool(low or now.outside[1] > far)
-        self._count = self._count + 1 if sinks and self.topples else 0
+        self._count = self._count + 1 if self.sinks and self.topples else 0
         return self._count >= self._lasting

@@ -11,6 +11,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.foot import parts_down
 from ..body.sole import Ground
+from ..falls.loss import BalanceLoss
 from ..falls.strength import Strength
 from ..gains.physics_weights import PhysicsWeights
 from ..geometry.motion import Motion
@@ -29,7 +30,7 @@ from ..geometry.skeleton import (
     TOES,
     hanging_on,
 )
-from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
+from ..geometry.stance import FLIGHT, LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
 from ..reference.hand_back import stepped_back
 from ..reference.lying import Hold
@@ -45,6 +46,9 @@ from .world import Contacts
 _SWAY = 0.5
 #: [m/s] of a segment that does not move: too slow to be seen.
 _REST = 0.005
+#: [m/s] more than the animation's, at which a body does not stumble but is thrown. By judgement:
+#: who runs into a wall loses as much.
+_THROWN = 4.0
 #: A time that is a sample's is so near to it, in samples.
 _ROUNDED = 1e-6
 #: A plane has so many corners.
@@ -528,8 +532,39 @@ class Recording:
         words = MEASURES[name].told_of(value, limit)
         if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
             words = "the body comes down so hard that the engine cannot go on"
+        elif self.upright:
+            return f"Stopped at {self.fell_at:.2f} s (frame {frame:g}), still upright: {words}."
+        elif (faster := self._faster) > _THROWN:
+            words = f"the body is thrown, {faster:.0f} m/s faster than the animation moves"
         told = f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
         return f"{told} {self.weakness}".rstrip()
+
+    @property
+    def upright(self) -> bool:
+        """Whether at the newest sample the body neither falls nor is where it falls from, see
+        `BalanceLoss`, and is in the air only where the animation is."""
+        if self._count < 2:
+            return True
+        last, pose = slice(self._count - 2, self._count), self.reference.smooth
+        loss = BalanceLoss.of(
+            self.character,
+            pose.centres[last],
+            pose.frames[last],
+            pose.joints[last],
+            self.motion.rate,
+        )
+        loss.lost(1, self.com[last], self.sole_corners(last))
+        on_feet = self.contacts[-1].any() or self.reference_stance[-1] == FLIGHT
+        return bool(on_feet and not loss.topples and not loss.sinks)
+
+    @property
+    def _faster(self) -> float:
+        """How much faster [m/s] than the animation's the centre of mass moves at the newest
+        sample."""
+        last = slice(self._count - 2, self._count)
+        shares = self.character.masses / self.character.mass
+        wanted = np.einsum("fsi,s->fi", self.reference.smooth.centres[last], shares)
+        return float(np.linalg.norm(np.diff(self.com[last] - wanted, axis=0)) * self.motion.rate)
 
     @property
     def weakness(self) -> str:

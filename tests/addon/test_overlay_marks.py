@@ -393,9 +393,11 @@ def test_marks_follow_the_ghost(shot, drawn):
     assert drawn(scene) == []
     scene.poise.ghost = "OVER"
     assert drawn(scene, show_overlays=False) == []
-    scene.frame_set(500)  # behind the end: the last sample stays
+    scene.frame_set(500)  # behind the end the last sample stays, and no force acts any more
     ((after, *_),) = drawn(scene)
-    last, *_ = overlay_marks.mesh(shot.recording, 101, Look.of(scene.poise.overlays))
+    look = Look.of(scene.poise.overlays)
+    assert len(after) < len(overlay_marks.mesh(shot.recording, 101, look)[0])
+    last, *_ = overlay_marks.mesh(shot.recording, 101, look.without_forces())
     assert after * shot.reading.metres_per_unit == pytest.approx(last)
 
 

@@ -105,7 +105,7 @@ def test_a_fall_says_that_it_fell_and_when(import_clip):
     result = session.result_of(bpy.context.scene, armature)
     assert not result.recording.success and not result.shot.verdict.keeper
     text, icons, buttons = outcome(armature)
-    assert text == result.shot.why and text.startswith("Fell at ")
+    assert text == result.shot.why and text.startswith("Stopped at ")
     assert (icons, buttons) == ({"CANCEL"}, [])
 
 

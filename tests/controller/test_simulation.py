@@ -196,6 +196,26 @@ def test_a_fall_is_told(make_motion):
     assert len(recording) < 241
 
 
+def test_a_body_that_stands_on_a_missed_limit_has_not_fallen(standing):
+    recording = simulate(standing, maxima=MAXIMA | {"pose_error": 1e-4})
+    at = f"Stopped at {recording.fell_at:.2f} s (frame "
+    assert recording.why().startswith(at) and "), still upright: its pose is" in recording.why()
+    assert not recording.success and recording.upright
+
+
+@pytest.mark.parametrize(("force", "words"), [(2000.0, "its pose is"), (7000.0, "is thrown, ")])
+def test_what_pushes_it_over_is_told_by_how_fast(standing, force, words):
+    """An impulse J gives a body of mass m a speed of J / m, less what its feet hold."""
+    character = Character.from_motion(standing)
+    scenario = Scenario(pushes=(Push(0.5, 0.1, (0.0, force, 0.0)),))
+    recording = Simulation(character, standing, scenario=scenario).run()
+    assert recording.why().startswith("Fell at ") and words in recording.why()
+    if force > 5000:
+        speed = float(recording.why().partition("thrown, ")[2].partition(" m/s")[0])
+        lasted = recording.fell_at - 0.5
+        assert 0.5 < speed / (force * lasted / character.mass) <= 1.1
+
+
 def test_a_reference_does_not_depend_on_where_memory_lies(swinging):
     """Bit for bit, whatever was allocated before."""
     random, hold, digests = np.random.default_rng(0), [], set()
