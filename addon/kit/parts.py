@@ -50,6 +50,14 @@ def draw_range(
             sentence(layout, context, slow, "TIME")
 
 
+def draw_scale(layout: "bpy.types.UILayout", shot: Shot) -> None:
+    """How long a unit of the scene is, and whether that is guessed."""
+    reading = shot.reading
+    fact(layout, "Scale", f"1 unit = {reading.metres_per_unit:.4g} m")
+    if reading.unit_guessed:
+        fact(layout, "", "guessed by the size")
+
+
 def _range_words(context: "bpy.types.Context", armature: "bpy.types.Object | None") -> str:
     """The frames that will be simulated."""
     frames, scene = _range(context, armature), context.scene

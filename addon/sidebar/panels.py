@@ -20,6 +20,7 @@ from ..kit.parts import (
     draw_outcome,
     draw_outdated,
     draw_range,
+    draw_scale,
     draw_switch,
     draw_unreadable,
     draw_warnings,
@@ -112,14 +113,13 @@ def _draw_body(layout, result):
     shot = result.shot
     column = layout.column(align=True)
     if shot is not None and shot.character is not None:
-        character, scale = shot.character, shot.reading.metres_per_unit
+        character = shot.character
         given = "given" if shot.options.mass is not None else "from height"
         given = "reshaped" if shot.options.morphology else given
         fact(column, "Mass", f"{character.mass:.1f} kg ({given})")
         fact(column, "Height", f"{character.height:.2f} m")
         fact(column, "Ground", f"{character.ground:.3f} m")
-        guessed = " (guessed)" if shot.reading.unit_guessed else ""
-        fact(column, "Scale", f"1 unit = {scale:.4g} m{guessed}")
+        draw_scale(column, shot)
     layout.operator(POISE_OT_inspect.bl_idname, text="Measure Body", icon="DRIVER_DISTANCE")
 
 
@@ -141,7 +141,9 @@ class POISE_PT_bones(Panel, bpy.types.Panel):
         rig_map, _ = known_map(context, armature)
         column = layout.column(align=True)
         for slot, bones in rig_map.bones.items():
-            fact(column, rig.label(slot).capitalize(), ", ".join(bones), translate=False)
+            for number, bone in enumerate(bones):  # a line for each, which would be cut together
+                label = "" if number else rig.label(slot).capitalize()
+                fact(column, label, bone, translate=False)
         layout.operator(POISE_OT_save_map.bl_idname, text="Save Map", icon="EXPORT")
 
 

@@ -15,11 +15,12 @@ from ..kit.parts import (
     draw_outcome,
     draw_outdated,
     draw_range,
+    draw_scale,
     draw_switch,
     draw_unreadable,
     draw_warnings,
 )
-from ..kit.rows import draw_heir, fact, sentence
+from ..kit.rows import draw_heir, sentence
 from ..operators import (
     POISE_OT_bake,
     POISE_OT_cancel,
@@ -161,8 +162,7 @@ def _draw_result(layout, context, armature, result):
         draw_outcome(layout, context, result)
         draw_warnings(layout, context, result)
         if shot.reading.unit_guessed:
-            scale = shot.reading.metres_per_unit
-            fact(layout, "Scale", f"1 unit = {scale:.4g} m (guessed)")
+            draw_scale(layout, shot)
         draw_outdated(layout, context, armature, result)
         if shot.why and not shot.recording.filled:
             _draw_next(layout, context, shot)

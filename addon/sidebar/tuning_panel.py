@@ -168,8 +168,9 @@ def _draw_curves(layout, context, history, target):
     row.label(text=tr(f"Score over {tuning_plot.last_shown(history)} generations"))
     row = column.row(align=True)
     row.alignment = "CENTER"
-    for name, text in (("best", "Best"), ("mean", "Mean"), ("target", "Target")):
-        row.label(text=text, icon_value=tuning_plot.swatch_icon(context, name))
+    row.label(text="Best", icon_value=tuning_plot.swatch_icon(context, "best"))
+    row.label(text="Mean", icon_value=tuning_plot.swatch_icon(context, "mean"))
+    row.label(text="Target", icon_value=tuning_plot.swatch_icon(context, "target"))
 
 
 def _rows(context):

@@ -25,8 +25,10 @@ class POISE_PT_waypoints(Panel, bpy.types.Panel):
         """Buttons, and a row for each waypoint."""
         idle = session.job() is None
         row = layout.row(align=True)
-        for at, text, icon in (("BODY", "Here", "ADD"), ("CURSOR", "3D Cursor", "CURSOR")):
-            row.operator(POISE_OT_add_waypoint.bl_idname, text=text, icon=icon).at = at
+        here = row.operator(POISE_OT_add_waypoint.bl_idname, text="Here", icon="ADD")
+        here.at = "BODY"
+        there = row.operator(POISE_OT_add_waypoint.bl_idname, text="3D Cursor", icon="CURSOR")
+        there.at = "CURSOR"
         layout.use_property_split = False
         found = waypoints.of(context.scene, armature) if armature else ()
         column = layout.column(align=True)

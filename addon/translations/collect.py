@@ -262,7 +262,7 @@ def _tables():
     named = {
         "addon/sidebar/panels.py": [
             *(row[1] for row in (*panels.OTHER_ROWS, *panels.BAKE_ROWS)),
-            *("given", "guessed", "reshaped"),
+            *("given", "reshaped"),
         ],
         "addon/overlays/overlay_bar.py": overlay_bar.WORDS.values(),
         "addon/settings/gains.py": [name.replace("_", " ").capitalize() for name in gains.NAMES],

@@ -296,7 +296,7 @@ def test_what_of_the_scene_is_not_followed_is_said(armature, drawn, draw_panels)
     full = draw_panels((panels.POISE_PT_character, panels.POISE_PT_result), armature)
     for text in (drawn(armature), full.replace("\n", " ")):
         assert "The scene's gravity (0, -3, 0 m/s²) is not followed" in text
-        assert "m (guessed)" in text
+        assert "guessed by the size" in text
 
 
 def test_after_a_fall_the_next_step_is_a_button(settings, armature, drawn):
