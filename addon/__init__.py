@@ -16,6 +16,8 @@ def register():
         bpy.utils.register_class(cls)
     for module in _modules():
         module.register()
+    global _handle
+    _handle = bpy.utils.register_cli_command("poise", _command)
 
 
 def unregister():
@@ -24,6 +26,7 @@ def unregister():
 
     from .plots import tuning_plot
 
+    bpy.utils.unregister_cli_command(_handle)
     for module in reversed(_modules()):
         module.unregister()
     tuning_plot.unregister()
@@ -31,10 +34,20 @@ def unregister():
         bpy.utils.unregister_class(cls)
 
 
+_handle = None
+
+
+def _command(arguments):
+    """What `blender --command poise …` does with its arguments; the exit status. It is imported
+    here, since most who start Blender never need it."""
+    from .command.command_line import run_in_blender
+
+    return run_in_blender(arguments)
+
+
 def _modules():
     """The modules with something to register beside classes, which are there by then."""
     from .blender import evaluation, session, translations
-    from .command import command_line
     from .overlays import (
         contact_bar,
         overlay,
@@ -67,7 +80,6 @@ def _modules():
         play_marks,
         translations,
         menus,
-        command_line,
     )
 
 

@@ -8,7 +8,6 @@ checkout, or another version in front of ours are met here, before anything is r
 import re
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,14 +54,12 @@ def _place(module: str) -> Path | None:
 
 def _version(place: Path, packages: Sequence[str]) -> str | None:
     """The version of the first of these packages that is installed in a folder, if it is known."""
-    found = (
-        distribution.version
-        for package in packages
-        # By name: to read what all others say of themselves takes most of the time to register.
-        for distribution in metadata.distributions(name=package, path=[str(place)])
-        if distribution.name
-    )
-    return next(found, None)
+    # By the names of folders: `importlib.metadata` takes a tenth of the time to register.
+    for package in packages:
+        name = package.replace("-", "_")
+        for folder in place.glob(f"{name}-*.dist-info"):
+            return folder.stem.removeprefix(f"{name}-")
+    return None
 
 
 def _numbers(version: str) -> list[int]:

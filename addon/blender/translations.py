@@ -45,6 +45,11 @@ _TELLING = 8
 #: What is no mere figure with its unit.
 _WORD = re.compile(r"(?!rad\b)[^\W\d_]{3}")
 
+#: Both strings of an entry of a .po file, each on one line or more; and where two lines meet.
+_STRINGS = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
+_ENTRY = re.compile(rf"^msgid {_STRINGS}msgstr {_STRINGS}", re.MULTILINE)
+_JOINT = re.compile(r'"\s*\n"')
+
 _catalogs = {}
 
 
@@ -163,16 +168,8 @@ def _plain(text):
 
 def read(path):
     """{text: translation} of a .po file; empty translations are to be made yet."""
-    entries, key = {}, None
-    fields = {"msgid": "", "msgstr": ""}
-    for line in [*path.read_text("utf-8").splitlines(), ""]:
-        if not line.startswith(("msg", '"')):
-            if fields["msgid"]:
-                entries[fields["msgid"]] = fields["msgstr"]
-            fields, key = {"msgid": "", "msgstr": ""}, None
-            continue
-        word, quote, rest = line.partition('"')
-        key = word.strip() or key
-        # Only strings of one line stand here, which JSON writes as .po files do.
-        fields[key] += json.loads(quote + rest)
-    return entries
+    found = _ENTRY.findall(path.read_text("utf-8"))
+    # JSON writes strings as .po files do. All at once, since Blender is starting meanwhile.
+    strings = (_JOINT.sub("", string.strip()) for entry in found for string in entry)
+    texts = json.loads(f"[{','.join(strings)}]")
+    return {text: said for text, said in zip(texts[::2], texts[1::2], strict=True) if text}

@@ -11,10 +11,11 @@ import os
 import re
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
-
-import bpy
+from typing import Any
 
 from ...controller.exceptions import PoiseError
 from ...controller.search.arrival import arrival_words
@@ -24,7 +25,8 @@ from ..baking import ik_legs
 from ..baking.bake import BakeOptions
 from ..blender.files import check_target, write_json, write_text, written
 from ..plots import batch_strip
-from ..shots.shot import Shot, versions
+from ..shots.clean_up import CleanShot
+from ..shots.shot import Shot, ShotOptions, versions
 from ..terminal import (
     command_contacts,
     command_pushes,
@@ -73,17 +75,17 @@ from .batch_shot import end_with_parent
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
 
 
-def main(arguments, program="poise"):
+def main(arguments: Sequence[str], program: str = "poise") -> int:
     """Run the command with its arguments (a list of str); returns the exit status."""
     for stream in (sys.stdout, sys.stderr):
         # Terminals lack letters of some names; in the locale C, Python escapes none of them.
-        if getattr(stream, "errors", "") in ("strict", "surrogateescape"):
+        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
     try:
         options = _parser(program).parse_args(_with_negatives(arguments))
-        return options.run(options)
+        return int(options.run(options))
     except SystemExit as end:  # argparse has said why, or given its help
-        return end.code or 0
+        return int(end.code or 0)
     except PoiseError as error:
         say(f"poise: {error}")
     except BrokenPipeError:  # whoever was to read it has gone, such as `head`
@@ -96,10 +98,10 @@ def main(arguments, program="poise"):
     return FAILED
 
 
-def _with_negatives(arguments):
+def _with_negatives(arguments: Sequence[str]) -> list[str]:
     """Arguments in which what begins with a minus and a digit, as in `--frames -5:20`, belongs to
     the option before it, and is none itself."""
-    joined = []
+    joined: list[str] = []
     for argument in arguments:
         value = re.match(r"-[.\d]", argument) and joined and re.fullmatch(r"--[a-z-]+", joined[-1])
         if value:
@@ -109,7 +111,7 @@ def _with_negatives(arguments):
     return joined
 
 
-def stop_as_by_ctrl_c():
+def stop_as_by_ctrl_c() -> None:
     """Let whatever asks the process to end, as farms do, leave as little behind as Ctrl-C, which
     Blender keeps to itself and `__main__` does not yet take."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -119,26 +121,13 @@ def stop_as_by_ctrl_c():
             signal.signal(number, signal.default_int_handler)
 
 
-def register():
-    """Make `blender --command poise …` known to Blender."""
-    global _handle
-    _handle = bpy.utils.register_cli_command("poise", _run_in_blender)
-
-
-def unregister():
-    """Undo `register`."""
-    bpy.utils.unregister_cli_command(_handle)
-
-
-_handle = None
-
-
-def _run_in_blender(arguments):
+def run_in_blender(arguments: Sequence[str]) -> int:
+    """What `blender --command poise …` does with its arguments; the exit status."""
     stop_as_by_ctrl_c()
     return main(arguments, program="blender --background shot.blend --command poise")
 
 
-def _bake(options):
+def _bake(options: argparse.Namespace) -> int:
     """`poise bake`: simulate, write the .blend and the report; the exit status."""
     check_falls(options)
     command_rectify.check(options)
@@ -150,7 +139,15 @@ def _bake(options):
         return _bake_to(options, source, *targets)
 
 
-def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path):
+def _bake_to(
+    options: argparse.Namespace,
+    source: Path,
+    output: Path,
+    strip: Path | None,
+    report_path: Path | None,
+    checkpoint: Path,
+    plan_path: Path | None,
+) -> int:
     """The same, to files that nobody else writes."""
     warnings = warn(chosen_scene(options))
     cleaned = command_clean.clean_first(options) if options.clean_feet else None
@@ -184,7 +181,9 @@ def _bake_to(options, source, output, strip, report_path, checkpoint, plan_path)
     return DONE if report["filled"] else MISSED
 
 
-def _bake_targets(options, source):
+def _bake_targets(
+    options: argparse.Namespace, source: Path
+) -> tuple[Path, Path | None, Path | None, Path, Path | None]:
     """Paths of the output, the strip, the report, the checkpoint and the contact plan, of which
     strip, report and plan may be None; checked to be writable."""
     output = output_target(options, source, "_poise.blend")
@@ -199,7 +198,7 @@ def _bake_targets(options, source):
     return output, strip, report_path, checkpoint, plan_path
 
 
-def _checkpoint(options, *others):
+def _checkpoint(options: argparse.Namespace, *others: Path | None) -> Path | None:
     """Path of `--checkpoint`, None without; checked to be writable, and none of the others."""
     if options.checkpoint is not None:
         demand_other(options, "--checkpoint", options.checkpoint, *others)
@@ -207,7 +206,7 @@ def _checkpoint(options, *others):
     return options.checkpoint
 
 
-def _simulate(options):
+def _simulate(options: argparse.Namespace) -> int:
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
     check_falls(options)
     command_rectify.check(options)
@@ -232,7 +231,7 @@ def _simulate(options):
     return DONE if report["filled"] else MISSED
 
 
-def _inspect(options):
+def _inspect(options: argparse.Namespace) -> int:
     """`poise inspect`: tell what would be simulated; the exit status."""
     source = open_shot(options.file, options.up, options.unit)
     plot = plot_target(options, source)
@@ -254,7 +253,7 @@ def _inspect(options):
 # --- Arguments ----------------------------------------------------------------------------------
 
 
-def _parser(program):
+def _parser(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=program,
         description="Give an armature's action physics, and bake the result to a new action.",
@@ -336,7 +335,7 @@ def _parser(program):
     return parser
 
 
-def _add_simulation_arguments(parser):
+def _add_simulation_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of one simulation."""
     parser.add_argument(
         "--gains", metavar="FILE|NAME", help="gains of the controller, or a preset (defaults)"
@@ -344,7 +343,7 @@ def _add_simulation_arguments(parser):
     add_options(parser, SIMULATED)
 
 
-def _add_others_argument(parser):
+def _add_others_argument(parser: argparse.ArgumentParser) -> None:
     """The argument on armatures that are colliders."""
     parser.add_argument(
         "--with",
@@ -356,14 +355,14 @@ def _add_others_argument(parser):
     )
 
 
-def _add_inspect_arguments(parser):
+def _add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `inspect`."""
     _add_simulation_arguments(parser)
     _add_others_argument(parser)
     add_check_arguments(parser)
 
 
-def _add_performance_arguments(parser):
+def _add_performance_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `simulate` and `bake`: of the simulation, and what happens in it."""
     _add_simulation_arguments(parser)
     _add_others_argument(parser)
@@ -377,13 +376,13 @@ def _add_performance_arguments(parser):
     command_contacts.add_arguments(parser)
 
 
-def _add_simulate_arguments(parser):
+def _add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `simulate`."""
     _add_performance_arguments(parser)
     command_contacts.add_writing_arguments(parser)
 
 
-def _add_keys_arguments(parser):
+def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `bake`, and of `batch`: of the simulation, and which keys are written."""
     _add_performance_arguments(parser)
     command_tune.add_arguments(parser)
@@ -445,7 +444,7 @@ def _add_keys_arguments(parser):
     add("--into", metavar="ACTION", help="add a slot to this action (Blender 4.4 and later)")
 
 
-def _add_bake_arguments(parser):
+def _add_bake_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `bake`: what `batch` has too, and where it is written."""
     _add_keys_arguments(parser)
     command_contacts.add_writing_arguments(parser)
@@ -462,20 +461,20 @@ def _add_bake_arguments(parser):
     parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
 
 
-def _read_shot(options, cleaned=None):
+def _read_shot(options: argparse.Namespace, cleaned: CleanShot | None = None) -> Shot:
     """The Shot that the arguments describe, read with progress. cleaned: the CleanShot whose
     result it reads, if there is one."""
     return read_shot(Shot, options, _shot_options(options, cleaned))
 
 
-def _told_of(shot):
+def _told_of(shot: Shot) -> list[str]:
     """Say what is to be noted of what was read; the sentences."""
     for sentence in shot.notes:
         say(sentence)
     return shot.notes
 
 
-def _shot_options(options, cleaned):
+def _shot_options(options: argparse.Namespace, cleaned: CleanShot | None) -> ShotOptions:
     """The ShotOptions of the arguments of `bake`, `simulate` or `inspect`."""
     keys, more = BakeOptions(), {name: getattr(options, name) for name in SIMULATED}
     more["others"] = tuple(options.others or ())
@@ -513,7 +512,7 @@ def _shot_options(options, cleaned):
 # --- What is told -------------------------------------------------------------------------------
 
 
-def _tell_result(report, missed, end):
+def _tell_result(report: dict[str, Any], missed: str, end: int) -> None:
     first, last = report["frames"]
     say(
         f"'{report['source_action'] or report['armature']}', frames {first:g} to {last:g}, "
@@ -530,7 +529,7 @@ def _tell_result(report, missed, end):
     _tell_figures(report, "" if report["filled"] else " The bake ends there.")
 
 
-def _tell_figures(report, more=""):
+def _tell_figures(report: dict[str, Any], more: str = "") -> None:
     """Whether it stood, and the measures."""
     if report["gains_completed"]:
         say(report["gains_completed"])
@@ -556,11 +555,11 @@ def _tell_figures(report, more=""):
             say(f"  {name:22} {_figure(value)} {unit}")
 
 
-def _figure(value):
+def _figure(value: Any) -> str:
     return "none" if value is None else f"{value:.3g}"
 
 
-def _lines_of_inspection(inspection):
+def _lines_of_inspection(inspection: dict[str, Any]) -> Iterator[str]:
     """What `inspect` prints."""
     rig, body = inspection["rig"], inspection["body"]
     first, last = inspection["range"]

@@ -17,6 +17,7 @@ from ...controller import Character, Gains, GainsError
 from ...controller.body.adult import adult
 from ...controller.gains import regions as body_regions
 from ...controller.gains.gains import LIMIT, WEIGHTS
+from ...controller.geometry.skeleton import UNMIRRORED_DOFS
 from ...controller.search.provenance import text_of
 from ..blender import session
 from ..blender.chosen import chosen_armature
@@ -54,8 +55,6 @@ _REGIONS = {
     "legs": "hips and knees",
     "feet": "the ankles",
 }
-#: Degrees of freedom whose raw gains are shown.
-NAMES = Gains.default(adult()).names
 
 
 @dataclass(frozen=True)
@@ -245,7 +244,7 @@ def _raw_slider(group, name, unit):
     return FloatVectorProperty(
         name=f"{name} ({unit})",
         description=f"{name} of a joint, left and right the same [{unit}]",
-        size=len(NAMES),
+        size=len(UNMIRRORED_DOFS),
         get=read,
         set=write,
         min=0.0,

@@ -9,6 +9,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 from ...controller import GainsError, PoiseError
 from ...controller.gains.gains import WEIGHTS
 from ...controller.gains.regions import REGIONS
+from ...controller.geometry.skeleton import UNMIRRORED_DOFS
 from ...controller.search.provenance import tuning_words
 from ..blender import session
 from ..blender.chosen import chosen_armature
@@ -367,7 +368,7 @@ class POISE_PT_gains_raw(_GainsPanel, bpy.types.Panel):
         names.label(text="")
         stiffness.label(text="N m/rad")
         damping.label(text="N m s/rad")
-        for i, name in enumerate(gains.NAMES):
+        for i, name in enumerate(UNMIRRORED_DOFS):
             names.label(text=name.replace("_", " ").capitalize())
             stiffness.prop(settings, "stiffness", index=i, text="")
             damping.prop(settings, "damping", index=i, text="")

@@ -25,7 +25,6 @@ from ..blender.translations import PLACE
 from ..overlays import overlay_bar
 from ..rigs import rig
 from ..scene import morphology
-from ..settings import gains
 from ..settings.properties import CHOSEN
 from ..shots.clean_up import CLEAN
 from ..shots.robustness import LIMIT
@@ -265,7 +264,9 @@ def _tables():
             *("given", "reshaped"),
         ],
         "addon/overlays/overlay_bar.py": overlay_bar.WORDS.values(),
-        "addon/settings/gains.py": [name.replace("_", " ").capitalize() for name in gains.NAMES],
+        "addon/settings/gains.py": [
+            name.replace("_", " ").capitalize() for name in skeleton.UNMIRRORED_DOFS
+        ],
         "addon/scene/morphology.py": [
             *(kind.capitalize() for kind in morphology.KINDS),
             *chain(*((body.name, body.description) for body in morphology.known().values())),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from helpers.commands import listing, poise, save
 
+from poise import addon
 from poise.addon.blender import compat
 from poise.addon.blender.locks import claimed
 from poise.addon.command import command_line, command_rectify
@@ -582,10 +583,10 @@ def test_blender_learns_the_command_and_forgets_it(monkeypatch):
     monkeypatch.setattr(bpy.utils, "register_cli_command", register)
     monkeypatch.setattr(bpy.utils, "unregister_cli_command", unregister)
     for _ in range(2):
-        command_line.register()
+        addon.register()
         assert list(known) == ["poise"]
         assert known["poise"][1](["--version"]) == 0
-        command_line.unregister()
+        addon.unregister()
         assert not known
 
 
