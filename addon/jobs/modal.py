@@ -34,12 +34,22 @@ _HARMLESS_KINDS = ("WHEEL", "TRACKPAD", "NUMPAD_", "NDOF_")
 
 
 class StatusBar:
-    """What an operator says in the status bar, in the workspace where it begins: the user may be in
-    another one when it ends."""
+    """What an operator says in the status bar, which is one of the workspace, and so goes with the
+    user into another one."""
 
     def __init__(self, context: "bpy.types.Context", text: str) -> None:
+        self._text = tr(text)
+        self._say(context)
+
+    def _say(self, context: "bpy.types.Context") -> None:
         self._workspace = context.workspace
-        self._workspace.status_text_set(tr(text))
+        self._workspace.status_text_set(self._text)
+
+    def follow(self, context: "bpy.types.Context") -> None:
+        """Say it where the user is now."""
+        if context.workspace != self._workspace:
+            self.clear()
+            self._say(context)
 
     def clear(self) -> None:
         """Say nothing any more."""
@@ -153,6 +163,7 @@ class JobOperator:
             return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
         if not self._is_own() or not self._begin_turn():
             return {"PASS_THROUGH"}
+        self._status.follow(context)
         if self.redraw(context):  # which takes longer than a turn's work: that is for the next one
             return {"PASS_THROUGH"}
         try:

@@ -301,6 +301,7 @@ class _Dragging:
             return {"PASS_THROUGH"}
         if _Dragging.active is not self or session.busy():
             return self._leave()
+        self._status.follow(context)
         if event.type in ("ESC", "RIGHTMOUSE") and event.value == "PRESS":
             if self._held is None:
                 return self._leave()

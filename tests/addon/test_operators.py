@@ -455,12 +455,25 @@ def test_what_failed_is_told_of_the_armature_whatever_it_is_called(started, arma
     assert session.job() is None
 
 
-def test_the_status_bar_is_cleared_where_it_was_set(started):
+class Workspace:
+    """One with a status bar of its own."""
+
+    status = None
+
+    def status_text_set(self, text):
+        self.status = text
+
+
+def test_the_status_bar_goes_with_the_user_and_is_cleared_where_it_is(started):
     window, operator = started
-    began, window.workspace = window.workspace, SimpleNamespace(status_text_set=None)
-    assert "Esc" in began.status
+    began, window.workspace = window.workspace, Workspace()
+    said = began.status
+    assert "Esc" in said
+    window.send(operator)
+    assert (began.status, window.workspace.status) == (None, said)
+    left, window.workspace = window.workspace, Workspace()
     assert window.send(operator, "ESC") == {"CANCELLED"}
-    assert began.status is None
+    assert left.status is window.workspace.status is None
 
 
 def test_modal_to_the_end(started, armature):
@@ -906,7 +919,7 @@ def test_help_in_getting_up_is_among_the_measures(import_clip, monkeypatch):
 def test_panels_tell_a_guessed_scale(import_clip):
     import_clip("stand", global_scale=1.0)
     bpy.ops.poise.inspect()
-    assert "1 unit = 0.05644 m (guessed)" in drawn()
+    assert "1 unit = 0.05644 m" in drawn() and "guessed by the size" in drawn()
 
 
 def test_panels_after_a_fall_and_an_error(import_clip):
