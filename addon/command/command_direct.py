@@ -159,7 +159,7 @@ def _direct_to(
         save(temporary, compresses(options, source))
         if report_path:
             write_json(report_path, report)
-    _tell(report, told["commands"], shot.baked.missed)
+    _tell(report, told["commands"], shot)
     return DONE if report["filled"] else MISSED
 
 
@@ -199,18 +199,19 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(report: dict[str, Any], followed: list[dict[str, Any]], missed: str) -> None:
+def _tell(report: dict[str, Any], followed: list[dict[str, Any]], shot: Shot) -> None:
     """What became of it, in sentences. followed: commands as bakes report them."""
     first, last = report["frames"]
     say(
         f"'{report['skill']}' is directed for {report['seconds']:.1f} s, frames {first:g} to "
         f"{last:g}, and baked to '{report['action']}' in '{report['file']}'."
     )
-    if missed:
-        say(missed)
-    more = "" if report["filled"] else " The bake ends there."
-    say("It stood to the end." if report["success"] else report["why"] + more)
+    if shot.baked.missed:
+        say(shot.baked.missed)
+    say("It stood to the end." if report["success"] else report["why"])
     for sentence in command_walk.words_of(followed, report["fell_at"]):
+        say(sentence)
+    for sentence in shot.ends:
         say(sentence)
     if report["success"]:
         tell_verdict(report["verdict"])

@@ -177,7 +177,7 @@ def _bake_to(
             write_json(report_path, report)
     command_rectify.conclude(shot, checkpoint)
     tuning.unlink(missing_ok=True)
-    _tell_result(report, shot.baked.missed, shot.scene.frame_end)
+    _tell_result(report, shot)
     return DONE if report["filled"] else MISSED
 
 
@@ -512,7 +512,7 @@ def _shot_options(options: argparse.Namespace, cleaned: CleanShot | None) -> Sho
 # --- What is told -------------------------------------------------------------------------------
 
 
-def _tell_result(report: dict[str, Any], missed: str, end: int) -> None:
+def _tell_result(report: dict[str, Any], shot: Shot) -> None:
     first, last = report["frames"]
     say(
         f"'{report['source_action'] or report['armature']}', frames {first:g} to {last:g}, "
@@ -520,20 +520,20 @@ def _tell_result(report: dict[str, Any], missed: str, end: int) -> None:
     )
     for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
         say(sentence)
-    if missed:
-        say(missed)
-    if last > end:
-        say(f"It goes on to frame {last:g}, and the scene ends at {end}: lengthen the scene.")
+    if shot.baked.missed:
+        say(shot.baked.missed)
     for track in report["tracks_over"]:
         say(f"The NLA track '{track}' over the bake changes it.")
-    _tell_figures(report, "" if report["filled"] else " The bake ends there.")
+    _tell_figures(report)
+    for sentence in shot.ends:
+        say(sentence)
 
 
-def _tell_figures(report: dict[str, Any], more: str = "") -> None:
+def _tell_figures(report: dict[str, Any]) -> None:
     """Whether it stood, and the measures."""
     if report["gains_completed"]:
         say(report["gains_completed"])
-    say(("It stood to the end." if report["success"] else report["why"]) + more)
+    say("It stood to the end." if report["success"] else report["why"])
     for one in report["waypoints"]:
         say(f"{arrival_words(**one)}.")
     for sentence in command_walk.words_of(report["commands"], report["fell_at"]):

@@ -38,12 +38,12 @@ class StatusBar:
     user into another one."""
 
     def __init__(self, context: "bpy.types.Context", text: str) -> None:
-        self._text = tr(text)
+        self._text = text
         self._say(context)
 
     def _say(self, context: "bpy.types.Context") -> None:
         self._workspace = context.workspace
-        self._workspace.status_text_set(self._text)
+        self._workspace.status_text_set(tr(self._text))
 
     def follow(self, context: "bpy.types.Context") -> None:
         """Say it where the user is now."""
@@ -163,7 +163,8 @@ class JobOperator:
             return {"RUNNING_MODAL" if alone else "PASS_THROUGH"}
         if not self._is_own() or not self._begin_turn():
             return {"PASS_THROUGH"}
-        self._status.follow(context)
+        if self._status is not None:
+            self._status.follow(context)
         if self.redraw(context):  # which takes longer than a turn's work: that is for the next one
             return {"PASS_THROUGH"}
         try:

@@ -394,7 +394,7 @@ class Shot(ArmatureShot):
         self.simulation = None
         self.rectified = self.target = None
         self.keys = self.options.keys
-        self.baked = None
+        self.baked = self._back_at = None
         self.baked_objects = []
         self.measures = {}
         self._after = None
@@ -413,10 +413,13 @@ class Shot(ArmatureShot):
 
     @property
     def ends(self):
-        """Sentences on where the bake ends, if that is not where the animation and the scene do."""
+        """Sentences on where the bake ends, if that is not where the animation and the scene do,
+        and on where it is the animation again."""
         if self.baked is None:
             return ()
         found, at = [], self.baked.frames[1]
+        if self._back_at is not None:
+            found.append(f"It is exactly the animation again from frame {self._back_at:g} on.")
         last, end = float(self.reading.frames[-1]), self.scene.frame_end
         if at < last:  # it fell, or was kept early
             found.append(
@@ -786,6 +789,8 @@ class Shot(ArmatureShot):
         started = time.perf_counter()
         self.keys = keys or self.options.keys
         deltas = recording.differences(self.stretched)
+        back = recording.back_at(*deltas)
+        self._back_at = None if back is None else _frame_at(self.reading.motion, back)
         yield 0.0
         self.baked = yield from bake.baking(
             self.scene,
@@ -918,6 +923,7 @@ class Shot(ArmatureShot):
             "tracks_over": list(self.baked.over) if self.baked else [],
             "frames": _plain(self.baked.frames) if self.baked else None,
             "range": _frames(reading),
+            "back_frame": _plain(self._back_at),
             "fps": _plain(reading.rate),
             **{name: getattr(options, name) for name in options_of(options)},
             "when_it_falls": self.simulation.settings.when_it_falls,

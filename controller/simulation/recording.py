@@ -49,6 +49,8 @@ _REST = 0.005
 #: [m/s] more than the animation's, at which a body does not stumble but is thrown. By judgement:
 #: who runs into a wall loses as much.
 _THROWN = 4.0
+#: [m, and half of rad] by which a sample differs from the animation that is not exactly it.
+_AWAY = 1e-6
 #: A time that is a sample's is so near to it, in samples.
 _ROUNDED = 1e-6
 #: A plane has so many corners.
@@ -731,6 +733,17 @@ class Recording:
             return quaternion_from_matrix(self._deltas()), self._apart()
         turns, displacement = self._weighed(self.weights, stretched)
         return quaternion_from_matrix(turns), displacement
+
+    def back_at(self, turns: np.ndarray, displacement: np.ndarray) -> float | None:
+        """From when on [s] a body that was handed back is exactly as animated, by its
+        `differences`; None where it is not, and without weights."""
+        if not self.weights:
+            return None
+        away = np.abs(turns[..., 1:]).max((1, 2)) + np.abs(displacement).max(1) > _AWAY
+        last = np.flatnonzero(away)
+        if not len(last) or last[-1] == len(away) - 1:
+            return None
+        return float((last[-1] + 1) / self.motion.rate)
 
     def cleaned(self) -> Changed | None:
         """All of the animation as far as cleaning, waypoints and commands alone change what is

@@ -147,7 +147,7 @@ def test_fall_ends_with_3(blender_program, shot, tmp_path):
     path = shot("side_kick")
     done = blender_program("--background", path, "--command", "poise", "bake")
     assert done.returncode == 3, done.stderr
-    assert "The bake ends there." in done.stderr
+    assert "The bake ends at frame " in done.stderr
     assert (tmp_path / "shot_poise.blend").is_file()
 
 

@@ -60,7 +60,7 @@ def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
     assert report["frames"] == report["range"] and report["fell_frame"] < report["range"][1]
     assert report["why"].startswith(f"Fell at {report['fell_at']:.2f} s")
     told = capsys.readouterr().err
-    assert report["why"] in told and "The bake ends there" not in told
+    assert report["why"] in told and "The bake ends at frame" not in told
     assert report["bake_error"] < 0.5 and report["deepest"] < 10
     assert report["verdict"]["keeper"] is False
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot_poise.blend"))

@@ -293,6 +293,10 @@ def test_the_example_steps_back():
         low = moved[:, foot, 2] < 0.004
         assert steps[low[1:] & low[:-1]].sum() < 0.02 and steps.max() > 0.02
     assert np.abs(moved[22:]).max() < 1e-4
+    back = shot.report()["back_frame"]
+    assert shot.ends[0] == f"It is exactly the animation again from frame {back:g} on."
+    home = round(back - frames[0])
+    assert np.abs(moved[home:]).max() < 1e-5 < np.abs(moved[home - 1]).max()
 
 
 @pytest.mark.slow
