@@ -35,7 +35,7 @@ from ..terminal.command_arguments import (
     shot_arguments,
     whole,
 )
-from ..terminal.command_files import ENDINGS, is_shot
+from ..terminal.command_files import ENDINGS, demand_there, is_shot
 from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_progress import FAILED as FAILURE
 from ..terminal.command_workers import interrupts
@@ -251,12 +251,11 @@ def _sources(options, output):
                     f"There is no shot in '{path}': name a folder with {', '.join(ENDINGS)} files."
                 )
             yield from found
-        elif not path.exists():
-            raise FileError(f"There is no file '{path}': check its name.")
-        elif not is_shot(path):
+            continue
+        demand_there(path)
+        if not is_shot(path):
             raise FileError(f"'{path}' is no shot: name {', '.join(ENDINGS)} files, or folders.")
-        else:
-            yield path
+        yield path
 
 
 def _in_folder(folder, recursive, output):

@@ -35,6 +35,16 @@ READ = (
 SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 
+def demand_there(path: Path) -> None:
+    """Raise FileError unless there is something of that name, where it leads if it is a link."""
+    if path.is_symlink() and not path.exists():
+        raise FileError(
+            f"'{path}' is a link to '{path.readlink()}', which is not there: mend it, or remove it."
+        )
+    if not path.exists():
+        raise FileError(f"There is no file '{path}': check its name.")
+
+
 def open_shot(name, up=None, unit=None):
     """Open a .blend file, import one of another format, or take what is open; its path, None if it
     was never saved.
@@ -46,8 +56,7 @@ def open_shot(name, up=None, unit=None):
     if name is None:
         return Path(bpy.data.filepath) if bpy.data.filepath else None
     path = Path(name).absolute()
-    if not path.exists():
-        raise FileError(f"There is no file '{path}': check its name.")
+    demand_there(path)
     if path.is_dir():
         raise FileError(f"'{path}' is a folder: name a .blend file in it.")
     if not path.is_file():  # reading from a pipe might never end

@@ -309,6 +309,15 @@ def test_shot_that_does_not_exist(tmp_path, capfd):
     assert listing(tmp_path) == {}
 
 
+@pytest.mark.parametrize("verb", [("bake",), ("batch", "--output=out", "--jobs=1")])
+def test_a_link_that_leads_nowhere_is_told_as_one(tmp_path, capfd, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    link = tmp_path / "shot.blend"
+    link.symlink_to("moved.blend")
+    assert poise(verb[0], link, *verb[1:]) == 1
+    assert f"'{link}' is a link to 'moved.blend', which is not there" in capfd.readouterr().err
+
+
 def test_shot_that_is_a_folder(tmp_path, capfd):
     assert poise("bake", tmp_path) == 1
     assert "is a folder: name a .blend file in it." in capfd.readouterr().err
