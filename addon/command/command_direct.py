@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...controller.exceptions import PoiseError
-from ...controller.reference.commands import Command, Script, push_as_told
+from ...controller.reference.commands import Command, Script, blows_as_told
 from ...controller.skills.skill_set import Skill, SkillSet
 from ..blender.files import FileError, write_json, written
 from ..scene.walks import WalkOptions
@@ -187,8 +187,7 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
         "speed": came["speed"],
         "heading": came["heading"],
     }
-    if command.push is not None:
-        wanted["push"] = push_as_told(command.push)
+    wanted |= blows_as_told(command)
     reached = {"speed": came["reached_speed"], "heading": came["reached_heading"]}
     return {
         "at": came["at"],

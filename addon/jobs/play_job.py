@@ -73,8 +73,8 @@ class PlayJob(Job):
         walk: WalkOptions | None = None,
         skill: Skill | None = None,
     ) -> None:
-        """walk: WalkOptions with the cycle, None for the best one. skill: skill_set.Skill that is
-        played, None for none."""
+        """walk: WalkOptions with the cycle and the ball, None for the best one and none. skill:
+        skill_set.Skill that is played, None for none."""
         begin = walk or WalkOptions(_FIRST)
         self._walk = replace(begin, seconds=_FIRST, heading=None, commands=STANDS, played=True)
         # Where it falls it ends: who plays goes back.
@@ -199,7 +199,7 @@ class PlayJob(Job):
     def _taking(self) -> Iterator[float]:
         played = self.play.walk
         self.play.close()
-        walk = replace(self._walk, seconds=played.seconds, commands=played.commands)
+        walk = replace(self._walk, seconds=played.seconds, commands=played.commands, ball=0.0)
         self.shot = shot = Shot(self.shot.scene, replace(self._options, walk=walk))
         settings = settings_of(shot.scene, shot.armature, shot.options)
         self.settings = with_keys(settings, shot.armature)

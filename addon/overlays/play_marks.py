@@ -19,6 +19,7 @@ _NEWTONS_PER_METRE, _BALL = 200.0, 0.03
 _HEIGHT = 0.02  # [m] over the floor
 _RING = 0.22, 0.26  # [m] where it is to go: inner and outer radius
 _HEADING, _PULL = (0.35, 0.75, 1.0, 0.9), (1.0, 0.5, 0.1, 1.0)
+_THROWN = (0.85, 0.8, 0.7, 1.0)
 #: Letters, their distance from the edges, from line to line [pixels of a standard screen].
 _TEXT, _LEFT, _BOTTOM, _LINE = 13, 24, 28, 20
 
@@ -83,6 +84,7 @@ def _draw():
         parts.append((arrows(tail, tip), colour))
         if colour is _PULL:
             parts.append((ball(tail[0], _BALL), colour))
+    parts += ((ball(*one), _THROWN) for one in job.play.balls)
     context, reading = bpy.context, job.shown.reading
     offset = overlay.displacement(context.scene.poise, reading.motion)
     for (points, normals, triangles), colour in parts:

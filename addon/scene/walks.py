@@ -17,7 +17,8 @@ from ...controller.exceptions import MotionError, SettingsError
 from ...controller.ranges import RANGES
 from ...controller.reference.commands import FASTEST, SLOWEST, Command
 from ...controller.reference.gait import Endless, Gait, Walk, cycle_between, find_cycle
-from ...controller.simulation.scenario import shoves
+from ...controller.simulation.play import balls_of
+from ...controller.simulation.scenario import shoves, tosses
 from ..blender.redrawing import on_change_in_sidebar
 from .weights import OVERRIDABLE, values_at
 
@@ -38,7 +39,8 @@ class WalkOptions:
 
     seconds: for how long [s]. cycle: (first, last) scene frames, None for the best one. heading:
     name of a curve object to follow, None to go on as the clip does. commands: Command each, in
-    place of those that are keyed. trim, other, played: as controller.gait.Walk has them.
+    place of those that are keyed. trim, other, played: as controller.gait.Walk has them. ball: mass
+    [kg] of what can be thrown at who is played, 0 for nothing.
     """
 
     seconds: float
@@ -48,6 +50,7 @@ class WalkOptions:
     trim: tuple[tuple[float, float], ...] = ()
     other: Gait | None = None
     played: bool = False
+    ball: float = 0.0
 
 
 def _is_curve(_settings, thing):
@@ -144,6 +147,16 @@ class POISE_PG_walk(bpy.types.PropertyGroup):
         step=1000,
         precision=0,
     )
+    ball: FloatProperty(
+        name="Ball (kg)",
+        description="What T throws at who is played, from where you look, at 5 m/s [kg]",
+        default=3.0,
+        min=RANGES["thing"].low,
+        max=RANGES["thing"].high,
+        soft_max=10.0,
+        step=50,
+        precision=1,
+    )
     follow: BoolProperty(
         name="View Follows",
         description="Move the view along with who is played",
@@ -228,12 +241,15 @@ def endless(scene, reading, options, mass=None):
     )
 
 
-def commanded_pushes(motion, character):
-    """Tuple of controller pushes that the commands of a walk are; none of other motions."""
+def commanded_blows(motion, character, walk):
+    """Tuples of controller pushes and throws that the commands of a walk are, and of what can be
+    thrown besides, by its WalkOptions; none of other motions."""
     commands = motion.walk.commands if isinstance(motion, Endless) else ()
     if not commands:
-        return ()
-    return shoves(commands, motion.heading(character))
+        return (), ()
+    yaw = motion.heading(character)
+    more = balls_of(walk.ball) if walk is not None and walk.ball else ()
+    return shoves(commands, yaw), tosses(commands, yaw) + more
 
 
 def _keyed(scene, reading, walk):

@@ -558,10 +558,12 @@ class Shot(ArmatureShot):
         if "despike" not in options.cleaning:
             reference.check_pops(self.reading)
         body = self.character.actor or self.character
+        shoves, thrown = walks.commanded_blows(self.reading.motion, self.character, options.walk)
+        objects = self.objects | {"things": (*self.objects.get("things", ()), *thrown)}
         scenario = controller.Scenario(
             pushes.collect(self._pushes, self.reading.motion, body, options.pushes, self.reshaping)
-            + walks.commanded_pushes(self.reading.motion, self.character),
-            **self.objects,
+            + shoves,
+            **objects,
             weights=self._weights,
             strength=self._strength,
         )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Play a character: keys that lead it, the mouse that pulls it, and what is kept of that."""
 
+from dataclasses import replace
 from math import atan2, floor, radians
 
 import bpy
@@ -30,12 +31,12 @@ SPEED_STEP, HEADING_STEP, BACK = 0.1, radians(15), 1.0
 #: The mouse takes hold of what is nearer to it than this [pixels of a standard screen].
 REACH = 60
 #: Keys that lead it.
-_LEADS = {"UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE", "F", "G", "P"}
+_LEADS = {"UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE", "F", "G", "P", "T"}
 #: Draw at most so often [Hz].
 RATE = 60.0
 
 KEYS = (
-    "Poise: ↑ ↓ faster, slower   ← → turn   Space walk or stand   F push   Drag pull   "
+    "Poise: ↑ ↓ faster, slower   ← → turn   Space walk or stand   F push   T throw   Drag pull   "
     "Right click go there   G along the curve   "
     "Backspace 1 s back   P pause   Enter keep   Esc discard"
 )
@@ -48,8 +49,9 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     bl_label = "Play Character Live"
     bl_description = (
         "Lead the character with the keyboard while physics moves it: arrow keys for speed and "
-        "heading, Space to walk or stand, F to push, the mouse to pull. Enter keeps what was "
-        "played as a take, Esc discards it. Nothing in the scene changes before that is baked"
+        "heading, Space to walk or stand, F to push, T to throw a ball, the mouse to pull. Enter "
+        "keeps what was played as a take, Esc discards it. Nothing in the scene changes before "
+        "that is baked"
     )
     bl_options = {"REGISTER"}
 
@@ -74,12 +76,12 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         settings = context.scene.poise.walk
         options = shot_options(context, armature)
         cycle = (settings.first, settings.last) if settings.use_cycle else None
-        walk, skill = walks.WalkOptions(1.0, cycle), None
+        walk, skill = walks.WalkOptions(1.0, cycle, ball=settings.ball), None
         if settings.skills:
             path = bpy.path.abspath(settings.skills)
             action, _ = bake_target.unbaked(armature)
             skill = SkillSet.load(path).of(armature.name, action and action.name)
-            walk = walks.WalkOptions(1.0, skill.cycle, trim=skill.trim, other=skill.other)
+            walk = replace(walk, cycle=skill.cycle, trim=skill.trim, other=skill.other)
         self._seen_at, self._way = None, _way(context)
         return PlayJob(context.scene, options, walk, skill)
 
@@ -146,8 +148,8 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             play.wants(heading=_stepped(play.heading, step))
         elif kind == "SPACE":
             play.wants(stands=not play.stands)
-        elif kind == "F":
-            self._push(context)
+        elif kind in {"F", "T"}:
+            self._hit(context, kind == "T")
         elif kind == "G":
             self._go(context)
         elif kind == "P":
@@ -165,14 +167,18 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         job.paused = False
         return True
 
-    def _push(self, context):
-        """Push away from the view."""
+    def _hit(self, context, throws):
+        """Push it away from the view, or throw a ball from there."""
         play, view = self._job.play, _view(context)
         if view is None or not play.goes_on:
             return
         ahead = view.data.view_rotation @ Vector((0.0, 0.0, -1.0))
+        direction = atan2(ahead.y, ahead.x) - play.yaw
         try:
-            play.push(context.scene.poise.walk.push, atan2(ahead.y, ahead.x) - play.yaw)
+            if throws:
+                play.throw(direction)
+            else:
+                play.push(context.scene.poise.walk.push, direction)
         except PoiseError as error:
             self.report({"ERROR"}, tr(str(error)))
 
@@ -205,7 +211,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             return False
         if event.type == "RIGHTMOUSE":
             return self._send(context, event)
-        return event.type == "LEFTMOUSE" and self._grab(context, event)
+        return event.type == "LEFTMOUSE" and (self._grab(context, event) or self._toss(context))
 
     def _send(self, context, event):
         """Send it to where the floor is under the mouse. Returns whether that is anywhere."""
@@ -243,6 +249,15 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         self._pull(context)
         self._grip = job.pull[1] - job.held()  # where it is held: nothing pulls yet
         self._pull(context)
+        return True
+
+    def _toss(self, context):
+        """Throw a ball, by a click beside the body. Returns whether that is in the view."""
+        view, job = _view(context), self._job
+        if view is None or not view.holds(self._mouse) or job.goes_back or job.play.fell:
+            return False
+        self._hit(context, True)
+        job.paused = False
         return True
 
     def _pull(self, context):

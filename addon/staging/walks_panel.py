@@ -70,6 +70,7 @@ class POISE_PT_play(Panel, bpy.types.Panel):
         column.active = job is None
         column.prop(settings, "skills")
         column.prop(settings, "push")
+        column.prop(settings, "ball")
         column.prop(settings, "follow")
         if job is not None and job.plays and job.is_played:
             row = layout.row()

@@ -22,7 +22,7 @@ from .. import documents
 from ..exceptions import SettingsError, demand
 from ..geometry.rotations import arctan2
 from ..geometry.skeleton import SEGMENTS
-from ..ranges import RANGES
+from ..ranges import RANGES, Range
 
 VERSION = 1  # of scripts
 _LARGEST = 1e5  # number in them
@@ -70,16 +70,27 @@ class Shove:
 
 
 @dataclass(frozen=True)
+class Toss:
+    """A ball in a script, thrown at the neck: its mass [kg], and the direction [rad] in which it
+    flies, counter-clockwise from above, 0 where the walk begins."""
+
+    mass: float
+    direction: float
+
+
+@dataclass(frozen=True)
 class Command:
     """From a time on [s] go with a speed [m/s], in a heading [rad], counter-clockwise from above, 0
     where the walk begins; or stand, or no more. What is None stays as it was; who is given a speed
-    alone walks. push: what it is pushed with then; it does not command the walk."""
+    alone walks. push: what it is pushed with then, toss: what is thrown at it; they do not command
+    the walk."""
 
     at: float
     speed: float | None = None
     heading: float | None = None
     stands: bool | None = None
     push: Shove | None = None
+    toss: Toss | None = None
 
     @property
     def walks(self) -> bool:
@@ -89,8 +100,9 @@ class Command:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Command":
         """What `dataclasses.asdict` gave."""
-        push = data.get("push")
-        return cls(**data | {"push": Shove(**push) if push else None})
+        push, toss = data.get("push"), data.get("toss")
+        made = {"push": Shove(**push) if push else None, "toss": Toss(**toss) if toss else None}
+        return cls(**data | made)
 
 
 @dataclass(frozen=True)
@@ -116,8 +128,9 @@ class Script:
     def load(cls, path: str | os.PathLike) -> "Script":
         """Read a script, `{"version": 1, "seconds": 20, "commands": [{"at": 6, "speed": 1.0,
         "heading": 90}, {"at": 12, "skill": "stand"}, {"at": 15, "push": {"part": "chest",
-        "newtons": 60, "direction": 180, "seconds": 0.3}}]}`: times in s, speeds in m/s, 0 to stand,
-        headings and directions in degrees, skills of SKILLS, parts of PARTS. Raises SettingsError.
+        "newtons": 60, "direction": 180, "seconds": 0.3}}, {"at": 17, "throw": {"mass": 3,
+        "direction": 90}}]}`: times in s, speeds in m/s, 0 to stand, headings and directions in
+        degrees, masses in kg, skills of SKILLS, parts of PARTS. Raises SettingsError.
         """
         source = f"The script '{path}'"
         content = documents.read(path, source, _fail)
@@ -130,11 +143,15 @@ class Script:
         found = []
         for number, one in enumerate(content["commands"], 1):
             name = f"Command {number} of the script '{path}'"
-            _has(name, one, ("at", "speed", "heading", "skill", "push"), ("at",))
+            _has(name, one, ("at", "speed", "heading", "skill", "push", "throw"), ("at",))
             if len(one) < 2:
-                _fail(name, "commands nothing: give it a speed, a heading, a skill or a push")
+                _fail(
+                    name,
+                    "commands nothing: give it a speed, a heading, a skill, a push or a throw",
+                )
             pushed = f"The push of command {number} of the script '{path}'"
-            found.append(_command(name, pushed, one))
+            thrown = f"The throw of command {number} of the script '{path}'"
+            found.append(_command(name, pushed, thrown, one))
         seconds = _number(source, "seconds", content["seconds"])
         RANGES["walk"].check(seconds)
         _check_times(found)
@@ -160,19 +177,22 @@ def _as_told(command: Command) -> dict[str, Any]:
         told["skill"] = "stand" if command.stands else "walk"
     if command.heading is not None:
         told["heading"] = in_degrees(command.heading)
-    if command.push is not None:
-        told["push"] = push_as_told(command.push)
+    return told | blows_as_told(command)
+
+
+def blows_as_told(command: Command) -> dict[str, dict[str, float | str]]:
+    """The push and the throw of a command as a script's file has them: those that it has."""
+    told: dict[str, dict[str, float | str]] = {}
+    if (push := command.push) is not None:
+        told["push"] = {
+            "part": push.segment,
+            "newtons": push.newtons,
+            "direction": in_degrees(push.direction),
+            "seconds": push.seconds,
+        }
+    if (toss := command.toss) is not None:
+        told["throw"] = {"mass": toss.mass, "direction": in_degrees(toss.direction)}
     return told
-
-
-def push_as_told(push: Shove) -> dict[str, float | str]:
-    """A push of a script as its file has it."""
-    return {
-        "part": push.segment,
-        "newtons": push.newtons,
-        "direction": in_degrees(push.direction),
-        "seconds": push.seconds,
-    }
 
 
 def in_degrees(angle: float) -> float:
@@ -180,12 +200,13 @@ def in_degrees(angle: float) -> float:
     return round(degrees(angle), 9) + 0.0  # which makes -0.0 of nothing
 
 
-def _command(name: str, pushed: str, content: dict[str, Any]) -> Command:
-    """The Command that an object of a script is; pushed: what errors call its push."""
+def _command(name: str, pushed: str, thrown: str, content: dict[str, Any]) -> Command:
+    """The Command that an object of a script is; pushed, thrown: what errors call its push and its
+    throw."""
     skill = content.get("skill")
     if skill is not None and skill not in SKILLS:
         _fail(name, f"has the skill {str(skill)[:40]!r}, which walks have not: use stand or walk")
-    words = "skill", "push"
+    words = "skill", "push", "throw"
     numbers = {k: _number(name, k, value) for k, value in content.items() if k not in words}
     speed, heading = numbers.get("speed"), numbers.get("heading")
     if speed is not None and speed < 0:
@@ -202,6 +223,7 @@ def _command(name: str, pushed: str, content: dict[str, Any]) -> Command:
         None if heading is None else radians(heading),
         None if skill is None else skill == "stand",
         _shove(pushed, content["push"]) if "push" in content else None,
+        _toss(thrown, content["throw"]) if "throw" in content else None,
     )
 
 
@@ -212,14 +234,25 @@ def _shove(name: str, content: Any) -> Shove:
     part = content.get("part", "trunk")
     if not isinstance(part, str) or part not in PARTS:
         _fail(name, f"is on {str(part)[:40]!r}, which is none of {', '.join(PARTS)}")
-    newtons, direction, seconds = (_number(name, key, content[key]) for key in keys[1:])
-    for key, value, allowed in (
-        ("newtons", newtons, RANGES["force"]),
-        ("seconds", seconds, RANGES["push_time"]),
-    ):
-        if value not in allowed:
-            _fail(name, f"has {value:g} as '{key}': give it {allowed}")
+    newtons = _within(name, "newtons", content, RANGES["force"])
+    seconds = _within(name, "seconds", content, RANGES["push_time"])
+    direction = _number(name, "direction", content["direction"])
     return Shove(newtons, radians(direction), seconds, PARTS[part])
+
+
+def _toss(name: str, content: Any) -> Toss:
+    """The Toss that an object of a script is."""
+    _has(name, content, ("mass", "direction"), ("mass", "direction"))
+    mass = _within(name, "mass", content, RANGES["thing"])
+    return Toss(mass, radians(_number(name, "direction", content["direction"])))
+
+
+def _within(name: str, key: str, content: dict[str, Any], allowed: Range) -> float:
+    """A number of an object of a script, which may be within a range alone."""
+    value = _number(name, key, content[key])
+    if value not in allowed:
+        _fail(name, f"has {value:g} as '{key}': give it {allowed}")
+    return value
 
 
 def _fail(source: object, problem: str) -> NoReturn:

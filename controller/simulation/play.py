@@ -27,10 +27,10 @@ import numpy as np
 from ..exceptions import demand
 from ..geometry.rotations import matrix_from_quaternion, near
 from ..ranges import RANGES
-from ..reference.commands import GATHERING, SLOW, Command, Meant, Shove, meant
+from ..reference.commands import GATHERING, SLOW, Command, Meant, Shove, Toss, meant
 from ..reference.gait import Endless, Walk
 from ..reference.played import Window, sample_of
-from .scenario import Scenario, shoves
+from .scenario import Scenario, Throw, shoves, tosses
 from .simulation import Moment, Simulation
 
 #: How it begins.
@@ -53,6 +53,9 @@ _AHEAD = 1.2
 _WILD = 15.0
 #: [s] over which `pace` is the mean.
 _PACE = 0.6
+#: So many balls can be thrown at who is played: the engine must know of all from the beginning, to
+#: go back to where some were not thrown yet. Until they are they start then [s].
+BALLS, _NEVER = 12, 1e6
 
 
 class _Taken(NamedTuple):
@@ -76,13 +79,15 @@ class Play:
 
     def __init__(self, simulation: Simulation) -> None:
         """simulation: of a walk that is played, as long as it likes, whose commands are those that
-        it begins with. It must not have begun. Raises SettingsError for what moves around it, whose
-        ways end with the simulation, and for what holds it."""
+        it begins with. It must not have begun. What can be thrown is the last of its things, as
+        `balls_of` gives them. Raises SettingsError for what moves around it, whose ways end with
+        the simulation, and for what holds it."""
         motion, scenario = simulation.motion, simulation.scenario
         assert isinstance(motion, Endless)
         _check(scenario, bool(simulation.strength))
         self.character, self.rate = simulation.character, motion.rate
         self._simulation, self._scenario = simulation, scenario
+        self._balls = tuple(one for one in scenario.things if one.start == _NEVER)
         self._walk, self.commands = motion.walk, motion.walk.commands
         self.yaw = motion.heading(self.character)
         self.speed, self.heading, self.stands = self._told()
@@ -174,7 +179,28 @@ class Play:
         made = replace(self._scenario, pushes=shoves((command,), self.yaw))
         made.check(float(self.character.masses.sum()))
         self._add(command)
-        self._tell_pushes()
+        self._tell_blows()
+
+    def throw(self, direction: float) -> None:
+        """Throw a ball at its neck, which flies in a direction [rad] as those of `push`. Raises
+        SettingsError if all have been thrown."""
+        thrown = tosses(self.commands, self.yaw)
+        demand(
+            len(thrown) < len(self._balls),
+            f"All {len(self._balls)} balls have been thrown: go back, or keep this.",
+        )
+        toss = Toss(self._balls[0].mass, _written(direction))
+        self._add(Command(self.seconds, toss=toss))
+        self._tell_blows()
+
+    @property
+    def balls(self) -> tuple[tuple[np.ndarray, float], ...]:
+        """Where the balls are that have been thrown, (3,) [m], and their radii [m]."""
+        places, _ = self._simulation.world.things()
+        number = len(self._scenario.things) - len(self._balls)
+        radii = (ball.solid.size[0] for ball in self._balls)
+        pairs = zip(places[number:], radii, strict=True)
+        return tuple((place, radius) for place, radius in pairs if np.isfinite(place).all())
 
     def advance(self) -> None:
         """Go on to the next sample."""
@@ -202,7 +228,7 @@ class Play:
         window, moment, noise = self._taken[-1]
         self._simulation.retake(window, moment)
         self._simulation.controller.random.bit_generator.state = copy.deepcopy(noise)
-        self._tell_pushes()
+        self._tell_blows()
         self._window, self._coming, self.fell = window, None, False
         self.goal, self._way = None, []
         self.sample = window.sample
@@ -279,10 +305,13 @@ class Play:
     def _add(self, command: Command) -> None:
         self.commands = tuple(sorted((*self.commands, command), key=lambda one: one.at))
 
-    def _tell_pushes(self) -> None:
-        """Have the world know all pushes."""
-        world, made = self._simulation.world, shoves(self.commands, self.yaw)
-        world.scenario = replace(world.scenario, pushes=(*self._scenario.pushes, *made))
+    def _tell_blows(self) -> None:
+        """Have the world know all pushes, and all that is thrown."""
+        made, thrown = shoves(self.commands, self.yaw), tosses(self.commands, self.yaw)
+        before, world = self._scenario, self._simulation.world
+        others = before.things[: len(before.things) - len(self._balls)]
+        things = *others, *thrown, *self._balls[len(thrown) :]
+        world.scenario = replace(world.scenario, pushes=(*before.pushes, *made), things=things)
 
     # --- Windows ----------------------------------------------------------------------------------
 
@@ -340,6 +369,11 @@ class Play:
     def _com(self, sample: int) -> np.ndarray:
         """The centre of mass (3,) [m] at a sample."""
         return self.centres[sample].T @ self.character.masses / self.character.mass
+
+
+def balls_of(mass: float) -> tuple[Throw, ...]:
+    """What can be thrown at who is played: balls of a mass [kg]."""
+    return tuple(Throw(mass, _NEVER, 0.0, name="Ball") for _ in range(BALLS))
 
 
 def _check(scenario: Scenario, strength: bool) -> None:

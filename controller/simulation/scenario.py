@@ -319,6 +319,15 @@ def shoves(commands: Sequence[Command], yaw: float) -> tuple[Push, ...]:
     return tuple(found)
 
 
+def tosses(commands: Sequence[Command], yaw: float) -> tuple[Throw, ...]:
+    """The balls that are thrown among the commands of a walk that begins in a direction [rad]."""
+    return tuple(
+        Throw(one.toss.mass, one.at, yaw + one.toss.direction + pi, name="Ball")
+        for one in commands
+        if one.toss is not None
+    )
+
+
 def random_pushes(force: float, duration: float, seed: int) -> tuple[Push, ...]:
     """Pushes of `force` [N] on the trunk for 0.2 s, one every second, horizontal, in random
     directions, over `duration` [s]."""

@@ -3,6 +3,7 @@
 what is kept. The real window is driven by tests/gui."""
 
 import json
+from math import radians
 from types import SimpleNamespace
 
 import bpy
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from helpers.commands import poise, save
 from helpers.jobs import finish, step_until
+from mathutils import Euler
 
 from poise.addon.blender import session
 from poise.addon.jobs import play_job
@@ -231,6 +233,49 @@ def test_keys_lead_it(armature, window):
     (row, take) = takes.rows(bpy.context.scene, armature)[0]
     assert take.shot.options.walk.played and row.label == "Take 1"
     assert operator.reports[-1][0] == "INFO" and "kept as 'Take 1'" in operator.reports[-1][1]
+
+
+@pytest.fixture
+def view(window, monkeypatch):
+    """A view from behind and above, in which no part of the body is near the mouse."""
+    looks = Euler((radians(60), 0.0, 0.0)).to_quaternion()  # along y, and down
+    region = SimpleNamespace(type="WINDOW", x=0, y=0, width=800, height=600)
+    space = SimpleNamespace(region_3d=SimpleNamespace(view_rotation=looks))
+    window.preferences = bpy.context.preferences
+    window.area = SimpleNamespace(
+        type="VIEW_3D", regions=[region], spaces=SimpleNamespace(active=space)
+    )
+    monkeypatch.setattr(operators.POISE_OT_play, "_follow", lambda *_: None)
+    utils = operators.view3d_utils
+    monkeypatch.setattr(utils, "location_3d_to_region_2d", lambda *_: None)
+
+
+@pytest.mark.parametrize("means", ["T", "LEFTMOUSE"])
+def test_a_ball_is_thrown_from_where_one_looks_and_baked(armature, window, view, means):
+    scene = bpy.context.scene
+    scene.poise.walk.ball = 4.0
+    operator = window.begin(operators.POISE_OT_play)
+    job = operator._job
+    window.turn_until(operator, lambda: job.is_played and job.play.sample > 5)
+    assert window.send(operator, means) == {"RUNNING_MODAL"}
+    (command,) = (one for one in job.play.commands if one.toss)
+    assert command.toss.mass == pytest.approx(4.0)
+    along = job.play.yaw + command.toss.direction
+    assert (np.cos(along), np.sin(along)) == pytest.approx((0.0, 1.0), abs=2e-3)
+    window.turn_until(operator, lambda: job.play.sample > 60)
+    assert len(job.play.balls) == 1 and not operator.reports
+    window.send(operator, "RET")
+    while window.send(operator) == {"PASS_THROUGH"}:
+        pass
+    shot = session.result_of(scene, armature).shot
+    assert not job.differs and [one.name for one in shot.recording.scenario.things] == ["Ball"]
+    shot.bake()
+    (name,) = shot.baked_objects
+    end = len(shot.recording) - 1
+    scene.frame_set(round(shot.reading.motion.frame(end)))
+    there = scene.objects[name].matrix_world.translation * shot.reading.metres_per_unit
+    last = shot.recording.thing_positions[end, 0]
+    assert tuple(there) == pytest.approx(last, abs=1e-3)
 
 
 @pytest.fixture

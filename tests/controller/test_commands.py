@@ -17,10 +17,12 @@ from poise.controller.reference.commands import (
     Script,
     Shove,
     Strike,
+    Toss,
     followed,
     journey,
 )
 from poise.controller.reference.gait import Gait, Walk
+from poise.controller.simulation.scenario import tosses
 
 SPEED, PERIOD, RATE = 1.25, 1.1, 60.0
 STRIKES = (Strike(0.2, 1), Strike(0.7, -1))
@@ -422,6 +424,35 @@ PUSH = {"part": "chest", "newtons": 60, "direction": 180, "seconds": 0.3}
 
 def pushed(**changes):
     return GOOD | {"commands": [{"at": 1, "push": {**PUSH, **changes}}]}
+
+
+def test_a_script_throws(tmp_path):
+    one = {"at": 1, "speed": 1, "throw": {"mass": 3, "direction": 90}}
+    script = Script.load(write(tmp_path, GOOD | {"commands": [one]}))
+    (command,) = script.commands
+    assert (command.toss, command.speed) == (Toss(3.0, np.pi / 2), 1.0)
+    assert Command.from_dict(asdict(command)) == command
+    path = tmp_path / "again.json"
+    script.save(path)
+    assert Script.load(path) == script
+    ((ball,), yaw) = tosses(script.commands, 0.5), 0.5
+    flies = ball.launched((0.0, 0.0, 1.5)).velocity[:2]
+    assert np.arctan2(flies[1], flies[0]) == pytest.approx(yaw + np.pi / 2)
+
+
+@pytest.mark.parametrize(
+    ("throw", "words"),
+    [
+        ({"mass": 3}, "The throw of command 1 .* lacks 'direction'"),
+        ({"mass": 0, "direction": 0}, "The throw of command 1 .* has 0 as 'mass': give it"),
+        ({"mass": "big", "direction": 0}, "has 'big' as 'mass', which is no number"),
+        ({"mass": 3, "direction": 0, "speed": 5}, "has the key 'speed'"),
+        (3, "is no JSON object"),
+    ],
+)
+def test_no_script_throws_what_cannot_be(tmp_path, throw, words):
+    with pytest.raises(SettingsError, match=words):
+        Script.load(write(tmp_path, GOOD | {"commands": [{"at": 1, "throw": throw}]}))
 
 
 def test_a_script_pushes(tmp_path):

@@ -9,11 +9,12 @@ import pytest
 
 from poise.controller import Gains, Settings, Simulation
 from poise.controller.exceptions import SettingsError
+from poise.controller.geometry.skeleton import SEGMENT_INDEX
 from poise.controller.reference.commands import Command, Script
 from poise.controller.reference.gait import Walk
 from poise.controller.reference.played import LASTS, Window, sample_of
-from poise.controller.simulation.play import STANDS, Play
-from poise.controller.simulation.scenario import Collider, Scenario, Solid, shoves
+from poise.controller.simulation.play import BALLS, STANDS, Play, balls_of
+from poise.controller.simulation.scenario import Collider, Scenario, Solid, shoves, tosses
 
 #: Noise is drawn on and on, so that who loses a number of it walks otherwise.
 SETTINGS = Settings(noise=1.0, seed=4)
@@ -33,7 +34,9 @@ def play(walker, monkeypatch):
 def simulation(walker, walk, scenario=None):
     character, motion, _ = walker
     endless = walk.motion(character, motion)
-    given = scenario or Scenario(pushes=shoves(walk.commands, endless.heading(character)))
+    yaw = endless.heading(character)
+    blows = {"pushes": shoves(walk.commands, yaw), "things": tosses(walk.commands, yaw)}
+    given = scenario or Scenario(**blows)
     gains = Gains.default(character, walking=True)
     return Simulation(character, endless, gains, SETTINGS, scenario=given)
 
@@ -89,6 +92,79 @@ def test_what_was_played_comes_out_again_to_the_last_bit(walker, play, tmp_path)
     assert script.played and script.commands == walk.commands
     same = replace(walk, seconds=script.seconds, commands=script.commands)
     assert (again(walker, same) == np.array(play.centres)).all()
+
+
+@pytest.fixture
+def target(walker, monkeypatch):
+    """One that stands, at which balls can be thrown."""
+    monkeypatch.setattr(Play, "_learn_delay", lambda self, _: setattr(self, "_delay", DELAY))
+    walk = Walk(walker[2], LASTS, commands=STANDS, played=True)
+    found = Play(simulation(walker, walk, Scenario(things=balls_of(5.0))))
+    yield found
+    found.close()
+
+
+def hit(play, seconds):
+    """(3,) [m/s] by how much the velocity of the trunk changes at most within so many seconds."""
+    before = len(play.centres)
+    go_on(play, seconds)
+    trunk = np.array(play.centres[before - 2 :])[:, SEGMENT_INDEX["trunk"]]
+    velocities = np.diff(trunk, axis=0) * play.rate
+    changes = velocities - velocities[0]
+    return changes[np.linalg.norm(changes, axis=1).argmax()]
+
+
+def test_a_ball_hits_from_where_it_is_thrown(target):
+    """It flies for 0.6 s, and what it hits goes on in its direction."""
+    go_on(target, 0.5)
+    assert target.balls == ()
+    target.throw(pi / 2)
+    assert np.linalg.norm(hit(target, 0.3)) < 0.05, "it is on its way"
+    ((place, radius),) = target.balls
+    neck = target.centres[-1][SEGMENT_INDEX["head"]]
+    assert radius == pytest.approx((3 * 5.0 / (4 * pi * 100.0)) ** (1 / 3))
+    way = (neck - place)[:2] @ [-np.sin(target.yaw), np.cos(target.yaw)]
+    assert way == pytest.approx(1.5, abs=0.3), "3 m away, at 5 m/s"
+    change = hit(target, 0.6)
+    turned = np.arctan2(change[1], change[0]) - target.yaw - pi / 2
+    assert np.linalg.norm(change) > 0.2
+    assert (turned + pi) % (2 * pi) - pi == pytest.approx(0, abs=radians(25))
+
+
+def test_what_was_thrown_is_thrown_again_to_the_last_bit(walker, target, tmp_path):
+    """Through a file, and a stretch that was taken back, of which a ball is thrown no more."""
+    go_on(target, 0.5)
+    target.wants(stands=False, speed=0.9)
+    go_on(target, 2.0)
+    target.throw(2.0)
+    go_on(target, 1.0)
+    before = np.array(target.centres)
+    target.throw(-1.0)  # which it will not have met
+    go_on(target, 0.4)
+    assert len(target.balls) == 2
+    back = len(before) - 10
+    target.rewind(back)
+    while target.sample < back:
+        target.advance()
+    assert (np.array(target.centres) == before[: back + 1]).all(), "as it was before"
+    assert len(target.balls) == 1
+    go_on(target, 0.5)
+    target.throw(0.3)
+    go_on(target, 1.5)
+    walk, path = target.walk, tmp_path / "take.json"
+    Script(walk.seconds, walk.commands, True).save(path)
+    assert Script.load(path).commands == walk.commands
+    assert len([one for one in walk.commands if one.toss]) == 2
+    assert (again(walker, walk) == np.array(target.centres)).all()
+
+
+def test_balls_are_counted(target, play):
+    for _ in range(BALLS):
+        target.throw(0.0)
+    with pytest.raises(SettingsError, match=f"All {BALLS} balls have been thrown: go back"):
+        target.throw(0.0)
+    with pytest.raises(SettingsError, match="All 0 balls"):
+        play.throw(0.0)
 
 
 def test_it_goes_as_it_is_told(play):

@@ -291,14 +291,17 @@ class Driver:
         scene.frame_start, scene.frame_end = 1, frames
         scene.frame_set(1)
 
-    def bake(self, pause=1.0):
-        """Press *Bake* and wait for the comparison; `unbaked` and `baked` are the states."""
+    def bake(self, pause=1.0, things=()):
+        """Press *Bake* and wait for the comparison; `unbaked` and `baked` are the states. things:
+        names of what is baked besides."""
         before = self.state()
         yield from self.click("bpy.ops.poise.bake()")
         yield lambda: self.result.shot.measures and self.session.job() is None
         after = self.state()
         new = set(after["actions"]) - set(before["actions"])
-        self.check("there is one new action", len(new) == 1, new)
+        of_things = {action for action in new if action.startswith(tuple(things))}
+        self.check("there is one new action", len(new - of_things) == 1, new)
+        self.check("and one for each thing", len(of_things) == len(things), new)
         self.check("it is assigned", after["assigned"] in new, after["assigned"])
         self.check("the frame is the same", after["frame"] == before["frame"])
         self.check("the pose is another", after["pose"] != before["pose"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A character that is played: led by real keys, pushed, pulled by the mouse, taken back, kept as a
-take, and baked."""
+"""A character that is played: led by real keys, pushed, hit by a ball, pulled by the mouse, taken
+back, kept as a take, and baked."""
 
 import time
 
@@ -41,6 +41,12 @@ def scenario(driver):
     pushes = [one.push for one in play.commands if one.push]
     driver.check("F pushed it", len(pushes) == 1 and pushes[0].newtons == 60.0, pushes)
     yield 1.5
+    yield from driver.press("t")
+    yield lambda: len(play.balls) == 1
+    yield from driver.shot("play_2_thrown")
+    thrown = [one.toss for one in play.commands if one.toss]
+    driver.check("T threw a ball", len(thrown) == 1 and abs(thrown[0].mass - 3) < 1e-6, thrown)
+    yield 1.5
     yield from _pull(driver, job)
     yield from driver.press("p")  # so that the view does not move on before the click
     yield lambda: job.paused
@@ -74,7 +80,7 @@ def scenario(driver):
     takes = bpy.context.window_manager.poise_takes.items
     driver.check("it is a take", len(takes) == 1, [one.label for one in takes])
     yield 1.0
-    yield from driver.bake()
+    yield from driver.bake(things=["Ball"])
     yield from driver.shot("play_5_baked")
 
 
