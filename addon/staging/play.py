@@ -292,15 +292,22 @@ class _View:
 
     def __init__(self, area, region):
         self.region, self.data = region, area.spaces.active.region_3d
+        self._over = [one for one in area.regions if one.type != "WINDOW"]
 
     def place(self, mouse):
         """Where a place in the window is in it [pixels]."""
         return Vector((mouse[0] - self.region.x, mouse[1] - self.region.y))
 
     def holds(self, mouse):
-        """Whether a place in the window is in it."""
-        x, y = self.place(mouse)
-        return 0 <= x < self.region.width and 0 <= y < self.region.height
+        """Whether a place in the window is in it, and in nothing that lies over it, as the sidebar
+        does."""
+        return _holds(self.region, mouse) and not any(_holds(one, mouse) for one in self._over)
+
+
+def _holds(region, mouse):
+    """Whether a place in the window is in a region."""
+    x, y = mouse[0] - region.x, mouse[1] - region.y
+    return 0 <= x < region.width and 0 <= y < region.height
 
 
 def _view(context):

@@ -257,6 +257,11 @@ def test_a_ball_is_thrown_from_where_one_looks_and_baked(armature, window, view,
     operator = window.begin(operators.POISE_OT_play)
     job = operator._job
     window.turn_until(operator, lambda: job.is_played and job.play.sample > 5)
+    over = SimpleNamespace(type="UI", x=0, y=0, width=100, height=600)
+    window.area.regions.append(over)
+    assert window.send(operator, "LEFTMOUSE") == {"RUNNING_MODAL"}
+    assert not [one for one in job.play.commands if one.toss], "that was a click on the sidebar"
+    window.area.regions.remove(over)
     assert window.send(operator, means) == {"RUNNING_MODAL"}
     (command,) = (one for one in job.play.commands if one.toss)
     assert command.toss.mass == pytest.approx(4.0)
