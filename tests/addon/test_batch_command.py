@@ -505,7 +505,7 @@ def test_shots_are_baked_by_processes_of_their_own(folder, import_clip, clips):
     assert done.returncode == 1, done.stderr
     broken, fell, stood = json.loads(Path("night.json").read_text())["shots"]
     assert broken["why"].startswith(f"Blender {bpy.app.version_string} cannot open '{folder}/in/b")
-    assert fell["state"] == "fell" and "Fell at " in fell["why"] and fell["fell_at"] > 0
+    assert fell["state"] == "fell" and "Stopped at " in fell["why"] and fell["fell_at"] > 0
     assert stood["state"] == "stood" and stood["reward"] > 1.5
     assert stood["foot_slide"]["after"] < stood["foot_slide"]["before"]
     assert {path: path.read_bytes() for path in Path("in").iterdir()} == sources

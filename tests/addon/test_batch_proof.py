@@ -100,7 +100,7 @@ def test_a_night_with_everything_in_it(shots, tmp_path):
     assert hung["shot"] == "hang.blend" and hung["why"].startswith(
         "Not done after 1 min, and ended"
     )
-    assert fell["shot"] == "fall.bvh" and fell["why"].startswith("Fell at ")
+    assert fell["shot"] == "fall.bvh" and fell["why"].startswith("Stopped at ")
 
     after = facts(output)
     assert len(after) == 18

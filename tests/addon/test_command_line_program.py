@@ -227,7 +227,7 @@ def test_folder_is_baked(blender_program, clips, tmp_path):
     assert [shot["shot"] for shot in told["shots"]] == [
         *("corrupt.blend", "fall.bvh", "a 'q\" 日本.bvh")
     ]
-    assert "cannot open" in told["shots"][0]["why"] and "Fell at" in told["shots"][1]["why"]
+    assert "cannot open" in told["shots"][0]["why"] and "Stopped at" in told["shots"][1]["why"]
     assert (output / "a 'q\" 日本.bvh.blend").is_file()
 
     header, motion = clips["stand"].path.read_text().split("MOTION")
