@@ -57,7 +57,7 @@ def _version(place: Path, packages: Sequence[str]) -> str | None:
     # By the names of folders: `importlib.metadata` takes a tenth of the time to register.
     for package in packages:
         name = package.replace("-", "_")
-        for folder in place.glob(f"{name}-*.dist-info"):
+        for folder in place.glob(f"{name}-*.*-info"):  # dist-info, or egg-info
             return folder.stem.removeprefix(f"{name}-")
     return None
 

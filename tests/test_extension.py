@@ -284,11 +284,11 @@ def test_what_is_not_as_published_is_found(extension, wheels, tmp_path, monkeypa
 # --- Where they do not fit -----------------------------------------------------------------------
 
 
-def install(folder, package, version, module):
+def install(folder, package, version, module, kind="dist-info"):
     """A stand-in for an installed package."""
-    (folder / f"{package}-{version}.dist-info").mkdir(parents=True)
+    (folder / f"{package}-{version}.{kind}").mkdir(parents=True)
     metadata = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
-    (folder / f"{package}-{version}.dist-info" / "METADATA").write_text(metadata)
+    (folder / f"{package}-{version}.{kind}" / "METADATA").write_text(metadata)
     (folder / module).parent.mkdir(exist_ok=True)
     (folder / module).write_text("")
 
@@ -336,6 +336,7 @@ def test_a_missing_module_is_named_with_the_python_and_what_to_do(monkeypatch, m
     assert "\n" not in message
 
 
+@pytest.mark.parametrize("kind", ["dist-info", "egg-info"])
 @pytest.mark.parametrize(
     ("package", "version", "module"),
     [
@@ -344,8 +345,8 @@ def test_a_missing_module_is_named_with_the_python_and_what_to_do(monkeypatch, m
         ("cma", "3.4.0", "cma/__init__.py"),
     ],
 )
-def test_an_old_version_in_front_is_named_with_its_place(modules, package, version, module):
-    install(modules, package, version, module)
+def test_an_old_version_in_front_is_named_with_its_place(modules, package, version, module, kind):
+    install(modules, package, version, module, kind)
     with pytest.raises(requirements.RequirementError) as caught:
         requirements.check()
     message = str(caught.value)

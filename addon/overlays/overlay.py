@@ -109,9 +109,13 @@ def is_baked(scene, shot):
 
 def sample_at(shot, frame):
     """Index of the simulated sample that is nearest to a frame of the scene."""
+    return min(max(round(_samples_to(shot, frame)), 0), len(shot.recording) - 1)
+
+
+def _samples_to(shot, frame):
+    """How many samples a frame of the scene is behind the first one."""
     motion = shot.reading.motion
-    sample = round((frame - motion.first_frame) / motion.frame_step)
-    return min(max(sample, 0), len(shot.recording) - 1)
+    return (frame - motion.first_frame) / motion.frame_step
 
 
 def rests(scene, shot):
@@ -120,8 +124,7 @@ def rests(scene, shot):
     running = _running(scene)
     if running and running[0] is shot and running[1] is not None:
         return False
-    motion = shot.reading.motion
-    sample = (scene.frame_current_final - motion.first_frame) / motion.frame_step
+    sample = _samples_to(shot, scene.frame_current_final)
     return not -0.5 <= sample <= len(shot.recording) - 0.5
 
 

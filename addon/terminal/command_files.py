@@ -37,12 +37,13 @@ SIGNATURES = (b"BLENDER", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 def demand_there(path: Path) -> None:
     """Raise FileError unless there is something of that name, where it leads if it is a link."""
-    if path.is_symlink() and not path.exists():
+    if path.exists():
+        return
+    if path.is_symlink():
         raise FileError(
             f"'{path}' is a link to '{path.readlink()}', which is not there: mend it, or remove it."
         )
-    if not path.exists():
-        raise FileError(f"There is no file '{path}': check its name.")
+    raise FileError(f"There is no file '{path}': check its name.")
 
 
 def open_shot(name, up=None, unit=None):

@@ -9,7 +9,6 @@ farther than the animation's own, or that has sunk far, falls.
 
 import numpy as np
 
-from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..geometry.stance import DIRECTIONS
 
@@ -56,20 +55,6 @@ class BalanceLoss:
         #: Whether, at the last sample that it was told of, the body is where it falls from if
         #: nothing holds it, even if it does not sink yet; and whether it sinks.
         self.topples = self.sinks = False
-
-    @classmethod
-    def of(
-        cls,
-        character: Character,
-        centres: np.ndarray,
-        frames: np.ndarray,
-        joints: np.ndarray,
-        rate: float,
-    ) -> "BalanceLoss":
-        """For a body whose animation has these centres (F, S, 3) [m], frames (F, S, 3, 3) and
-        joints (F, S, 3) [m] of its segments, at `rate` [Hz]."""
-        com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
-        return cls(com, character.sole_corners(joints, frames), rate, character.height)
 
     def lost(self, sample: int, com: np.ndarray, corners: np.ndarray) -> bool:
         """Whether it is lost at a sample of 1 or later. com (2, 3) and corners (2, 2, c, 3) of the

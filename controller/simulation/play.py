@@ -88,6 +88,7 @@ class Play:
         self.character, self.rate = simulation.character, motion.rate
         self._simulation, self._scenario = simulation, scenario
         self._balls = tuple(one for one in scenario.things if one.start == _NEVER)
+        self._others = scenario.things[: len(scenario.things) - len(self._balls)]
         self._walk, self.commands = motion.walk, motion.walk.commands
         self.yaw = motion.heading(self.character)
         self.speed, self.heading, self.stands = self._told()
@@ -197,9 +198,8 @@ class Play:
     def balls(self) -> tuple[tuple[np.ndarray, float], ...]:
         """Where the balls are that have been thrown, (3,) [m], and their radii [m]."""
         places, _ = self._simulation.world.things()
-        number = len(self._scenario.things) - len(self._balls)
         radii = (ball.solid.size[0] for ball in self._balls)
-        pairs = zip(places[number:], radii, strict=True)
+        pairs = zip(places[len(self._others) :], radii, strict=True)
         return tuple((place, radius) for place, radius in pairs if np.isfinite(place).all())
 
     def advance(self) -> None:
@@ -308,10 +308,9 @@ class Play:
     def _tell_blows(self) -> None:
         """Have the world know all pushes, and all that is thrown."""
         made, thrown = shoves(self.commands, self.yaw), tosses(self.commands, self.yaw)
-        before, world = self._scenario, self._simulation.world
-        others = before.things[: len(before.things) - len(self._balls)]
-        things = *others, *thrown, *self._balls[len(thrown) :]
-        world.scenario = replace(world.scenario, pushes=(*before.pushes, *made), things=things)
+        things = *self._others, *thrown, *self._balls[len(thrown) :]
+        world, pushes = self._simulation.world, (*self._scenario.pushes, *made)
+        world.scenario = replace(world.scenario, pushes=pushes, things=things)
 
     # --- Windows ----------------------------------------------------------------------------------
 

@@ -163,6 +163,7 @@ class Recording:
         self.rested: int | None = None
         self.up: int | None = None
         self._count = 0
+        self._upright: bool | None = None  # until somebody asks
         self._centres = np.zeros((count, len(SEGMENTS), 3))
         self._turns = np.zeros((count, len(SEGMENTS), 4))
         self._contacts = np.zeros((count, 2), bool)
@@ -218,7 +219,7 @@ class Recording:
         if seen.held is not None:
             self._held[sample] = seen.held
         self._com[sample] = com
-        self._count = sample + 1
+        self._count, self._upright = sample + 1, None
         smooth = self.reference.smooth.centres[sample]
         smooth_com = self._reference_com[sample]
         if self.turn is not None:
@@ -266,7 +267,7 @@ class Recording:
 
     def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
-        self._count = min(self._count, count)
+        self._count, self._upright = min(self._count, count), None
         if self.stood is not None and count < self.stood:
             self.stood = None
             self.fell_again.clear()
@@ -545,16 +546,15 @@ class Recording:
     def upright(self) -> bool:
         """Whether at the newest sample the body neither falls nor is where it falls from, see
         `BalanceLoss`, and is in the air only where the animation is."""
-        if self._count < 2:
-            return True
+        if self._upright is None:  # panels ask each time that they are drawn
+            self._upright = self._count < 2 or self._is_upright()
+        return self._upright
+
+    def _is_upright(self) -> bool:
         last, pose = slice(self._count - 2, self._count), self.reference.smooth
-        loss = BalanceLoss.of(
-            self.character,
-            pose.centres[last],
-            pose.frames[last],
-            pose.joints[last],
-            self.motion.rate,
-        )
+        corners = self.character.sole_corners(pose.joints[last], pose.frames[last])
+        wanted, rate = self._reference_com[last], self.motion.rate
+        loss = BalanceLoss(wanted, corners, rate, self.character.height)
         loss.lost(1, self.com[last], self.sole_corners(last))
         on_feet = self.contacts[-1].any() or self.reference_stance[-1] == FLIGHT
         return bool(on_feet and not loss.topples and not loss.sinks)
@@ -564,9 +564,8 @@ class Recording:
         """How much faster [m/s] than the animation's the centre of mass moves at the newest
         sample."""
         last = slice(self._count - 2, self._count)
-        shares = self.character.masses / self.character.mass
-        wanted = np.einsum("fsi,s->fi", self.reference.smooth.centres[last], shares)
-        return float(np.linalg.norm(np.diff(self.com[last] - wanted, axis=0)) * self.motion.rate)
+        apart = self.com[last] - self._reference_com[last]
+        return float(np.linalg.norm(np.diff(apart, axis=0)) * self.motion.rate)
 
     @property
     def weakness(self) -> str:

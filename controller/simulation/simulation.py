@@ -557,10 +557,10 @@ class Simulation:
         return standing_still(self.character, self.motion, self.reference, count)
 
     def _loss_of(self, reference: Reference) -> BalanceLoss:
-        wanted = reference.smooth
-        return BalanceLoss.of(
-            self.character, wanted.centres, wanted.frames, wanted.joints, self.motion.rate
-        )
+        character, wanted = self.character, reference.smooth
+        corners = character.sole_corners(wanted.joints, wanted.frames)
+        com = np.einsum("fsi,s->fi", wanted.centres, character.masses / character.mass)
+        return BalanceLoss(com, corners, self.motion.rate, character.height)
 
     def _loses_balance(self, loss: BalanceLoss, sample: int) -> bool:
         recording, now = self.recording, slice(sample - 1, sample + 1)

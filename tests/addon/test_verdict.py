@@ -100,12 +100,12 @@ def test_what_stood_and_is_no_keeper_says_why_and_leads_there(import_clip):
 
 
 def test_a_fall_says_that_it_fell_and_when(import_clip):
-    armature = import_clip("side_kick")
+    armature = import_clip("kick")
     simulate()
     result = session.result_of(bpy.context.scene, armature)
     assert not result.recording.success and not result.shot.verdict.keeper
     text, icons, buttons = outcome(armature)
-    assert text == result.shot.why and text.startswith("Stopped at ")
+    assert text == result.shot.why and text.startswith("Fell at ")
     assert (icons, buttons) == ({"CANCEL"}, [])
 
 
