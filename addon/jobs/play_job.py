@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...controller.falls.behaviours import STOP
 from ...controller.geometry.skeleton import SEGMENT_INDEX
 from ...controller.simulation.play import STANDS, Play
 from ...controller.skills.skill_set import Skill
@@ -77,9 +76,7 @@ class PlayJob(Job):
         skill_set.Skill that is played, None for none."""
         begin = walk or WalkOptions(_FIRST)
         self._walk = replace(begin, seconds=_FIRST, heading=None, commands=STANDS, played=True)
-        # Where it falls it ends: who plays goes back.
-        self._options = options = replace(options, when_it_falls=STOP, get_up=False)
-        self._skill = skill
+        self._options, self._skill = options, skill
         self.play: Any = None
         self.shown: Shown | None = None
         self.pull: tuple[str, np.ndarray] | None = None

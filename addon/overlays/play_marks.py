@@ -52,12 +52,12 @@ def goal(job):
 
 
 def marks(job):
-    """(tail, tip) [m] of the arrow of the heading, None for who is to stand, and of the pull, None
-    where nobody pulls."""
+    """(tail, tip) [m] of the arrow of the heading, None for who is to stand or is down, and of the
+    pull, None where nobody pulls."""
     play = job.play
     heading = pull = None
     root = play.centres[-1][0]
-    if not play.stands:
+    if not (play.stands or play.is_down):
         yaw = play.yaw + play.heading
         ahead = np.array([cos(yaw), sin(yaw), 0.0])
         tail = [root[0], root[1], play.character.ground + _HEIGHT] + _BEFORE * ahead
@@ -101,6 +101,10 @@ def lines(job):
     found = [f"{play.seconds:.1f} s", tr(f"Told: {told}"), tr(f"Goes: {play.pace:.2f} m/s")]
     if play.fell:
         found.append(tr("It fell: Backspace goes back, Enter keeps this, Esc discards it"))
+    elif play.is_down and play.rises:
+        found.append(tr("It is down: once it has got up it goes on as it is told"))
+    elif play.is_down:
+        found.append(tr("It lies: Backspace goes back, Enter keeps this, Esc discards it"))
     elif job.paused:
         found.append(tr("It waits: any key that leads it lets it go on"))
     return found

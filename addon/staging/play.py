@@ -49,9 +49,10 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     bl_label = "Play Character Live"
     bl_description = (
         "Lead the character with the keyboard while physics moves it: arrow keys for speed and "
-        "heading, Space to walk or stand, F to push, T to throw a ball, the mouse to pull. Enter "
-        "keeps what was played as a take, Esc discards it. Nothing in the scene changes before "
-        "that is baked"
+        "heading, Space to walk or stand, F to push, T to throw a ball, the mouse to pull. It "
+        "falls as When It Falls says, and once it has got up it goes on as it is told. Enter keeps "
+        "what was played as a take, Esc discards it. Nothing in the scene changes before that is "
+        "baked"
     )
     bl_options = {"REGISTER"}
 
@@ -111,14 +112,19 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     def finished(self):
         """Keep it as a take, and report the outcome."""
         shot = self._job.shot
-        name = takes.keep(shot.scene, shot.armature).label
+        name, recording = takes.keep(shot.scene, shot.armature).label, shot.recording
         seconds = shot.reading.motion.duration
         if self._job.differs:
             self.report(
                 {"WARNING"},
                 tr(f"'{name}' is not what was played: the scene was changed meanwhile"),
             )
-        elif self._job.play.fell or not shot.recording.success:
+        elif recording.up_at is not None:
+            self.report(
+                {"INFO"}, tr(f"Played {seconds:.1f} s, kept as '{name}': it fell, and got up again")
+            )
+        elif self._job.play.fell or not recording.success:
+            seconds = seconds if recording.stood is None else recording.fell_at
             self.report({"WARNING"}, tr(f"It fell after {seconds:.1f} s, kept as '{name}'"))
         else:
             self.report({"INFO"}, tr(f"Played {seconds:.1f} s, kept as '{name}'"))

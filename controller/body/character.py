@@ -227,6 +227,12 @@ class Character:
         `foot.sole_corners`."""
         return sole_corners(self.feet, positions[:, FEET], frames[:, FEET], frames[:, TOES])
 
+    def soles_of(self, centres: np.ndarray, turns: np.ndarray) -> np.ndarray:
+        """(F, 2, 6, 3) the same, of segments whose centres of mass are at (F, S, 3) [m], with
+        orientations (F, S, 4)."""
+        frames = matrix_from_quaternion(turns)
+        return self.sole_corners(centres - np.einsum("fsij,sj->fsi", frames, self.centres), frames)
+
     def trajectory(self, motion: Motion) -> Trajectory:
         """Project a motion of the same rig on the character's degrees of freedom.
 

@@ -20,7 +20,7 @@ from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from .mover import Mover, MovingWorld
 from .posing import BodyPose, Placed, Tree
 from .rising import KNOTS, Knot, Rising
-from .stages import FOOT, FOREARM, FROM_BACK, FROM_FRONT, SHIN, STAND, Stage
+from .stages import FOOT, FOREARM, FROM_BACK, FROM_FRONT, SHIN, STAND, STEP_UP, Stage
 from .supporting import presses
 
 # By trial on fifty bodies that lay.
@@ -42,11 +42,15 @@ _WAITING, _TILTED, _LOWER = 0.1, math.radians(25), 0.06
 #: A foot that has not come within this [m, adult] of its place is set down again, so many times,
 #: in this share of the time.
 _MISSED, _AGAIN, _QUICKER = 0.32, 1, 0.6
+#: And one that steps up to where the body is to stand firmly.
+_BESIDE, _UNTIL_BESIDE = 0.1, 3
 #: [s] in which the help ends once the body stands: turned [rad] and moved [m] less than this from
 #: where it should be, no more [m/s] faster or slower; else it comes back in that time. And after
 #: which it has failed to.
 _LETTING_GO, _STEADYING = 0.38, 1.5
 _UPRIGHT, _IN_PLACE, _STEADY = math.radians(15), 0.06, 0.3
+#: Its capture point is no farther [m] than this from its place, where it is not to step.
+_FIRM = 0.05
 #: A body below this share of the height that it should have has fallen; looked at from when it has
 #: no hands on the floor.
 _FALLEN = 0.65
@@ -103,10 +107,18 @@ def is_level(world: Floor, character: Character) -> bool:
 class GetUp(Mover[Floor]):
     """One get-up. done: it stands by itself; failed: it never will."""
 
-    def __init__(self, character: Character, world: Floor, rate: float, standing: BodyPose) -> None:
+    def __init__(
+        self,
+        character: Character,
+        world: Floor,
+        rate: float,
+        standing: BodyPose,
+        firmly: bool = False,
+    ) -> None:
         """world: with the body as it lies; standing: how it will stand, on the character's ground,
-        wherever that is."""
+        wherever that is. firmly: it is done when it stands so still that it need not step."""
         super().__init__(character, world, rate)
+        self._firmly = firmly
         pose = self._pose(world.state(False))
         self._tree = Tree(character)
         self._compliance.tone[:] = 1.0
@@ -171,7 +183,10 @@ class GetUp(Mover[Floor]):
     def _go_on(self, time: float, pose: BodyPose) -> None:
         """Begin the next stage, or this one again where a foot is not where it should be."""
         missed = self._number >= 0 and self._rising.missed(self._stage, pose, self._places)
-        if missed > _MISSED * self._character.height / _ADULT and self._again < _AGAIN:
+        most, times = _MISSED, _AGAIN
+        if self._firmly and self._stage is STEP_UP:
+            most, times = _BESIDE, _UNTIL_BESIDE
+        if missed > most * self._character.height / _ADULT and self._again < times:
             self._again += 1
         else:
             self._number, self._again = self._number + 1, 0
@@ -293,6 +308,9 @@ class GetUp(Mover[Floor]):
         off = np.linalg.norm((self._last.com - placed.com)[:2])
         error = np.linalg.norm(velocity - moves)
         balanced = turned < _UPRIGHT and off < _IN_PLACE and error < _STEADY
+        if self._firmly:
+            capture = placed.com - self._last.com + math.sqrt(low / GRAVITY) * velocity
+            balanced &= np.linalg.norm(capture[:2]) < _FIRM
         less = self._interval / _LETTING_GO * (1 if balanced else -1)
         self._assist = min(max(self._assist - less, 0.0), 1.0)
         self.done = bool(balanced and time >= self._ends and self._assist == 0)

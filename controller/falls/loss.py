@@ -20,6 +20,9 @@ _OUTSIDE, _FARTHER = 0.3, 0.3
 _LOW = 0.85
 #: [m/s] at which it sinks besides, and faster than the animation's.
 _SINKING = 0.3
+#: Who stands or walks is down below this share of that height, or with the pelvis no more upright
+#: than this cosine, however slowly it came there. By judgement.
+_DOWN, _UPRIGHT = 0.75, 0.5
 #: [s] for which all this is so. These, by a study of 170 pushes: it is noticed 0.4 s before the
 #: body touches the floor, and wrongly in 1 of 53 pushes that the body withstands.
 _LASTING = 0.04
@@ -66,3 +69,9 @@ class BalanceLoss:
         self.topples = bool(low or now.outside[1] > far)
         self._count = self._count + 1 if self.sinks and self.topples else 0
         return self._count >= self._lasting
+
+    def down(self, sample: int, com: np.ndarray, corners: np.ndarray, upright: float) -> bool:
+        """Whether a body that should stand or walk is down at a sample. com (3,) and corners
+        (2, c, 3) of the body [m] there; upright: cosine of its pelvis to the vertical."""
+        high = float(com[2] - corners[..., 2].min())
+        return high < _DOWN * float(self._wanted.height[sample]) or upright < _UPRIGHT

@@ -290,7 +290,9 @@ class Walk:
     its start. curve: its name, for messages. commands: how fast to walk and which way, in place of
     a curve. strikes: of the cycle, found where there are commands. trim: as `commands.journey` has
     it. other: the Gait that it goes over to at other speeds; by command alone. played: whether
-    commands are known only when they come, as of a walk that is played live: see `played.Played`.
+    commands are known only when they come, as of a walk that is played live: see `played.Window`.
+    placed: where it begins by command, turned about the vertical through the origin [rad] and then
+    moved (x, y) [m] from where the clip does.
     """
 
     cycle: Cycle
@@ -303,6 +305,7 @@ class Walk:
     trim: tuple[tuple[float, float], ...] = ()
     other: Gait | None = None
     played: bool = False
+    placed: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
@@ -312,6 +315,7 @@ class Walk:
             del data["commands"], data["strikes"], data["trim"], data["other"]
         if not self.played:
             del data["played"]
+        del data["placed"]  # of what follows when it has got up
         return data
 
     @classmethod
@@ -332,9 +336,9 @@ class Walk:
         """
         RANGES["walk"].check(self.seconds)
         if self.commands and not self.strikes:
-            contacts = _Clip(character, motion).contacts[self.cycle.first : self.cycle.last]
+            contacts = self._contacts(character, motion)
             demand(
-                not self.played or np.mean(~contacts.any(1)) < _FLIES,
+                not self.played or not _flies(contacts),
                 f"'{motion.name}' flies from step to step, and who runs or jumps is not played, "
                 "since that falls with the first command: choose a walk.",
             )
@@ -364,6 +368,14 @@ class Walk:
             shift=shift,
             first=first,
         )
+
+    def flies(self, character: Character, motion: Motion) -> bool:
+        """Whether it is a run or a jump of a clip."""
+        return _flies(self._contacts(character, motion))
+
+    def _contacts(self, character: Character, motion: Motion) -> np.ndarray:
+        """(P, 2) of its cycle."""
+        return _Clip(character, motion).contacts[self.cycle.first : self.cycle.last]
 
     def count(self, rate: float) -> int:
         """How many samples it has at a rate [Hz]."""
@@ -401,7 +413,8 @@ class Walk:
         carried, turned = _Round.of(character, motion, cycle).carrier
         if self.commands:
             gone, yaw = self.journey(motion.rate).at(samples), turned[0] + cycle.turn / 2
-            return carried[0] + _turned(gone.points, yaw), gone.yaw + yaw
+            (turn, x, y), points = self.placed, carried[0] + _turned(gone.points, yaw)
+            return _turned(points, np.array(turn)) + [x, y, 0.0], gone.yaw + yaw + turn
         if len(self.points):
             if cycle.length < _LEAST_TRAVEL:
                 raise SettingsError(
@@ -453,6 +466,11 @@ class Walk:
         if self.commands:
             gone = self.journey(motion.rate).at(samples).distances
         return points + gone[:, None] * [x, y, 0.0], np.repeat(yaw, len(samples))
+
+
+def _flies(contacts: np.ndarray) -> bool:
+    """Whether a round whose feet stand at its samples (P, 2) is one of a run or a jump."""
+    return bool(np.mean(~contacts.any(1)) >= _FLIES)
 
 
 def _strikes(contacts: np.ndarray) -> tuple[Strike, ...]:

@@ -6,13 +6,18 @@ come. Who plays has not decided that yet. So a walk that is played is performed 
 each of which is the reference of what has been commanded until it begins, a little further on. The
 next one begins where a command comes, and at the latest while there is enough of the last one left.
 Who does the same commands later, in one go, takes the same windows, and comes to the same keys.
+
+Where the body falls, and gets up, another part of the walk begins: there it stands, elsewhere and
+turned, for a moment, and then goes on as it is told.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..body.character import Character
 from ..geometry.motion import Motion
+from ..geometry.rotations import near
 from .commands import Command
 from .gait import Walk
 from .reference import Reference
@@ -21,6 +26,51 @@ from .reference import Reference
 #: and what filters see of it; and how long before it the reference begins, so that the swings that
 #: are under way are whole.
 LASTS, _REACHES, _BEFORE = 2.0, 3.2, 1.2
+#: [s] for which who has got up stands, whatever it is told. By trial.
+STEADIES = 1.0
+
+
+class Part(NamedTuple):
+    """A part of a walk: from its beginning, or from the sample `since` at which the body has got
+    up. placed: where the walk would have begun that comes there, as `gait.Walk` has it."""
+
+    since: int = 0
+    placed: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def commands(self, commands: Sequence[Command], rate: float) -> tuple[Command, ...]:
+        """What the commands of the walk come to in it, at times from its own beginning on, of
+        samples at a rate [Hz]."""
+        if not self.since:
+            return tuple(commands)
+        began = self.since / rate
+        told, heading = Command(STEADIES, heading=0.0, stands=False), 0.0
+        walking = [one for one in commands if one.walks]
+        for one in walking:
+            if one.at <= began + STEADIES:
+                heading = heading if one.heading is None else one.heading
+                stands = told.stands if one.speed is None else False
+                stands = stands if one.stands is None else one.stands
+                told = replace(told, speed=one.speed or told.speed, stands=stands)
+        # It turns to where it is to head the shorter way; from there on as it is told.
+        own = near(heading - self.placed[0], 0.0)
+        later = [
+            replace(
+                one,
+                at=one.at - began,
+                heading=None if one.heading is None else one.heading + own - heading,
+            )
+            for one in walking
+            if one.at > began + STEADIES
+        ]
+        return Command(0.0, stands=True), replace(told, heading=own), *later
+
+    def of(self, walk: Walk, rate: float) -> Walk:
+        """The walk that is performed in it."""
+        return replace(walk, commands=self.commands(walk.commands, rate), placed=self.placed)
+
+
+#: That of a walk in which nobody falls.
+WHOLE = Part()
 
 
 class Window:
@@ -34,23 +84,26 @@ class Window:
         rate: float,
         sample: int,
         cutoff: float | None = None,
+        part: Part = WHOLE,
     ) -> None:
         """walk: with all commands, of which those that come later are not known yet. rate: wanted
-        control rate [Hz]. Raises SettingsError, MotionError."""
-        known = tuple(one for one in walk.commands if sample_of(one, source.rate) <= sample)
+        control rate [Hz]. part: of the walk, to which the sample belongs. Raises SettingsError,
+        MotionError."""
+        own, at = part.of(walk, source.rate), sample - part.since
+        known = tuple(one for one in own.commands if sample_of(one, source.rate) <= at)
         known = known or (Command(0.0),)  # it walks as the clip does
-        self.sample, self.first = sample, max(0, sample - round(_BEFORE * source.rate))
-        seconds = sample / source.rate + _REACHES
-        motion = replace(walk, commands=known, seconds=seconds).motion(
-            character, source, self.first
-        )
+        first = max(0, at - round(_BEFORE * source.rate))
+        self.part, self.sample, self.first = part, sample, part.since + first
+        seconds = at / source.rate + _REACHES
+        motion = replace(own, commands=known, seconds=seconds).motion(character, source, first)
         self.reference = Reference.window(character, motion, rate, cutoff)
 
     def next(self, commands: Sequence[Command], rate: float) -> int:
         """The sample at which the next window begins, of a walk with such commands at a rate of
         samples [Hz]."""
-        latest = self.sample + round(LASTS * rate)
-        later = (sample_of(one, rate) for one in commands if one.walks)
+        latest, since = self.sample + round(LASTS * rate), self.part.since
+        own = self.part.commands(commands, rate)
+        later = (since + sample_of(one, rate) for one in own if one.walks)
         return min((at for at in later if self.sample < at < latest), default=latest)
 
 

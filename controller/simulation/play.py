@@ -10,7 +10,8 @@
     again = play.walk
 
 What is told takes effect a little later, once what it makes of the walk is known: see
-`reference.played`. A Simulation of the walk `again` comes to the same poses, to the last bit.
+`reference.played`. A Simulation of the walk `again` comes to the same poses, to the last bit. Who
+falls, and is to get up, then goes on as it is told.
 """
 
 import copy
@@ -24,14 +25,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..body.character import Character
 from ..exceptions import demand
 from ..geometry.rotations import matrix_from_quaternion, near
 from ..ranges import RANGES
 from ..reference.commands import GATHERING, SLOW, Command, Meant, Shove, Toss, meant
 from ..reference.gait import Endless, Walk
-from ..reference.played import Window, sample_of
+from ..reference.played import Part, Window, sample_of
+from .recording import Observation
 from .scenario import Scenario, Throw, shoves, tosses
-from .simulation import Moment, Simulation
+from .simulation import Footing, Moment, Simulation
 
 #: How it begins.
 STANDS = (Command(0.0, stands=True),)
@@ -39,9 +42,6 @@ STANDS = (Command(0.0, stands=True),)
 #: Of the time that a window takes to be made, how long a command waits for it; and at least and at
 #: most [s]. By judgement: who plays must not wait, and each command delays all that come after.
 _PATIENCE, _SOONEST, _LATEST = 1.5, 0.05, 0.5
-#: A body whose centre of mass is lower than this share of where it began, or whose pelvis is no
-#: more upright than this cosine, has fallen. By judgement.
-_LOW, _UPRIGHT = 0.75, 0.5
 #: Who goes to a place stands so far behind where it walks slowly [m], and begins to slow down so
 #: much [s] after it is told to; nearer to it than this [m] it gathers no speed; it turns round as
 #: slowly as it can where the place is farther aside than this [rad]; and is led anew where its
@@ -49,8 +49,6 @@ _LOW, _UPRIGHT = 0.75, 0.5
 _STOPS, _HESITATES, _NEAR, _ASIDE, _STRAYS = 0.6, 0.2, 1.5, radians(20), radians(4)
 #: Along a way it heads for what of it is so far ahead [m]: by trial, the least that does not sway.
 _AHEAD = 1.2
-#: [m/s] of any segment: thrown about.
-_WILD = 15.0
 #: [s] over which `pace` is the mean.
 _PACE = 0.6
 #: So many balls can be thrown at who is played: the engine must know of all from the beginning, to
@@ -63,7 +61,55 @@ class _Taken(NamedTuple):
 
     window: Window
     moment: Moment
+    footing: Footing
     noise: Any
+
+
+class _Seen:
+    """How it has moved: a simulation.Log that does not know how long it will be.
+
+    body_positions, body_rotations, touches: (S, 3) [m] and (S, 4) of all segments, and (2,) whether
+    either foot touches the floor, by sample. com: (3,) [m] by sample.
+    """
+
+    hangs, deepest = False, 0.0
+    swing: int | None = None
+    grounds: Any = None
+    turn: np.ndarray | None = None
+
+    def __init__(self, character: Character) -> None:
+        self._shares = character.masses / character.mass
+        self.body_positions: list[np.ndarray] = []
+        self.body_rotations: list[np.ndarray] = []
+        self.touches: list[tuple[bool, bool]] = []
+        self.com: list[np.ndarray] = []
+
+    def __len__(self) -> int:
+        return len(self.com)
+
+    def add(self, sample: int, seen: Observation) -> bool:
+        """As simulation.Log has it."""
+        assert sample == len(self)
+        self.body_positions.append(np.array(seen.centres, float))
+        self.body_rotations.append(np.array(seen.turns, float))
+        left, right = seen.contacts.touch
+        self.touches.append((bool(left), bool(right)))
+        self.com.append(self._shares @ seen.centres)
+        return True
+
+    def keep(self, count: int) -> None:
+        """As simulation.Log has it."""
+        for values in (self.body_positions, self.body_rotations, self.touches, self.com):
+            del values[count:]
+
+    def fall(self) -> None:
+        """As simulation.Log has it, and the next three: what nobody asks."""
+
+    def rise(self) -> None: ...
+
+    def stands(self) -> None: ...
+
+    def add_help(self, sample: int, wrench: np.ndarray) -> None: ...
 
 
 class Play:
@@ -71,8 +117,8 @@ class Play:
 
     sample: of its last pose. commands: all that it was told, and pushed, each at the time at which
     it takes effect. centres, turns, touches: (S, 3) [m] and (S, 4) of all segments, and (2,)
-    whether either foot touches the floor, by sample. fell: whether it has fallen, after which it
-    does not go on. speed [m/s], heading [rad], stands: what it is told now, effective or not.
+    whether either foot touches the floor, by sample. fell: whether it has fallen, and does not go
+    on after that. speed [m/s], heading [rad], stands: what it is told now, effective or not.
     slowest, fastest [m/s]: what it can be told. goal: (x, y) [m] where it is to go now, None for
     nowhere. yaw: heading in which it begins, in the world [rad].
     """
@@ -99,16 +145,36 @@ class Play:
         window = simulation.window(0)
         self._learn_delay(time.perf_counter() - began)
         simulation.begin(window)
+        if simulation.settings.get_up:
+            _ = simulation.rising_to  # nobody is to wait for it where it gets up
         self._thread = ThreadPoolExecutor(1, "poise-play")
         #: The window that is in the making: where it begins, what is known there, and it.
         self._coming: tuple[int, tuple[Command, ...], Future[Window]] | None = None
-        self._window, self.sample, self.fell = window, 0, False
-        self._taken = [self._noted(window, simulation.take(window))]
-        self.centres: list[np.ndarray] = []
-        self.turns: list[np.ndarray] = []
-        self.touches: list[tuple[bool, bool]] = []
-        self._keep()
-        self._height = float(self._com(0)[2])
+        self._seen = seen = _Seen(self.character)
+        self.centres, self.turns = seen.body_positions, seen.body_rotations
+        self.touches = seen.touches
+        simulation.log, simulation.guide = seen, self
+        simulation.count = 1 + round(RANGES["walk"].high * self.rate)
+        self._taken: list[_Taken] = []
+        self.fell = False
+        self.took(window, simulation.take(window))
+        seen.add(0, simulation.observe(0))
+        self._going = simulation.go_on(0)
+
+    @property
+    def sample(self) -> int:
+        """Of its last pose."""
+        return max(0, len(self._seen) - 1)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it falls, lies or gets up, and will go on as it is told once it stands."""
+        return self._simulation.is_down and not self.fell
+
+    @property
+    def rises(self) -> bool:
+        """Whether it tries to get up where it falls."""
+        return self._simulation.rises
 
     @property
     def seconds(self) -> float:
@@ -123,7 +189,7 @@ class Play:
     @property
     def ready(self) -> bool:
         """Whether `advance` need not wait for what a command makes of the walk."""
-        if self.sample < self._next():
+        if self.is_down or self.sample < self.next(self._window):
             return True
         self._prepare()
         return self._coming is not None and self._coming[2].done()
@@ -203,20 +269,17 @@ class Play:
         return tuple((place, radius) for place, radius in pairs if np.isfinite(place).all())
 
     def advance(self) -> None:
-        """Go on to the next sample."""
-        if self.goal is not None:
-            self._follow()
-        now, following = self.sample, self._next()
-        if now == following:
-            window = self._await()
-            self._taken.append(self._noted(window, self._simulation.take(window)))
-            self._window, self._coming = window, None
-            self._tell()
-        elif following - now <= self._delay:
-            self._prepare()
-        self._simulation.advance(now + 1)
-        self.sample += 1
-        self._keep()
+        """Go on to the next sample; or to one a little before, where the engine begins to throw it
+        about that falls there."""
+        if not self.is_down:
+            if self.goal is not None:
+                self._follow()
+            if 0 < self.next(self._window) - self.sample <= self._delay:
+                self._prepare()
+        for sample in self._going:
+            if sample is not None:
+                return
+        self.fell = True
 
     def rewind(self, sample: int) -> None:
         """Return to where a window was taken before a sample, or at the beginning: from there it
@@ -224,16 +287,18 @@ class Play:
         last = max(sample, 1)
         self.commands = tuple(one for one in self.commands if sample_of(one, self.rate) < last)
         while self._taken[-1].window.sample >= last:
-            self._simulation.forget(self._taken.pop().moment)
-        window, moment, noise = self._taken[-1]
-        self._simulation.retake(window, moment)
-        self._simulation.controller.random.bit_generator.state = copy.deepcopy(noise)
+            gone = self._taken.pop()
+            gone.footing.world.forget(gone.moment.world)
+        window, moment, footing, noise = self._taken[-1]
+        simulation = self._simulation
+        simulation.stand_in(footing)
         self._tell_blows()
+        simulation.retake(window, moment)
+        simulation.controller.random.bit_generator.state = copy.deepcopy(noise)
         self._window, self._coming, self.fell = window, None, False
         self.goal, self._way = None, []
-        self.sample = window.sample
-        for values in (self.centres, self.turns, self.touches):
-            del values[self.sample + 1 :]
+        self._seen.keep(window.sample + 1)
+        self._going = simulation.go_on(window.sample)
         self.speed, self.heading, self.stands = self._told()
 
     def close(self) -> None:
@@ -309,33 +374,42 @@ class Play:
         """Have the world know all pushes, and all that is thrown."""
         made, thrown = shoves(self.commands, self.yaw), tosses(self.commands, self.yaw)
         things = *self._others, *thrown, *self._balls[len(thrown) :]
-        world, pushes = self._simulation.world, (*self._scenario.pushes, *made)
-        world.scenario = replace(world.scenario, pushes=pushes, things=things)
+        pushes, simulation = (*self._scenario.pushes, *made), self._simulation
+        for one in (simulation, simulation.world):
+            one.scenario = replace(one.scenario, pushes=pushes, things=things)
 
     # --- Windows ----------------------------------------------------------------------------------
 
-    def _next(self) -> int:
-        """The sample at which the next window begins."""
-        return self._window.next(self.commands, self.rate)
+    def next(self, window: Window) -> int:
+        """The sample at which another window follows one."""
+        return window.next(self.commands, self.rate)
+
+    def took(self, window: Window, moment: Moment) -> None:
+        """Learn that a window is performed from a Moment on."""
+        noise = copy.deepcopy(self._simulation.controller.random.bit_generator.state)
+        self._taken.append(_Taken(window, moment, self._simulation.footing, noise))
+        self._window, self._coming = window, None
+        if window.sample:
+            self._tell()
 
     def _prepare(self) -> None:
         """Begin to make the window that comes next."""
-        at = self._next()
+        at, part = self.next(self._window), self._simulation.part
         known = tuple(one for one in self.commands if one.walks and sample_of(one, self.rate) <= at)
         if self._coming is None or self._coming[:2] != (at, known):
             if self._coming is not None:
                 self._coming[2].cancel()
-            self._coming = at, known, self._thread.submit(self._timed, at, known)
+            self._coming = at, known, self._thread.submit(self._timed, at, known, part)
 
-    def _await(self) -> Window:
-        """The window that begins here, when it is made."""
+    def window(self, sample: int) -> Window:
+        """That which begins at a sample, when it is made."""
         self._prepare()
         assert self._coming is not None
         return self._coming[2].result()
 
-    def _timed(self, sample: int, commands: tuple[Command, ...]) -> Window:
+    def _timed(self, sample: int, commands: tuple[Command, ...], part: Part) -> Window:
         began = time.perf_counter()
-        window = self._simulation.window(sample, replace(self._walk, commands=commands))
+        window = self._simulation.window(sample, replace(self._walk, commands=commands), part)
         self._learn_delay(time.perf_counter() - began)
         return window
 
@@ -344,30 +418,11 @@ class Play:
         waits = min(max(_PATIENCE * seconds, _SOONEST), _LATEST)
         self._delay = ceil(waits * self.rate)
 
-    def _noted(self, window: Window, moment: Moment) -> _Taken:
-        return _Taken(
-            window, moment, copy.deepcopy(self._simulation.controller.random.bit_generator.state)
-        )
-
     # --- Where it is ------------------------------------------------------------------------------
-
-    def _keep(self) -> None:
-        """Take down where the body is, and whether it has fallen."""
-        seen = self._simulation.observe(self.sample)
-        self.centres.append(np.array(seen.centres, float))
-        self.turns.append(np.array(seen.turns, float))
-        left, right = seen.contacts.touch
-        self.touches.append((bool(left), bool(right)))
-        if self.sample == 0:
-            return
-        moved = np.abs(self.centres[-1] - self.centres[-2]).max() * self.rate
-        upright = matrix_from_quaternion(self.turns[-1][0])[2, 2]
-        stands = self._com(self.sample)[2] > _LOW * self._height and upright > _UPRIGHT
-        self.fell = not (stands and moved < _WILD)
 
     def _com(self, sample: int) -> np.ndarray:
         """The centre of mass (3,) [m] at a sample."""
-        return self.centres[sample].T @ self.character.masses / self.character.mass
+        return self._seen.com[sample]
 
 
 def balls_of(mass: float) -> tuple[Throw, ...]:

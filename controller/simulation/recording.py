@@ -451,9 +451,7 @@ class Recording:
 
     def sole_corners(self, samples: slice) -> np.ndarray:
         """(m, 2, 6, 3) sole corners of both feet [m] at samples, a slice; see `foot`."""
-        frames = matrix_from_quaternion(self.body_rotations[samples])
-        arms = np.einsum("fsij,sj->fsi", frames, self.character.centres)
-        return self.character.sole_corners(self.body_positions[samples] - arms, frames)
+        return self.character.soles_of(self.body_positions[samples], self.body_rotations[samples])
 
     def parts_down(self, samples: slice) -> np.ndarray:
         """(m, 2, 3) how much of heel, ball and tip of both feet is down at samples, a slice; see

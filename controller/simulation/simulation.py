@@ -17,21 +17,23 @@ from ..control.balance import Balance, Memory
 from ..control.controller import Controller
 from ..control.legs import Legs
 from ..exceptions import SettingsError, SimulationError, demand
-from ..falls.compliance import falling_body
+from ..falls.compliance import arms_of, falling_body
 from ..falls.fall import Fall
 from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
 from ..falls.mover import Mover
+from ..falls.posing import BodyPose
 from ..falls.standing import Standing, as_near, standing_still
 from ..falls.strength import Strength
 from ..gains.gains import BALANCE_MODES, Gains
 from ..gains.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..geometry.motion import Motion
+from ..geometry.rotations import matrix_from_quaternion
 from ..geometry.skeleton import SEGMENTS
 from ..options import check_options
 from ..reference.cleaning import check_names
 from ..reference.gait import Endless, Walk
-from ..reference.played import Window
+from ..reference.played import WHOLE, Part, Window
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
 from ..reference.waypoints import Waypoint
@@ -53,10 +55,16 @@ _WILD = 15.0
 _SPINNING = 100.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
 _BURST = 0.05
+#: [m] off its ground: there who is to walk on is on it.
+_OFF = 0.01
 #: So often a body tries to get up that does not come to stand. By judgement.
 _TRIES = 3
 #: [s] after a push in which a body that flies apart does so because of it. By trial.
 _AFTER = 0.5
+
+
+#: The part of a walk in which a body stands that has got up anywhere.
+_SOMEWHERE = Part(1)
 
 
 #: What was written of settings first, as digests of problems have it ever since.
@@ -152,6 +160,65 @@ class Correcting(Protocol):
         """The Reference with the offsets."""
 
 
+class Log(Protocol):
+    """What takes down how a body moves, sample by sample, as Recording does.
+
+    com (n, 3) [m]; body_positions (n, S, 3) [m] and body_rotations (n, S, 4) of all segments. The
+    rest is told it: what a Recording has by these names.
+    """
+
+    swing: int | None
+    grounds: Any
+    turn: np.ndarray | None
+    deepest: float
+
+    def __len__(self) -> int: ...
+
+    @property
+    def com(self) -> Any: ...
+
+    @property
+    def body_positions(self) -> Any: ...
+
+    @property
+    def body_rotations(self) -> Any: ...
+
+    @property
+    def hangs(self) -> bool:
+        """Whether what holds it bears it."""
+
+    def add(self, sample: int, seen: Observation, /) -> bool:
+        """Append a sample. Returns whether the simulation may go on."""
+
+    def keep(self, count: int, /) -> None:
+        """Forget all samples but the first `count`."""
+
+    def fall(self) -> None:
+        """From now on, samples are those of a fall."""
+
+    def rise(self) -> None:
+        """From now on, it gets up."""
+
+    def stands(self) -> None:
+        """From now on, it stands again."""
+
+    def add_help(self, sample: int, wrench: np.ndarray, /) -> None:
+        """Take down the mean force and torque (6,) from outside since the last sample."""
+
+
+class Guide(Protocol):
+    """Who tells a walk what to do while it goes on, as play.Play does."""
+
+    def next(self, window: Window, /) -> int:
+        """The sample at which another window follows one."""
+
+    def window(self, sample: int, /) -> Window:
+        """That which begins at a sample."""
+
+    def took(self, window: Window, moment: "Moment", /) -> None:
+        """Learn that a window is performed from a Moment on."""
+
+
 #: What World.drive is given: degrees of freedom, speeds, torques.
 Motor = tuple[Sequence[int], Sequence[float], Sequence[float]]
 
@@ -162,6 +229,14 @@ class Moment(NamedTuple):
 
     world: Saved
     memory: Memory
+
+
+class Footing(NamedTuple):
+    """What a body performs a part of a walk in, and by: until it falls, and gets up in another."""
+
+    world: World
+    controller: Controller
+    part: Part
 
 
 class Simulation:
@@ -244,14 +319,22 @@ class Simulation:
         self.recording.weights = self.weights
         self.recording.strength = self.strength
         self.recording.gets_up = self.settings.get_up
+        #: What also takes down what happens, and who tells a walk that is played.
+        self.log: Log = self.recording
+        self.guide: Guide | None = None
+        #: How many samples there are to be.
+        self.count = len(self.reference)
+        #: Of a walk, that which is performed now; whether it has lost its balance, and not got up
+        #: yet; and whether it tries to.
+        self.part = WHOLE
+        self.is_down, self.rises = False, self.settings.get_up
+        self._left: list[World] = []  # to which who is played may go back
         self._loss = self._foresee_fall()
         self._kept: deque[Saved] = deque()
         self._begun = False
         #: The sample at which what the controller performs begins: of one that has got up, later,
         #: and of a walk that is played, again and again.
         self._since = 0
-        #: The sample from which on balance is kept.
-        self._stood = 0
         #: Of a walk that is played, what is performed now.
         self._window: Window | None = None
         demand(
@@ -330,6 +413,8 @@ class Simulation:
         """Free the world."""
         if hasattr(self, "world"):
             self.world.close()
+        for world in self._left:
+            world.close()
 
     def run(self) -> Recording:
         """Simulate to the end. Returns the Recording."""
@@ -343,9 +428,10 @@ class Simulation:
         motion = self.motion
         return isinstance(motion, Endless) and motion.walk.played and bool(motion.walk.commands)
 
-    def window(self, sample: int, walk: Walk | None = None) -> Window:
-        """What is performed from a sample of a walk on that is played. walk: the walk with the
-        commands that are known by then, None for that of the motion."""
+    def window(self, sample: int, walk: Walk | None = None, part: Part | None = None) -> Window:
+        """What is performed from a sample of a walk on. walk: the walk with the commands that are
+        known by then, None for that of the motion. part: to which the sample belongs, None for that
+        which is performed now."""
         motion, settings = self.motion, self.settings
         assert isinstance(motion, Endless)
         return Window(
@@ -355,6 +441,7 @@ class Simulation:
             settings.rate,
             sample,
             settings.cutoff,
+            part or self.part,
         )
 
     def take(self, window: Window) -> Moment:
@@ -372,6 +459,35 @@ class Simulation:
         own = (window.sample - window.first) * len(self.efforts)
         self.controller = self.controller.over(window.reference, own, saved.memory)
         self._since, self._window = window.first, window
+        if self.guide is not None or self.settings.when_it_falls != STOP:
+            self._loss = self._loss_of(window.reference)
+            while self._kept:
+                self.world.forget(self._kept.pop())
+            self._keep_state()
+
+    @property
+    def footing(self) -> Footing:
+        """What the body stands in, for `stand_in`."""
+        return Footing(self.world, self.controller, self.part)
+
+    def stand_in(self, footing: Footing) -> None:
+        """Return to where the body stood before it fell, to take a window there again. What came
+        after that is no more."""
+        self.is_down, self.rises = False, self.settings.get_up
+        if footing.world is not self.world:
+            self._kept.clear()  # they go with their worlds
+            self.world.close()
+            while self._left[-1] is not footing.world:
+                self._left.pop().close()
+            self.world = self._left.pop()
+        self.controller, self.part = footing.controller, footing.part
+
+    def _leave(self, world: World) -> None:
+        """Have done with a world in which the body stood."""
+        if self.guide is None:
+            world.close()
+        else:
+            self._left.append(world)
 
     def begin(self, window: Window | None = None) -> None:
         """Make the world, with the character at the start of the motion. window: of a walk that is
@@ -490,6 +606,11 @@ class Simulation:
         self._begun = False
         if self._window is not None:
             self.forget(self.take(self._window))
+            if self.settings.when_it_falls != STOP:
+                self._record(0, self.observe(0))
+                yield 0
+                yield from self.go_on(0)
+                return
         controller, steps = self.controller, len(self.efforts)
         for sample in range(len(self.reference)):
             if sample:
@@ -497,8 +618,7 @@ class Simulation:
                     self.world.reset(*controller.hold.pose((sample - 1) * steps))
                 if self.correction is not None and (sample - 1) % self.correction.spacing == 0:
                     self.forget(self.settle(sample - 1))
-                if self._window is not None and self._is_over(self._window, sample - 1):
-                    self.forget(self.take(self.window(sample - 1)))
+                self._take_next(sample - 1)
                 yield from self._advancing(sample)
             if self.weights and not self.weights.animated[sample]:
                 self.recording.add_help(sample, self._helps.mean(0))
@@ -512,7 +632,7 @@ class Simulation:
                 return
             going_on = self._record(sample, observation)
             if self._loss is not None and sample:
-                going_on = going_on and not self._loses_balance(self._loss, sample)
+                going_on = going_on and not self._loses_balance(sample)
                 going_on = going_on and not self._faints(sample)
             yield sample
             if not going_on:
@@ -520,22 +640,45 @@ class Simulation:
                     yield from self._go_on_past_falls(sample)
                 return
 
-    def _is_over(self, window: Window, sample: int) -> bool:
-        """Whether another window is to follow at a sample."""
+    def go_on(self, sample: int) -> Iterator[int | None]:
+        """Have a body that stands in the first pose of a window, at a sample, go on to the end, or
+        to where it is down if it is to stop there. Yields as `pieces` does."""
+        last, stands = yield from self._stand(sample)
+        if not stands and self.settings.when_it_falls != STOP:
+            yield from self._go_on_past_falls(last)
+
+    def _take_next(self, sample: int) -> None:
+        """Take another window at a sample, if one is to follow there."""
+        window, guide = self._window, self.guide
+        if window is None:
+            return
+        if guide is not None:
+            if sample == guide.next(window):
+                self._take_told(guide.window(sample))
+            return
         assert isinstance(self.motion, Endless)
-        return sample == window.next(self.motion.walk.commands, self.motion.rate)
+        if sample == window.next(self.motion.walk.commands, self.motion.rate):
+            self._take_told(self.window(sample))
+
+    def _take_told(self, window: Window) -> None:
+        """Take a window, and let who tells know."""
+        moment = self.take(window)
+        if self.guide is None:
+            self.forget(moment)
+        else:
+            self.guide.took(window, moment)
 
     def _record(self, sample: int, observation: Observation) -> bool:
         """Take down a sample of a body that stands. Returns False when a measure exceeds its
         maximum."""
-        controller = self.controller
+        controller, log = self.controller, self.log
         if controller.balance.stepping is not None:
-            self.recording.swing = controller.balance.swing
+            log.swing = controller.balance.swing
         if self.world.has_colliders:
-            self.recording.grounds = controller.balance.supports
+            log.grounds = controller.balance.supports
         if controller.balance.course is not None:
-            self.recording.turn = controller.balance.course.matrix
-        return self.recording.add(sample, observation)
+            log.turn = controller.balance.course.matrix
+        return log.add(sample, observation)
 
     def _foresee_fall(self) -> BalanceLoss | None:
         """What tells when balance is lost, where the body is to fall then. Raises SettingsError."""
@@ -546,8 +689,9 @@ class Simulation:
                 "A body of which parts follow the animation cannot fall: set all physics weights "
                 "to 1, or choose 'stop' for when it falls."
             )
-        # It may slide and step; only a body that is far from its pose falls.
-        self.measures.ending = ("pose_error",)
+        # It may slide and step; only a body that is far from its pose falls, and one that is played
+        # only if it loses its balance: what it will be told, and so its pose, nobody knows.
+        self.measures.ending = () if self._is_played else ("pose_error",)
         return self._loss_of(self.reference)
 
     @cached_property
@@ -556,16 +700,41 @@ class Simulation:
         count = len(self.reference)
         return standing_still(self.character, self.motion, self.reference, count)
 
+    @cached_property
+    def walks_on(self) -> bool:
+        """Whether who has got up goes on as commanded."""
+        motion = self.motion
+        if not isinstance(motion, Endless) or not motion.walk.commands:
+            return False
+        return motion.walk.played or not motion.walk.flies(self.character, motion.source)
+
+    @cached_property
+    def rising_to(self) -> BodyPose:
+        """How it stands as soon as it has got up, on its character's ground, wherever that is."""
+        if not self.walks_on:
+            return self._standing.pose
+        reference = self.window(_SOMEWHERE.since, part=_SOMEWHERE).reference
+        root, frame, *_ = reference.start
+        lift = self.character.ground - reference.lowest
+        return BodyPose(root + [0, 0, lift], frame, reference.angles[0])
+
     def _loss_of(self, reference: Reference) -> BalanceLoss:
         character, wanted = self.character, reference.smooth
         corners = character.sole_corners(wanted.joints, wanted.frames)
         com = np.einsum("fsi,s->fi", wanted.centres, character.masses / character.mass)
         return BalanceLoss(com, corners, self.motion.rate, character.height)
 
-    def _loses_balance(self, loss: BalanceLoss, sample: int) -> bool:
-        recording, now = self.recording, slice(sample - 1, sample + 1)
-        lost = loss.lost(sample - self._stood, recording.com[now], recording.sole_corners(now))
-        return lost and not recording.hangs
+    def _loses_balance(self, sample: int) -> bool:
+        assert self._loss is not None
+        log, loss, own = self.log, self._loss, sample - self._since
+        now = slice(sample - 1, sample + 1)
+        com, turns = np.array(log.com[now]), np.array(log.body_rotations[now])
+        corners = self.character.soles_of(np.array(log.body_positions[now]), turns)
+        lost = self.settings.when_it_falls != STOP and loss.lost(own, com, corners)
+        if self._window is not None:
+            upright = matrix_from_quaternion(turns[1, 0])[2, 2]
+            lost |= loss.down(own, com[1], corners[1], float(upright))
+        return lost and not log.hangs
 
     def _faints(self, sample: int) -> bool:
         return self.strength is not None and self.strength.faints(sample)
@@ -584,35 +753,38 @@ class Simulation:
     def _return_from_burst(self) -> int:
         """Return to before the engine has begun to throw the body about: there it falls. Returns
         the sample."""
-        sample = len(self.recording) - len(self._kept)
+        sample = len(self.log) - len(self._kept)
         self.world.restore(self._kept[0])
-        self.recording.keep(sample + 1)
+        self.log.keep(sample + 1)
         return sample
 
     def _go_on_past_falls(self, first: int) -> Iterator[int | None]:
         """Go on to the end with a body that has lost its balance at the sample `first`, and again
         and again, if it gets up."""
-        last, recording = len(self.reference) - 1, self.recording
-        tries = 0
-        recording.fall()
+        last, log = self.count - 1, self.log
+        tries, self.is_down = 0, True
+        log.fall()
         while first < last:
-            fall = self._begin_fall()
-            first = yield from self._fall(fall, first, rises=tries < _TRIES)
+            self.rises = self.settings.get_up and tries < _TRIES
+            first = yield from self._fall(self._begin_fall(), first)
             if first == last:
                 return
             tries += 1
-            recording.rise()
-            rising = GetUp(self.world.character, self.world, self.rate, self._standing.pose)
+            log.rise()
+            body, world, firmly = self.world.character, self.world, self.walks_on
+            rising = GetUp(body, world, self.rate, self.rising_to, firmly)
             first = yield from self._get_up(rising, first)
             if rising.done:
-                recording.stands()
-                tries, loss = 0, self._begin_standing(rising, first)
-                first, stands = yield from self._stand(loss, first)
+                log.stands()
+                tries, self.is_down = 0, False
+                self._begin_standing(rising, first)
+                first, stands = yield from self._stand(first)
                 if stands:
                     return
             elif first == last:
                 return
-            recording.fall()
+            self.is_down = True
+            log.fall()
 
     def _begin_fall(self) -> Fall:
         """Have the body in a world in which it can fall."""
@@ -627,46 +799,54 @@ class Simulation:
             falling=True,
         )
         self.world.follow(before)
-        before.close()
-        self.recording.swing = None
+        if before.falling:
+            before.close()
+        else:
+            self._leave(before)
+        self.log.swing = None
         return Fall(body, self.world, self.settings.when_it_falls, self.rate)
 
-    def _fall(self, fall: Fall, first: int, rises: bool) -> Generator[int | None, None, int]:
-        """Go on with a fall until the body gets up, if it still tries to (rises), or to the end.
-        Returns the last sample."""
+    def _fall(self, fall: Fall, first: int) -> Generator[int | None, None, int]:
+        """Go on with a fall until the body gets up, if it tries to, or to the end. Returns the last
+        sample."""
         around = (*self.scenario.colliders, *self.scenario.limbs)
         alone = not self.scenario.things and not any(one.moves for one in around)
         quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
+        alone &= not self._is_played  # at which something may be thrown any time
         observation, sample = None, first
-        for sample in range(first + 1, len(self.reference)):
+        for sample in range(first + 1, self.count):
             sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
             if observation is None or not sleeps:
                 observation = yield from self._moving_to(sample, fall)
-            self.recording.add(sample, observation)
+            self.log.add(sample, observation)
             yield sample
-            if rises and fall.asleep and self._gets_up(sample):
+            if fall.asleep and self._gets_up(sample):
                 break
         return sample
 
     def _gets_up(self, sample: int) -> bool:
         """Whether a body that sleeps tries to get up."""
         able = self.strength is None or self.strength.may_rise(sample)
-        return self.settings.get_up and able and is_level(self.world, self.character)
+        if not (self.rises and able and is_level(self.world, self.character)):
+            return False
+        # Elsewhere than on its ground nobody knows how to walk on.
+        x, y, _ = self.world.state(False).root.tolist()
+        return not self.walks_on or abs(self.world.height_at(x, y) - self.world.floor) < _OFF
 
     def _get_up(self, rising: GetUp, first: int) -> Generator[int | None, None, int]:
         """Go on until the body stands, or has failed to, or to the end. Returns the last sample."""
         sample = first
-        for sample in range(first + 1, len(self.reference)):
+        for sample in range(first + 1, self.count):
             observation = yield from self._moving_to(sample, rising)
-            self.recording.add_help(sample, self._helps.mean(0))
-            self.recording.add(sample, observation)
+            self.log.add_help(sample, self._helps.mean(0))
+            self.log.add(sample, observation)
             yield sample
             weak = self.strength is not None and not self.strength.may_rise(sample)
             if rising.done or rising.failed or weak:
                 break
         return sample
 
-    def _begin_standing(self, rising: GetUp, first: int) -> BalanceLoss:
+    def _begin_standing(self, rising: GetUp, first: int) -> None:
         """Have the body that has got up at the sample `first` in a world in which it stands."""
         before = self.world
         self.world = World(
@@ -678,8 +858,21 @@ class Simulation:
         )
         self.world.follow(before)
         before.close()
-        motion = self._standing.placed(*rising.placing, self.motion.frame(first))
+        self._kept.clear()  # they went with their world
         settings, scenario = self.settings, self.scenario
+        if self.walks_on:
+            turn, (x, y, _) = rising.placing
+            placed = float(np.arctan2(turn[1, 0], turn[0, 0])), float(x), float(y)
+            self.part = Part(first, placed)
+            window = self.window(first)
+            self._turn_arms(window.reference.angles[0])
+            self.controller = Controller(
+                self.character, window.reference, self.gains, settings, self.world, self.balance
+            )
+            self._since = window.first
+            self._take_told(window)
+            return
+        motion = self._standing.placed(*rising.placing, self.motion.frame(first))
         reference = Reference.build(
             self.character,
             motion,
@@ -691,18 +884,25 @@ class Simulation:
         self.controller = Controller(
             self.character, reference, self.gains, settings, self.world, self.balance
         )
-        self._since = self._stood = first
-        self._kept.clear()  # they went with their world
+        self._since, self._window = first, None
         self._keep_state()
-        return self._loss_of(reference)
+        self._loss = self._loss_of(reference)
 
-    def _stand(
-        self, loss: BalanceLoss, first: int
-    ) -> Generator[int | None, None, tuple[int, bool]]:
-        """Go on with a body that stands again until it loses its balance, or to the end. Returns
-        the last sample, and whether it stands there."""
+    def _turn_arms(self, wanted: np.ndarray) -> None:
+        """Have the angles of the shoulders, of the same pose, that are nearest to wanted ones
+        (dofs,) [rad]: arms have come to where they are by other ways."""
+        angles = self.world.state(False).angles
+        for arm in arms_of(self.character, angles):
+            own = arm.angles(arm.frame(angles), wanted[arm.dofs])
+            if not np.allclose(own, angles[arm.dofs]):
+                self.world.bend(range(arm.dofs.start, arm.dofs.stop), own.tolist())
+
+    def _stand(self, first: int) -> Generator[int | None, None, tuple[int, bool]]:
+        """Go on with a body that stands, or walks as it is told, until it loses its balance, or to
+        the end. Returns the last sample, and whether it stands there."""
         sample = first
-        for sample in range(first + 1, len(self.reference)):
+        for sample in range(first + 1, self.count):
+            self._take_next(sample - 1)
             yield from self._advancing(sample)
             observation = self.observe(sample)
             if self._is_wild(sample, observation.centres):
@@ -710,9 +910,9 @@ class Simulation:
             self._keep_state()
             self._record(sample, observation)
             yield sample
-            if self._loses_balance(loss, sample) or self._faints(sample):
+            if self._loses_balance(sample) or self._faints(sample):
                 return sample, False
-        return sample, not loss.topples
+        return sample, self._loss is None or not self._loss.topples
 
     def _moving_to(self, sample: int, mover: Mover) -> Generator[None, None, Observation]:
         """`_advancing` and `observe` of a body that falls or gets up."""
@@ -734,8 +934,7 @@ class Simulation:
             self._feel(i)
         observation = self.observe(sample)
         self._demand_whole(sample, observation.centres)
-        deepest = mover.touched.deepest
-        self.recording.deepest = max(self.recording.deepest, deepest)
+        self.log.deepest = max(self.log.deepest, mover.touched.deepest)
         return observation
 
     def _bursts(self, sample: int, centres: np.ndarray) -> bool:
@@ -750,7 +949,7 @@ class Simulation:
 
     def _too_fast(self, sample: int, centres: np.ndarray, most: float = _FASTEST) -> np.ndarray:
         """(S,) which segments move faster [m/s] than any motion."""
-        before = self.recording.body_positions[-1] if sample else centres
+        before = self.log.body_positions[-1] if sample else centres
         moved = np.linalg.norm(centres - before, axis=1)
         return ~(moved * self.motion.rate < most)
 

@@ -254,7 +254,7 @@ class World:
         # Of several steps in one, PyBullet tells the last one's impulse over the time of all.
         smaller = max(1.0, _ADULT / character.height)
         steps = min(round(_FALLING_STEPS * smaller), _MOST_FALLING_STEPS)
-        self._substeps = steps if falling else 1
+        self.falling, self._substeps = falling, steps if falling else 1
         self._gyration = _FALLING_GYRATION if falling else _INNER_GYRATION
         self.scenario = scenario or Scenario()
         load_engine()
@@ -849,6 +849,11 @@ class World:
         quaternion = _bullet(quaternion_from_matrix(frame))
         joints = np.stack([angles, speeds], 1)
         self._place((root + arm, quaternion), (linear + np.cross(angular, arm), angular), joints)
+
+    def bend(self, dofs: Sequence[int], angles: Sequence[float]) -> None:
+        """Have some joints at other angles [rad], at rest."""
+        for dof, angle in zip(dofs, angles, strict=True):
+            pybullet.resetJointState(self._body, dof, angle, 0.0, **self._keywords)
 
     def follow(self, before: "World") -> None:
         """Go on where another world of the same scene and body is, with what moves in it."""

@@ -146,22 +146,61 @@ def test_a_take_of_a_scene_that_was_changed_says_so(job, armature):
     assert job.differs
 
 
-def test_it_ends_where_it_falls_whatever_falls_are_set_to(armature, clock):
-    scene = bpy.context.scene
-    scene.poise.when_it_falls = "BRACE"
-    options = properties.shot_options(bpy.context, armature)
-    job = PlayJob(scene, options)
-    job.start()
-    step_until(job, lambda: job.is_played and job.play.sample > 30)
-    job.play.push(500.0, 0.0, 0.4)
-    step_until(job, lambda: job.play.fell)
+@pytest.fixture
+def pushed_over(armature, clock):
+    """What pushes over one that is played, with When It Falls and Get Up as given."""
+
+    def push(falls, gets_up=False):
+        settings = bpy.context.scene.poise
+        settings.when_it_falls, settings.get_up = falls, gets_up
+        job = PlayJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
+        job.start()
+        step_until(job, lambda: job.is_played and job.play.sample > 30)
+        job.play.push(700.0, 0.0, 0.4)
+        step_until(job, lambda: job.play.fell or job.play.is_down)
+        return job
+
+    return push
+
+
+def test_it_ends_where_it_falls_if_it_is_to_stop_there(pushed_over, armature):
+    job = pushed_over("STOP")
+    assert job.play.fell and not job.play.goes_on
+    assert play_marks.lines(job)[-1].startswith("It fell: Backspace goes back")
     job.keep()
     finish(job)
     recording = job.shot.recording
     assert not recording.success and not job.differs
     assert recording.fell_at == pytest.approx(job.play.seconds, abs=0.3)
+    scene, options = bpy.context.scene, properties.shot_options(bpy.context, armature)
     settings = session.result_of(scene, armature).settings
     assert outdated.changed(settings, outdated.settings_of(scene, armature, options)) == []
+
+
+def test_it_falls_and_lies_as_it_is_to(pushed_over):
+    """Told what it will do all the same; the take is the same to the last bit, and says when it
+    lost its balance."""
+    job = pushed_over("LIMP")
+    play = job.play
+    assert play.goes_on and not play.rises
+    assert play_marks.lines(job)[-1].startswith("It lies: Backspace goes back")
+    lost = play.seconds
+    play.wants(stands=False)
+    assert play_marks.marks(job)[0] is None, "it heads nowhere"
+    step_until(job, lambda: play.seconds > lost + 2)
+    assert play.centres[-1][0, 2] < 0.4
+    job.keep()
+    finish(job)
+    recording = job.shot.recording
+    assert recording.filled and recording.fell_at == pytest.approx(lost, abs=0.05)
+    assert (recording.body_positions == np.array(play.centres)).all()
+
+
+def test_it_says_that_it_gets_up(pushed_over):
+    job = pushed_over("BRACE", gets_up=True)
+    assert job.play.rises
+    assert play_marks.lines(job)[-1] == "It is down: once it has got up it goes on as it is told"
+    job.cancel()
 
 
 def test_the_mouse_pulls_by_a_spring_that_the_take_knows(job):

@@ -9,15 +9,17 @@ import pytest
 
 from poise.controller import Gains, Settings, Simulation
 from poise.controller.exceptions import SettingsError
+from poise.controller.geometry.rotations import rotation_about
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
-from poise.controller.reference.commands import Command, Script
+from poise.controller.reference.commands import Command, Script, Shove
 from poise.controller.reference.gait import Walk
-from poise.controller.reference.played import LASTS, Window, sample_of
+from poise.controller.reference.played import LASTS, STEADIES, Part, Window, sample_of
 from poise.controller.simulation.play import BALLS, STANDS, Play, balls_of
 from poise.controller.simulation.scenario import Collider, Scenario, Solid, shoves, tosses
 
 #: Noise is drawn on and on, so that who loses a number of it walks otherwise.
 SETTINGS = Settings(noise=1.0, seed=4)
+FALLS = replace(SETTINGS, when_it_falls="brace", get_up=True)
 #: [samples] that a command waits.
 DELAY = 6
 
@@ -31,14 +33,14 @@ def play(walker, monkeypatch):
     found.close()
 
 
-def simulation(walker, walk, scenario=None):
+def simulation(walker, walk, scenario=None, settings=SETTINGS):
     character, motion, _ = walker
     endless = walk.motion(character, motion)
     yaw = endless.heading(character)
     blows = {"pushes": shoves(walk.commands, yaw), "things": tosses(walk.commands, yaw)}
     given = scenario or Scenario(**blows)
     gains = Gains.default(character, walking=True)
-    return Simulation(character, endless, gains, SETTINGS, scenario=given)
+    return Simulation(character, endless, gains, settings, scenario=given)
 
 
 def go_on(play, seconds):
@@ -286,3 +288,144 @@ def test_a_script_says_whether_it_was_played(tmp_path):
     )
     with pytest.raises(SettingsError, match="has '1' as 'played': give it true or false"):
         Script.load(path)
+
+
+def test_who_falls_and_is_to_stop_there_goes_back(play):
+    go_on(play, 0.5)
+    play.push(900.0, 0.0)
+    while play.goes_on and play.seconds < 5:
+        play.advance()
+    assert play.fell and not play.is_down and play.seconds < 3
+    end = len(play.centres)
+    play.advance()
+    assert len(play.centres) == end, "there is no more"
+    play.rewind(10)
+    assert play.goes_on and play.commands == STANDS
+    go_on(play, 0.5)
+
+
+@pytest.fixture
+def faller(walker, monkeypatch):
+    """One that catches itself where it falls, and gets up."""
+    monkeypatch.setattr(Play, "_learn_delay", lambda self, _: setattr(self, "_delay", DELAY))
+    walk = Walk(walker[2], LASTS, commands=STANDS, played=True)
+    found = Play(simulation(walker, walk, settings=FALLS))
+    yield found
+    found.close()
+
+
+def knock_over(play):
+    """Have it walk, and push it over; until it is down."""
+    go_on(play, 0.2)
+    play.wants(stands=False, speed=0.9)
+    go_on(play, 3.0)
+    play.push(700.0, pi / 2)
+    while not play.is_down:
+        play.advance()
+        assert play.seconds < 5
+
+
+def test_who_is_down_goes_back_to_before_and_to_where_it_lies(faller):
+    """And what it does a second time is the same, to the last bit."""
+    knock_over(faller)
+    fell_at = faller.sample
+    for _ in range(round(1.5 * faller.rate)):
+        faller.advance()
+    assert faller.is_down and faller.rises and faller.centres[-1][0, 2] < 0.4
+    before = np.array(faller.centres)
+    faller.rewind(fell_at + 40)
+    assert not faller.is_down
+    while faller.sample < fell_at + 40:
+        faller.advance()
+    assert faller.is_down
+    assert (np.array(faller.centres) == before[: fell_at + 41]).all()
+    assert [one for one in faller.commands if one.push]
+    faller.rewind(round(2.0 * faller.rate))
+    assert not [one for one in faller.commands if one.push]
+    go_on(faller, 2.0)
+    assert not faller.is_down and faller.centres[-1][0, 2] > 0.8
+
+
+@pytest.mark.slow
+def test_who_has_got_up_goes_on_as_it_is_told(walker, faller, tmp_path):
+    """In the heading that it was told while it lay; and all of it comes out again, through a file,
+    to the last bit."""
+    knock_over(faller)
+    faller.wants(heading=1.5, speed=0.8)
+    while faller.is_down:
+        faller.advance()
+        assert faller.seconds < 15
+    up = faller.sample
+    go_on(faller, 8.0)
+    assert not faller.is_down
+    way = faller._com(faller.sample) - faller._com(faller.sample - round(2 * faller.rate))
+    apart = np.arctan2(way[1], way[0]) - faller.yaw - 1.5
+    assert (apart + pi) % (2 * pi) - pi == pytest.approx(0, abs=radians(20))
+    assert faller.pace == pytest.approx(0.8, abs=0.15)
+    # A place in the middle of that is come to again from where it got up.
+    before = np.array(faller.centres)
+    faller.rewind(up + 60)
+    assert faller.sample >= up
+    while faller.sample < up + 60:
+        faller.advance()
+    assert (np.array(faller.centres) == before[: up + 61]).all()
+    path = tmp_path / "take.json"
+    walk = faller.walk
+    Script(walk.seconds, walk.commands, True).save(path)
+    script = Script.load(path)
+    same = replace(walk, seconds=script.seconds, commands=script.commands)
+    recording = simulation(walker, same, settings=FALLS).run()
+    assert recording.filled and recording.up == up
+    assert (recording.body_positions == np.array(faller.centres)).all()
+
+
+@pytest.mark.slow
+def test_who_follows_a_script_goes_on_with_it_once_it_has_got_up(walker):
+    """Also where all of that is known beforehand."""
+    commands = (
+        Command(0.0, 0.9),
+        Command(2.0, push=Shove(700.0, pi / 2, 0.3)),
+        Command(14.0, heading=-0.5),
+    )
+    recording = simulation(walker, Walk(walker[2], 19.0, commands=commands), settings=FALLS).run()
+    assert recording.filled and recording.up_at < 12
+    com, rate = recording.com, recording.motion.rate
+    way = com[-1] - com[-1 - round(2 * rate)]
+    assert np.hypot(*way[:2]) / 2 == pytest.approx(0.9, abs=0.15)
+    yaw = recording.motion.heading(recording.character)
+    apart = np.arctan2(way[1], way[0]) - yaw + 0.5
+    assert (apart + pi) % (2 * pi) - pi == pytest.approx(0, abs=radians(20))
+
+
+def test_a_part_begins_by_standing_and_turns_the_shorter_way():
+    """What was commanded until then comes in one, and all that follows as much later, and turned
+    as far."""
+    commands = (
+        Command(0.0, stands=True),
+        Command(1.0, 0.9),
+        Command(2.0, heading=3.0),
+        Command(3.0, push=Shove(10.0, 0.0, 0.1)),
+        Command(12.0, heading=3.5),
+        Command(13.0, stands=True),
+    )
+    part = Part(600, (-3.0, 1.0, 2.0))
+    began, told, turned, stands = part.commands(commands, 60.0)
+    assert began == Command(0.0, stands=True)
+    assert told == Command(STEADIES, 0.9, pytest.approx(6.0 - 2 * pi), False)
+    assert (turned.at, turned.heading) == (2.0, pytest.approx(6.5 - 2 * pi))
+    assert stands == Command(3.0, stands=True)
+    assert Part(600).commands((), 60.0)[1] == Command(STEADIES, heading=0.0, stands=False)
+
+
+def test_a_part_is_the_same_elsewhere(walker):
+    """Turned, and moved on the floor."""
+    character, motion, cycle = walker
+    walk = Walk(cycle, 20.0, commands=STANDS, played=True)
+    one, other = (
+        Window(character, motion, walk, 300.0, 100, part=Part(100, placed)).reference
+        for placed in ((0.0, 0.0, 0.0), (0.7, 2.0, -1.0))
+    )
+    turn = rotation_about(2, 0.7)
+    assert other.start[0] == pytest.approx(turn @ one.start[0] + [2.0, -1.0, 0.0], abs=1e-9)
+    assert other.start[1] == pytest.approx(turn @ one.start[1], abs=1e-9)
+    assert other.angles == pytest.approx(one.angles, abs=1e-9)
