@@ -4,7 +4,8 @@ within the speeds that are learned, with stops and pushes.
 
 A script begins with a speed, and goes on every 2 to 5 s with a new speed, a new heading anywhere
 from the one before, a stand, the walk again, or a push from anywhere for 0.3 s.
-*Played*: commands are known only when they come.
+*Played*: commands are known only when they come. *Get up*: of those that are pushed, who falls gets
+up and goes on.
 """
 
 import sys
@@ -65,26 +66,31 @@ def learned(names, workers):
     return character, motion, Walk(learning.cycle, SECONDS, trim=trim, other=other)
 
 
-def directed(character, motion, walk, seed):
-    """Whether a body that does as a Walk commands stands to its end, and a Followed for each
-    command."""
+def directed(character, motion, walk, seed, rises=False):
+    """Whether a body that does as a Walk commands stands at its end, a Followed for each command,
+    and how often it fell. rises: whether it gets up where it falls."""
     endless = walk.motion(character, motion)
     scenario = Scenario(pushes=shoves(walk.commands, endless.heading(character)))
     gains = Gains.default(character, walking=True)
     settings = Settings(noise=NOISE, seed=seed)
+    if rises:
+        settings = replace(settings, when_it_falls="brace", get_up=True)
     simulation = Simulation(character, endless, gains, settings=settings, scenario=scenario)
+    recording = simulation.recording
     try:
-        stands = simulation.run().success
+        simulation.run()
+        stands = recording.success or recording.up is not None
     except SimulationError:  # it was thrown about
         stands = False
-    return stands, endless.followed(character, simulation.recording.com)
+    falls = (recording.stood is not None) + len(recording.fell_again)
+    return stands, endless.followed(character, recording.com[: recording.standing]), falls
 
 
 def main(chosen):
     """Print the table."""
     fall = f"of {SCRIPTS} scripts fall | with pushes | played"
-    print(f"| clips | learned | {fall} | speed off | steps |")
-    print("|---|---|---|---|---|---|---|", flush=True)
+    print(f"| clips | learned | {fall} | get up: stand at the end, of falls | speed off | steps |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
     for names in [tuple(one.split("+")) for one in chosen] or CLIPS:
         with WorkerPool(2) as workers:
             character, motion, walk = learned(names, workers)
@@ -95,13 +101,18 @@ def main(chosen):
             for seed in range(1, SCRIPTS + 1):
                 commands = script(seed, slowest, fastest, pushes)
                 own = replace(walk, commands=commands, played=played)
-                stands, found = directed(character, motion, own, seed)
+                stands, found, _ = directed(character, motion, own, seed)
                 fell[-1] += not stands
                 if not (pushes or played):
                     settled = [one for one in found if one.steps is not None and one.speed]
                     off += [abs(one.reached_speed / one.speed - 1) for one in settled]
                     steps += [one.steps for one in settled]
-        cells = [f"{slowest:.2f} to {fastest:.2f} m/s", *map(str, fell)]
+        stand = falls = 0
+        for seed in range(1, SCRIPTS + 1):
+            own = replace(walk, commands=script(seed, slowest, fastest, True))
+            stands, _, times = directed(character, motion, own, seed, rises=True)
+            stand, falls = stand + stands, falls + times
+        cells = [f"{slowest:.2f} to {fastest:.2f} m/s", *map(str, fell), f"{stand}, {falls}"]
         cells += [f"{100 * np.mean(off):.1f} %", f"{np.median(steps):.0f}"]
         print(f"| {' to '.join(names)} | " + " | ".join(cells) + " |", flush=True)
 
