@@ -83,7 +83,7 @@ def directed(character, motion, walk, seed, rises=False):
     except SimulationError:  # it was thrown about
         stands = False
     falls = (recording.stood is not None) + len(recording.fell_again)
-    return stands, endless.followed(character, recording.com[: recording.standing]), falls
+    return stands, recording.followed, falls
 
 
 def main(chosen):

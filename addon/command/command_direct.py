@@ -91,8 +91,9 @@ def _direct_crowd(options: argparse.Namespace, skills: SkillSet) -> int:
         except PoiseError as error:
             say(f"'{path}' was not directed: {error}")
             found.append(FAILED)
-    stood, fell = found.count(DONE), found.count(MISSED)
-    say(f"{len(found)} takes: {stood} stood, {fell} fell, {len(found) - stood - fell} failed.")
+    done, fell = found.count(DONE), found.count(MISSED)
+    failed = len(found) - done - fell
+    say(f"{len(found)} takes: {done} to their end, {fell} until they fell, {failed} failed.")
     return FAILED if FAILED in found else max(found)
 
 

@@ -102,6 +102,7 @@ UNITS = {
     "wall": "s",
     "fell_frame": "frame",
     "fell_again": "frame",
+    "stood_again": "frame",
     "frames": "frame",
     "range": "frame",
     **MEASURE_UNITS,
@@ -934,6 +935,9 @@ class Shot(ArmatureShot):
             "fell_again": [
                 _plain(reading.motion.frame(count - 1)) for count in recording.fell_again
             ],
+            "stood_again": [
+                _plain(reading.motion.frame(count - 1)) for count in recording.stood_again
+            ],
             "why": self.why,
             "verdict": {"compared_with": self.compared, **_plain(verdict.as_dict())}
             if verdict
@@ -989,7 +993,7 @@ class Shot(ArmatureShot):
                 "reached_heading": _plain(np.degrees(one.reached_heading)),
                 "steps": one.steps,
             }
-            for one in motion.followed(self.character, recording.com[: recording.standing])
+            for one in recording.followed
         ]
 
     def _arrivals(self):

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
+from math import degrees
 from pathlib import Path
 
 from ...controller.ranges import RANGES
-from ...controller.reference.commands import Script
+from ...controller.reference.commands import SETTLED, Script
 from ..scene.walks import WalkOptions
 from .command_arguments import frame, seconds
 
@@ -86,4 +87,8 @@ def words_of(commands: Sequence[dict], fell_at: float | None) -> Iterator[str]:
         reached = f"{speed:.2f} m/s, " + ("on its feet" if heading is None else f"{heading:.0f}°")
         count = command["steps"]
         steps = "1 step" if count == 1 else f"{count} steps"
-        yield f"{told} {reached}, " + ("not as told." if count is None else f"after {steps}.")
+        off = abs(speed - command["speed"]) > SETTLED[0] * command["speed"]
+        if heading is not None:
+            off |= abs(heading - command["heading"]) > degrees(SETTLED[1])
+        settled = f"after {steps}" if count is not None else "not as told" if off else "at last"
+        yield f"{told} {reached}, {settled}."

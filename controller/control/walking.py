@@ -53,6 +53,9 @@ _TURNED = 0.5  # share of it after which a foot has turned as far as it does
 _FARTHEST, _FARTHEST_ENDLESS = 0.35, 0.6
 _TRUST = 0.15  # of what a standing foot's place differs from where it was thought to be
 _AIMING = 0.3  # share of a swing until the leg aims from where the pelvis really is
+#: Who leans over a foot before the other steps off does so by where that foot is, in this share
+#: beside the 0.5 of both: legs hold where the reference has the body, so it is more than that.
+_OVER = 0.8
 _FASTEST = 8.0  # [rad/s] that legs are turned by
 #: A body is drawn home where a foot lands sooner than this [s], and fully where it does much [s]
 #: sooner: over feet that stay it would only lean.
@@ -104,6 +107,8 @@ class Walking:
                 self._reaching[:] = 0.0
         total = reference.load.sum(1, keepdims=True)
         self._weight = np.where(total > 1e-3, reference.load / np.maximum(total, 1e-3), 0.5)
+        if reference.leaning is not None:
+            self._weight = _leaning(self._weight, reference.leaning)
         self._floors = reference.floors
         floors = (self._weight * (self._floors[..., HEIGHT] - ground)).sum(1)
         heights = heights - floors[:: reference.steps_per_sample][: len(heights)]
@@ -281,6 +286,15 @@ def _soon(phases: np.ndarray, rate: float) -> np.ndarray:
     landings = 1 + np.flatnonzero((stands[1:] & ~stands[:-1]).any(1))
     later = np.append(landings, 2 * len(phases) + rate)[np.searchsorted(landings, steps)]
     return np.clip((_SOON - (later - steps) / rate) / _ALMOST, 0, 1)
+
+
+def _leaning(weight: np.ndarray, leaning: np.ndarray) -> np.ndarray:
+    """Weights (K, 2) of both feet, of a body that leans over a foot by so much, (K,) to the left,
+    before the other steps off: where that foot is it leans to, and not to where both are."""
+    left, over = weight[:, 0], 0.5 + _OVER * leaning
+    left = np.where(leaning > 0, np.maximum(left, over), left)
+    left = np.where(leaning < 0, np.minimum(left, over), left)
+    return np.stack([left, 1 - left], 1)
 
 
 def _swings(reference: Reference) -> tuple[np.ndarray, np.ndarray]:

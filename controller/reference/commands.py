@@ -51,6 +51,8 @@ SLOW, _STOPPING_SHARE = 0.65, 0.44
 _STANDING = 0.3  # [s] at least, between two walks
 _BEFORE_TURNS = 1.0  # rounds that it walks straight on before it turns
 _LEANING = 0.5  # [s] over which the weight goes over one foot before the other steps off
+#: Of the way there: what leans farther falls out over that foot, and the other steps across it.
+_OVER = 0.87
 #: A stride grows with this power of the speed, and so its time shrinks: so people walk.
 _STRIDE_POWER = 0.5
 #: So near to what is commanded a body that goes on has settled: its speed by this share, its
@@ -475,13 +477,13 @@ class _Carrier:
                 if speed > 0 and i - since >= _STANDING * rate:
                     doing, since = _LEANS, i
             elif doing == _LEANS:
-                leaning = end.side * _eased((i - since) / (_LEANING * rate))
+                leaning = _OVER * end.side * _eased((i - since) / (_LEANING * rate))
                 if i - since >= _LEANING * rate:
                     doing, begin, end = _STARTS, end, self._next(end.share)
             else:
                 cycles += step
                 standing = 1 - _eased((cycles - begin.share) / (end.share - begin.share))
-                leaning = begin.side * standing
+                leaning = _OVER * begin.side * standing
                 if cycles >= end.share:
                     doing = _WALKS
         return found

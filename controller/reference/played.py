@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from ..body.character import Character
 from ..geometry.motion import Motion
 from ..geometry.rotations import near
-from .commands import Command
-from .gait import Walk
+from .commands import Command, Followed, followed
+from .gait import Endless, Walk
 from .reference import Reference
 
 #: [s] after which a window is followed by another one; how far it goes, beyond the longest swing
@@ -32,21 +34,24 @@ STEADIES = 1.0
 
 class Part(NamedTuple):
     """A part of a walk: from its beginning, or from the sample `since` at which the body has got
-    up. placed: where the walk would have begun that comes there, as `gait.Walk` has it."""
+    up. placed: where the walk would have begun that comes there, as `gait.Walk` has it. stays:
+    whether it stands there, whatever is commanded."""
 
     since: int = 0
     placed: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    stays: bool = False
 
     def commands(self, commands: Sequence[Command], rate: float) -> tuple[Command, ...]:
         """What the commands of the walk come to in it, at times from its own beginning on, of
         samples at a rate [Hz]."""
         if not self.since:
             return tuple(commands)
+        if self.stays:
+            return (Command(0.0, stands=True),)
         began = self.since / rate
         told, heading = Command(STEADIES, heading=0.0, stands=False), 0.0
-        walking = [one for one in commands if one.walks]
-        for one in walking:
-            if one.at <= began + STEADIES:
+        for one in commands:
+            if one.walks and one.at <= began + STEADIES:
                 heading = heading if one.heading is None else one.heading
                 stands = told.stands if one.speed is None else False
                 stands = stands if one.stands is None else one.stands
@@ -59,7 +64,7 @@ class Part(NamedTuple):
                 at=one.at - began,
                 heading=None if one.heading is None else one.heading + own - heading,
             )
-            for one in walking
+            for one in commands
             if one.at > began + STEADIES
         ]
         return Command(0.0, stands=True), replace(told, heading=own), *later
@@ -67,6 +72,31 @@ class Part(NamedTuple):
     def of(self, walk: Walk, rate: float) -> Walk:
         """The walk that is performed in it."""
         return replace(walk, commands=self.commands(walk.commands, rate), placed=self.placed)
+
+    def followed(
+        self, motion: Endless, character: Character, com: np.ndarray, found: Sequence[Followed]
+    ) -> list[Followed]:
+        """What came of the commands of a walk in this part of it, and before, as `found`: by the
+        centre of mass (n, 3) [m] of the body for as long as the part lasted."""
+        rate, began = motion.rate, self.since / motion.rate
+        walk = replace(self.of(motion.walk, rate), seconds=(len(com) - 1) / rate)
+        gone, yaw = walk.journey(rate), motion.heading(character) + self.placed[0]
+        speed = walk.speed(rate)
+        _, told, *own = followed(walk.commands, gone, walk.strikes, com, rate, yaw, speed)
+        commands, until = motion.walk.commands, began + STEADIES
+        before = [at for at, one in enumerate(commands) if one.walks and one.at <= until]
+        later = [at for at, one in enumerate(commands) if one.at > until]
+        pairs = [*zip(before[-1:], [told], strict=False), *zip(later, own, strict=True)]
+        found = list(found)
+        for at, one in pairs:
+            if np.isfinite(one.reached_speed):
+                turn = found[at].heading - one.heading
+                found[at] = found[at]._replace(
+                    reached_speed=one.reached_speed,
+                    reached_heading=one.reached_heading + turn,
+                    steps=one.steps,
+                )
+        return found
 
 
 #: That of a walk in which nobody falls.
@@ -105,6 +135,23 @@ class Window:
         own = self.part.commands(commands, rate)
         later = (since + sample_of(one, rate) for one in own if one.walks)
         return min((at for at in later if self.sample < at < latest), default=latest)
+
+
+def followed_in(
+    motion: Endless,
+    character: Character,
+    com: np.ndarray,
+    ends: Sequence[int],
+    parts: Sequence[Part],
+) -> list[Followed]:
+    """What came of the commands of a walk, by the centre of mass (n, 3) [m] of a body that fell
+    and got up. ends: samples until it fell, or to the end, of the walk's beginning and of each of
+    the parts that followed."""
+    found = motion.followed(character, com[: ends[0]])
+    for part, end in zip(parts, ends[1:], strict=True):
+        if not part.stays and end - part.since > 1:
+            found = part.followed(motion, character, com[part.since : end], found)
+    return found
 
 
 def sample_of(command: Command, rate: float) -> int:

@@ -108,8 +108,8 @@ class Reference:
     travels: whether the body leaves its place or the floor; endless: it is a walk that goes on.
     walks: whether feet in the air land where the body is going, see `walking`. way: along which the
     body is led, or its headings, while all of this goes straight on; None where nothing leads it.
-    turns: (K,) whether it may turn there, and does not stand on command; None where nothing
-    commands it.
+    turns: (K,) whether it may turn there, and does not stand on command; leaning: (K,) as
+    `commands.Journey` has it; None where nothing commands it.
     waypoints: those by which it goes, in the order of time, each with its place.
     """
 
@@ -138,6 +138,7 @@ class Reference:
     walks: bool = False
     way: Way | Headings | None = None
     turns: np.ndarray | None = None
+    leaning: np.ndarray | None = None
     cleaned: Pose | None = None
     bones: np.ndarray | None = None
     waypoints: tuple[Waypoint, ...] = ()
@@ -320,11 +321,12 @@ def _endless(
     parts = (raw, target, target)
     footings = level(character.ground, len(contacts))
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
-    commanded = turns = None
+    commanded = turns = leaning = None
     if walk.commands:
         gone, steps = walk.journey(motion.rate), reference.steps_per_sample
         at = np.arange(len(reference.angles))
-        turns = gone.at(motion.first + at // steps).turns
+        now = gone.at(motion.first + at // steps)
+        turns, leaning = now.turns, now.leaning
         if played:
             yaw = np.interp(motion.first + at / steps, np.arange(len(gone.yaw)), gone.yaw)
             way = Headings(yaw, 1 / reference.rate, walk.cycle.period / motion.rate)
@@ -340,6 +342,7 @@ def _endless(
         walks=True,
         way=way,
         turns=turns,
+        leaning=leaning,
         cleaned=commanded,
     )
 

@@ -32,9 +32,12 @@ from ..geometry.skeleton import (
 )
 from ..geometry.stance import FLIGHT, LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
+from ..reference.commands import Followed
+from ..reference.gait import Endless
 from ..reference.hand_back import stepped_back
 from ..reference.lying import Hold
 from ..reference.performed import Changed
+from ..reference.played import Part, followed_in
 from ..reference.reference import Reference
 from ..reference.waypoints import sampled
 from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
@@ -162,6 +165,11 @@ class Recording:
         #: Samples until it began to get up for the last time, and until it stood again, if it does.
         self.rested: int | None = None
         self.up: int | None = None
+        #: Samples until it stood again, each time, and the parts of its walk that began there.
+        self.stood_again: list[int] = []
+        self.parts: list[Part] = []
+        #: Whether it would get up, if what it lies on were level.
+        self.is_kept_down = False
         self._count = 0
         self._upright: bool | None = None  # until somebody asks
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -256,9 +264,25 @@ class Recording:
         """From now on, it gets up."""
         self.rested = self._count
 
-    def stands(self) -> None:
-        """From now on, it stands again."""
+    def stands(self, part: Part | None) -> None:
+        """From now on, it stands again. part: of its walk that begins there, None of none."""
         self.up = self._count
+        self.stood_again.append(self._count)
+        if part is not None:
+            self.parts.append(part)
+
+    def lies(self, is_kept_down: bool) -> None:
+        """It lies still. is_kept_down: it would get up, if what it lies on were level."""
+        self.is_kept_down = is_kept_down
+
+    @property
+    def followed(self) -> list[Followed]:
+        """What came of the commands of its walk, if it is led by such."""
+        if not isinstance(self.motion, Endless) or not self.motion.walk.commands:
+            return []
+        ends = self.stood, *self.fell_again, self._count
+        stood = [end for end in ends if end is not None][: 1 + len(self.parts)]
+        return followed_in(self.motion, self.character, self.com, stood, self.parts)
 
     def add_help(self, sample: int, wrench: np.ndarray) -> None:
         """Take down the mean force and torque (6,) from outside since the last sample."""
@@ -522,7 +546,10 @@ class Recording:
         if self.stood is not None:
             *before, last = self.stood, *self.fell_again
             ups = [self._got_up(stood) for stood in before]
-            return " ".join([*ups, self._what_fell(last), self.weakness]).rstrip()
+            told = " ".join([*ups, self._what_fell(last), self.weakness]).rstrip()
+            if self.is_kept_down and self.rested is None and self.rest_at is not None:
+                told += " It does not get up where the floor is not level."
+            return told
         if name is None:
             return ""
         value, limit = self.measures.values[-1][NAMES.index(name)], self.measures.maxima[name]

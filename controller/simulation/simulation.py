@@ -64,7 +64,7 @@ _AFTER = 0.5
 
 
 #: The part of a walk in which a body stands that has got up anywhere.
-_SOMEWHERE = Part(1)
+_SOMEWHERE = Part(1, stays=True)
 
 
 #: What was written of settings first, as digests of problems have it ever since.
@@ -199,8 +199,11 @@ class Log(Protocol):
     def rise(self) -> None:
         """From now on, it gets up."""
 
-    def stands(self) -> None:
-        """From now on, it stands again."""
+    def stands(self, part: Part | None, /) -> None:
+        """From now on, it stands again, in a part of its walk, or None."""
+
+    def lies(self, is_kept_down: bool, /) -> None:
+        """It lies still, and would get up, if what it lies on were level, or not."""
 
     def add_help(self, sample: int, wrench: np.ndarray, /) -> None:
         """Take down the mean force and torque (6,) from outside since the last sample."""
@@ -702,11 +705,17 @@ class Simulation:
 
     @cached_property
     def walks_on(self) -> bool:
-        """Whether who has got up goes on as commanded."""
+        """Whether who has got up begins another part of a walk."""
+        return isinstance(self.motion, Endless)
+
+    @cached_property
+    def _stays(self) -> bool:
+        """Whether it stands in that to the end: one that is not led by commands, or runs, which
+        nobody does from standing."""
         motion = self.motion
-        if not isinstance(motion, Endless) or not motion.walk.commands:
-            return False
-        return motion.walk.played or not motion.walk.flies(self.character, motion.source)
+        assert isinstance(motion, Endless)
+        walk = motion.walk
+        return not walk.commands or (not walk.played and walk.flies(self.character, motion.source))
 
     @cached_property
     def rising_to(self) -> BodyPose:
@@ -775,9 +784,9 @@ class Simulation:
             rising = GetUp(body, world, self.rate, self.rising_to, firmly)
             first = yield from self._get_up(rising, first)
             if rising.done:
-                log.stands()
                 tries, self.is_down = 0, False
                 self._begin_standing(rising, first)
+                log.stands(self.part if self.walks_on else None)
                 first, stands = yield from self._stand(first)
                 if stands:
                     return
@@ -827,11 +836,14 @@ class Simulation:
     def _gets_up(self, sample: int) -> bool:
         """Whether a body that sleeps tries to get up."""
         able = self.strength is None or self.strength.may_rise(sample)
-        if not (self.rises and able and is_level(self.world, self.character)):
+        if not (self.rises and able):
             return False
         # Elsewhere than on its ground nobody knows how to walk on.
         x, y, _ = self.world.state(False).root.tolist()
-        return not self.walks_on or abs(self.world.height_at(x, y) - self.world.floor) < _OFF
+        grounded = not self.walks_on or abs(self.world.height_at(x, y) - self.world.floor) < _OFF
+        level = grounded and is_level(self.world, self.character)
+        self.log.lies(not level)
+        return level
 
     def _get_up(self, rising: GetUp, first: int) -> Generator[int | None, None, int]:
         """Go on until the body stands, or has failed to, or to the end. Returns the last sample."""
@@ -863,7 +875,7 @@ class Simulation:
         if self.walks_on:
             turn, (x, y, _) = rising.placing
             placed = float(np.arctan2(turn[1, 0], turn[0, 0])), float(x), float(y)
-            self.part = Part(first, placed)
+            self.part = Part(first, placed, self._stays)
             window = self.window(first)
             self._turn_arms(window.reference.angles[0])
             self.controller = Controller(

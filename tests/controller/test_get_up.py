@@ -335,6 +335,17 @@ def test_the_forces_of_a_lying_body_are_its_weight(adult, standing):
 
 
 @pytest.mark.slow
+def test_who_lies_beside_a_wall_says_why_it_stays(make_motion):
+    motion = make_motion(9.0)
+    positions = np.tile([1.3, 0.0, 0.5], (len(motion), 1))
+    turns = np.tile([1.0, 0, 0, 0], (len(motion), 1))
+    wall = Collider("Wall", Solid("box", (0.2, 6.0, 1.0)), positions, turns)
+    recording = simulation(motion, colliders=(wall,)).run()
+    assert recording.filled and recording.up_at is None and recording.stood_again == []
+    assert recording.why().endswith(" on. It does not get up where the floor is not level.")
+
+
+@pytest.mark.slow
 def test_who_is_pushed_over_again_falls_as_a_whole_and_gets_up_again(make_motion):
     """It tried to get up while it toppled, with feet alone that met the floor."""
     motion = make_motion(18.0)

@@ -392,6 +392,11 @@ def test_who_follows_a_script_goes_on_with_it_once_it_has_got_up(walker):
     com, rate = recording.com, recording.motion.rate
     way = com[-1] - com[-1 - round(2 * rate)]
     assert np.hypot(*way[:2]) / 2 == pytest.approx(0.9, abs=0.15)
+    begun, _, turned = recording.followed
+    assert begun.reached_speed == pytest.approx(0.9, abs=0.1), "again, once it had got up"
+    assert begun.steps is not None and turned.steps is not None
+    assert turned.reached_heading == pytest.approx(-0.5, abs=radians(5))
+    assert turned.heading == -0.5
     yaw = recording.motion.heading(recording.character)
     apart = np.arctan2(way[1], way[0]) - yaw + 0.5
     assert (apart + pi) % (2 * pi) - pi == pytest.approx(0, abs=radians(20))
@@ -415,6 +420,7 @@ def test_a_part_begins_by_standing_and_turns_the_shorter_way():
     assert (turned.at, turned.heading) == (2.0, pytest.approx(6.5 - 2 * pi))
     assert stands == Command(3.0, stands=True)
     assert Part(600).commands((), 60.0)[1] == Command(STEADIES, heading=0.0, stands=False)
+    assert Part(600, stays=True).commands(commands, 60.0) == (Command(0.0, stands=True),)
 
 
 def test_a_part_is_the_same_elsewhere(walker):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is played, and pushed over: it goes down, gets up, goes on as it is told, is kept and baked."""
+"""Who is played, and pushed over: it goes down, gets up, goes on as it is told, is kept, baked."""
 
 import bpy
 import numpy as np
