@@ -60,7 +60,9 @@ class PlayJob(Job):
     simulated anew, to the last bit, and is the result.
 
     play: controller.simulation.play.Play, None before it begins. paused: whether it waits.
-    pull: (segment, [m] (3,) where it is drawn to), None if nobody pulls.
+    pull: (segment, [m] (3,) where it is drawn to), None if nobody pulls. drawn: (3,) [m] where the
+    pelvis was in the view that follows it when somebody saw where that is; None of a view that
+    stays.
     """
 
     plays = True
@@ -80,6 +82,7 @@ class PlayJob(Job):
         self.play: Any = None
         self.shown: Shown | None = None
         self.pull: tuple[str, np.ndarray] | None = None
+        self.drawn: np.ndarray | None = None
         self.paused = self._kept = False
         self._pulled = self._again = 0
         shot = Shot(scene, replace(options, walk=self._walk))
@@ -152,11 +155,17 @@ class PlayJob(Job):
         """(3,) [N] with which it is pulled now, level; None if nobody pulls, or hardly."""
         if self.pull is None:
             return None
-        apart = (self.pull[1] - self.held()) * [1.0, 1.0, 0.0]
+        apart = (self.aim() - self.held()) * [1.0, 1.0, 0.0]
         size = float(np.linalg.norm(apart))
         if _SPRING * size < _LEAST:
             return None
         return apart * min(_SPRING, _HARDEST / size)
+
+    def aim(self) -> np.ndarray:
+        """(3,) [m] where it is drawn to now: on a slow screen it walks on before its view does."""
+        assert self.pull is not None
+        gone = 0.0 if self.drawn is None else self.play.centres[-1][0] - self.drawn
+        return self.pull[1] + gone
 
     def held(self) -> np.ndarray:
         """(3,) [m] the middle of what is pulled."""

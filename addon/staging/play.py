@@ -253,7 +253,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             return False
         job.pull, self._grip = (best[1], np.zeros(3)), np.zeros(3)
         self._pull(context)
-        self._grip = job.pull[1] - job.held()  # where it is held: nothing pulls yet
+        self._grip = job.aim() - job.held()  # where it is held: nothing pulls yet
         self._pull(context)
         return True
 
@@ -286,7 +286,9 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         job, view = self._job, _view(context)
         place = job.play.centres[-1][0] * [1.0, 1.0, 0.0] / job.shot.reading.metres_per_unit
         before, self._seen_at = self._seen_at, place
-        if view is not None and before is not None and context.scene.poise.walk.follow:
+        follows = view is not None and context.scene.poise.walk.follow
+        job.drawn = job.play.centres[-1][0] if follows else None
+        if follows and before is not None:
             moved = place - before
             view.data.view_location = [
                 a + b for a, b in zip(view.data.view_location, moved, strict=True)

@@ -222,6 +222,18 @@ def test_the_mouse_pulls_by_a_spring_that_the_take_knows(job):
     assert all(one.seconds == pytest.approx(3 / job.play.rate) for one in pushes)
 
 
+def test_who_walks_on_is_pulled_as_far_as_the_mouse_is_in_a_view_that_follows(job):
+    """However seldom that is drawn."""
+    go_on(job, 30)
+    job.drawn = job.play.centres[-1][0]
+    job.pull = "pelvis", job.drawn + [0.0, 0.1, 0.0]
+    job.play.wants(stands=False)
+    for _ in range(120):
+        job.play.advance()
+        assert job.force() == pytest.approx([0.0, 40.0, 0.0])
+    assert np.linalg.norm(job.play.centres[-1][0] - job.drawn) > 0.1, "it has walked on"
+
+
 def test_the_ghost_and_the_figures_show_who_is_played(job, armature):
     go_on(job, 20)
     ((shown, sample),) = overlay.ghosts(bpy.context.scene)
