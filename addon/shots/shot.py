@@ -932,12 +932,12 @@ class Shot(ArmatureShot):
             "when_it_falls": self.simulation.settings.when_it_falls,
             **_plain(recording.summary()),  # which counts recovery steps
             "fell_frame": self.fell_frame,
-            "fell_again": [
-                _plain(reading.motion.frame(count - 1)) for count in recording.fell_again
-            ],
-            "stood_again": [
-                _plain(reading.motion.frame(count - 1)) for count in recording.stood_again
-            ],
+            **{
+                name: [
+                    _plain(reading.motion.frame(count - 1)) for count in getattr(recording, name)
+                ]
+                for name in ("fell_again", "stood_again")
+            },
             "why": self.why,
             "verdict": {"compared_with": self.compared, **_plain(verdict.as_dict())}
             if verdict

@@ -20,7 +20,7 @@ import numpy as np
 from ..body.character import Character
 from ..geometry.motion import Motion
 from ..geometry.rotations import near
-from .commands import Command, Followed, followed
+from .commands import Command, Followed, meant
 from .gait import Endless, Walk
 from .reference import Reference
 
@@ -49,13 +49,8 @@ class Part(NamedTuple):
         if self.stays:
             return (Command(0.0, stands=True),)
         began = self.since / rate
-        told, heading = Command(STEADIES, heading=0.0, stands=False), 0.0
-        for one in commands:
-            if one.walks and one.at <= began + STEADIES:
-                heading = heading if one.heading is None else one.heading
-                stands = told.stands if one.speed is None else False
-                stands = stands if one.stands is None else one.stands
-                told = replace(told, speed=one.speed or told.speed, stands=stands)
+        before = [one for one in commands if one.walks and one.at <= began + STEADIES]
+        speed, heading, stands = meant((Command(0.0), *before), 0.0)[-1]
         # It turns to where it is to head the shorter way; from there on as it is told.
         own = near(heading - self.placed[0], 0.0)
         later = [
@@ -67,7 +62,8 @@ class Part(NamedTuple):
             for one in commands
             if one.at > began + STEADIES
         ]
-        return Command(0.0, stands=True), replace(told, heading=own), *later
+        told = Command(STEADIES, speed or None, own, stands)  # without a speed, at the clip's own
+        return Command(0.0, stands=True), told, *later
 
     def of(self, walk: Walk, rate: float) -> Walk:
         """The walk that is performed in it."""
@@ -78,12 +74,10 @@ class Part(NamedTuple):
     ) -> list[Followed]:
         """What came of the commands of a walk in this part of it, and before, as `found`: by the
         centre of mass (n, 3) [m] of the body for as long as the part lasted."""
-        rate, began = motion.rate, self.since / motion.rate
+        rate, commands = motion.rate, motion.walk.commands
         walk = replace(self.of(motion.walk, rate), seconds=(len(com) - 1) / rate)
-        gone, yaw = walk.journey(rate), motion.heading(character) + self.placed[0]
-        speed = walk.speed(rate)
-        _, told, *own = followed(walk.commands, gone, walk.strikes, com, rate, yaw, speed)
-        commands, until = motion.walk.commands, began + STEADIES
+        _, told, *own = replace(motion, walk=walk).followed(character, com)
+        until = self.since / rate + STEADIES
         before = [at for at, one in enumerate(commands) if one.walks and one.at <= until]
         later = [at for at, one in enumerate(commands) if one.at > until]
         pairs = [*zip(before[-1:], [told], strict=False), *zip(later, own, strict=True)]
@@ -132,8 +126,8 @@ class Window:
         """The sample at which the next window begins, of a walk with such commands at a rate of
         samples [Hz]."""
         latest, since = self.sample + round(LASTS * rate), self.part.since
-        own = self.part.commands(commands, rate)
-        later = (since + sample_of(one, rate) for one in own if one.walks)
+        own = self.part.commands([one for one in commands if one.walks], rate)
+        later = (since + sample_of(one, rate) for one in own)
         return min((at for at in later if self.sample < at < latest), default=latest)
 
 

@@ -162,9 +162,8 @@ class Recording:
         self.stood: int | None = None
         self.fell_again: list[int] = []
         self.deepest = 0.0
-        #: Samples until it began to get up for the last time, and until it stood again, if it does.
+        #: Samples until it began to get up for the last time, if it does.
         self.rested: int | None = None
-        self.up: int | None = None
         #: Samples until it stood again, each time, and the parts of its walk that began there.
         self.stood_again: list[int] = []
         self.parts: list[Part] = []
@@ -258,7 +257,7 @@ class Recording:
             self.measures.end()
         elif self.up is not None:
             self.fell_again.append(self._count)
-        self.rested = self.up = None
+        self.rested = None
 
     def rise(self) -> None:
         """From now on, it gets up."""
@@ -266,10 +265,14 @@ class Recording:
 
     def stands(self, part: Part | None) -> None:
         """From now on, it stands again. part: of its walk that begins there, None of none."""
-        self.up = self._count
         self.stood_again.append(self._count)
         if part is not None:
             self.parts.append(part)
+
+    @property
+    def up(self) -> int | None:
+        """Samples until a body that has fallen stood again, None while it does not."""
+        return self.stood_again[-1] if len(self.stood_again) > len(self.fell_again) else None
 
     def lies(self, is_kept_down: bool) -> None:
         """It lies still. is_kept_down: it would get up, if what it lies on were level."""
@@ -294,7 +297,8 @@ class Recording:
         self._count, self._upright = min(self._count, count), None
         if self.stood is not None and count < self.stood:
             self.stood = None
-            self.fell_again.clear()
+            for after in (self.fell_again, self.stood_again, self.parts):
+                after.clear()
         if self.stood is None:  # else they have ended where it first fell
             self.measures.keep(self._count)
         if self._count:

@@ -486,8 +486,8 @@ class Simulation:
         self.controller, self.part = footing.controller, footing.part
 
     def _leave(self, world: World) -> None:
-        """Have done with a world in which the body stood."""
-        if self.guide is None:
+        """Have done with a world; who is played may go back to one in which the body stood."""
+        if self.guide is None or world.falling:
             world.close()
         else:
             self._left.append(world)
@@ -808,10 +808,7 @@ class Simulation:
             falling=True,
         )
         self.world.follow(before)
-        if before.falling:
-            before.close()
-        else:
-            self._leave(before)
+        self._leave(before)
         self.log.swing = None
         return Fall(body, self.world, self.settings.when_it_falls, self.rate)
 

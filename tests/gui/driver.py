@@ -291,6 +291,19 @@ class Driver:
         scene.frame_start, scene.frame_end = 1, frames
         scene.frame_set(1)
 
+    def open_play(self):
+        """A new file with the walk, and the panel in which it is played."""
+        self.module("staging.walks_panel").POISE_PT_play.bl_options = set()
+        self.rearrange(closed=("character", "gains", "measures"))
+        yield from self.open("walk")
+
+    def begin_play(self):
+        """Play it, with the view at the character: `session.job()` then is what plays."""
+        yield from self.click("bpy.ops.poise.play()")
+        yield lambda: self.session.job() and self.session.job().is_played
+        x, y, _ = self.session.job().play.centres[-1][0]
+        self.look_at((x, y, 0.9), 6.0)
+
     def bake(self, pause=1.0, things=()):
         """Press *Bake* and wait for the comparison; `unbaked` and `baked` are the states. things:
         names of what is baked besides."""

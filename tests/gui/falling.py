@@ -4,22 +4,15 @@
 import bpy
 import numpy as np
 
-PLAY, CLOSED = "bpy.ops.poise.play()", ("character", "gains", "measures")
-
 
 def scenario(driver):
     """Walk, be pushed over, lie, get up, walk on, keep, bake."""
-    driver.module("staging.walks_panel").POISE_PT_play.bl_options = set()
-    driver.rearrange(closed=CLOSED)
-    yield from driver.open("walk")
+    yield from driver.open_play()
     settings = bpy.context.scene.poise
     settings.when_it_falls, settings.get_up, settings.walk.push = "BRACE", True, 700.0
-    yield from driver.click(PLAY)
-    yield lambda: driver.session.job() and driver.session.job().is_played
+    yield from driver.begin_play()
     job = driver.session.job()
     play = job.play
-    root = play.centres[-1][0]
-    driver.look_at((root[0], root[1], 0.9), 6.0)
     yield 0.5
     yield from driver.press("Up")
     yield lambda: play.pace > 0.6

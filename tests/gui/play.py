@@ -8,21 +8,15 @@ import bpy
 import numpy as np
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 
-PLAY, CLOSED = "bpy.ops.poise.play()", ("character", "gains", "measures")
-
 
 def scenario(driver):
     """Stand, walk, turn, be pushed and pulled, go back, stop, keep, bake."""
-    driver.module("staging.walks_panel").POISE_PT_play.bl_options = set()
-    driver.rearrange(closed=CLOSED)
-    yield from driver.open("walk")
+    yield from driver.open_play()
     yield from driver.shot("play_1_panel")
-    yield from driver.click(PLAY)
-    yield lambda: driver.session.job() and driver.session.job().is_played
+    yield from driver.begin_play()
     job = driver.session.job()
     play = job.play
     root = play.centres[-1][0]
-    driver.look_at((root[0], root[1], 0.9), 6.0)
     yield 1.0
     gaps = _Gaps(job)
     yield from driver.press("Up")
