@@ -14,6 +14,7 @@ from ...controller.geometry.rotations import (
     arctan2,
     continuous,
     matrix_from_quaternion,
+    packed,
     quaternion_from_matrix,
     unit,
 )
@@ -179,8 +180,7 @@ def rotation_matrices(mode, values):
         return matrix_from_quaternion(np.hstack([np.cos(half), np.sin(half) * unit(values[:, 1:])]))
     result = np.eye(3)
     for axis in _axes(mode)[:3]:
-        # Contiguous, as in rotations.arctan2.
-        result = _about(axis, np.ascontiguousarray(values[:, axis])) @ result
+        result = _about(axis, packed(values[:, axis])) @ result
     return result
 
 

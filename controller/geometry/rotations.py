@@ -9,11 +9,18 @@ from math import atan2, pi, sqrt
 import numpy as np
 
 
+def packed(array: np.ndarray | float) -> np.ndarray:
+    """A copy without gaps, for what NumPy has two kernels of, as of arctan2, sin and exp: between
+    them it chooses by whether the array ends before its result begins in memory, gaps included; so
+    the last bit differs from run to run, and a simulation is chaotic enough to show it. Even a
+    single number has gaps: what is contiguous already, as NumPy says, is not always packed.
+    tests/conftest.py watches over all such functions."""
+    return np.array(array, float, order="C")
+
+
 def arctan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """np.arctan2 of contiguous copies. On strided arrays NumPy chooses between two kernels by
-    where they happen to lie in memory; the last bit then differs from run to run, and a
-    simulation is chaotic enough to show it. tests/conftest.py watches over all such functions."""
-    return np.arctan2(np.ascontiguousarray(y), np.ascontiguousarray(x))
+    """np.arctan2 of packed copies."""
+    return np.arctan2(packed(y), packed(x))
 
 
 def matrix_from_quaternion(quaternion: np.ndarray) -> np.ndarray:
@@ -63,7 +70,7 @@ def quaternion_from_matrix(matrix: np.ndarray) -> np.ndarray:
 
 def rotation_about(axis: int, angle: float | np.ndarray) -> np.ndarray:
     """(...,) angles [rad] about the coordinate axis 0, 1 or 2 to (..., 3, 3) matrices."""
-    angle = np.ascontiguousarray(angle, float).reshape(np.shape(angle))
+    angle = packed(angle)
     cos, sin = np.cos(angle), np.sin(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     matrix = np.zeros((*angle.shape, 3, 3))

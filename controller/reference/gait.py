@@ -342,8 +342,8 @@ class Walk:
                 f"'{motion.name}' flies from step to step, and who runs or jumps is not played, "
                 "since that falls with the first command: choose a walk.",
             )
-            strikes = _strikes(contacts)
-            return replace(self, strikes=strikes).motion(character, motion, first)
+            if strikes := _strikes(contacts):
+                return replace(self, strikes=strikes).motion(character, motion, first)
         samples = np.arange(first, self.count(motion.rate))
         at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period
         index = self.cycle.first + at
@@ -372,6 +372,10 @@ class Walk:
     def flies(self, character: Character, motion: Motion) -> bool:
         """Whether it is a run or a jump of a clip."""
         return _flies(self._contacts(character, motion))
+
+    def steps(self, character: Character, motion: Motion) -> bool:
+        """Whether a foot of a clip's comes down in it: else nobody can stand in it and walk on."""
+        return bool(_strikes(self._contacts(character, motion)))
 
     def _contacts(self, character: Character, motion: Motion) -> np.ndarray:
         """(P, 2) of its cycle."""

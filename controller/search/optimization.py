@@ -27,6 +27,7 @@ import numpy as np
 
 from ..exceptions import GainsError
 from ..gains.gains import LIMIT, WEIGHTS, Gains
+from ..geometry.rotations import packed
 from ..options import check_options, option
 from ..ranges import RANGES, Range
 from .polling import Checkpoint, Plan, Polled, Task, engine
@@ -210,8 +211,7 @@ class Factors:
 
     def gains(self, x: np.ndarray) -> Gains:
         """The Gains of a point x (2 n + 8,)."""
-        # Contiguous, as in rotations.arctan2: x is a column of the strategy's.
-        return _gains(self._start, self._vector * np.exp(np.ascontiguousarray(x)))
+        return _gains(self._start, self._vector * np.exp(packed(x)))  # a column of the strategy's
 
 
 class Ranges:

@@ -706,7 +706,10 @@ class Simulation:
     @cached_property
     def walks_on(self) -> bool:
         """Whether who has got up begins another part of a walk."""
-        return isinstance(self.motion, Endless)
+        motion = self.motion
+        if not isinstance(motion, Endless):
+            return False
+        return bool(motion.walk.commands) or motion.walk.steps(self.character, motion.source)
 
     @cached_property
     def _stays(self) -> bool:

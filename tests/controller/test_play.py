@@ -435,3 +435,18 @@ def test_a_part_is_the_same_elsewhere(walker):
     assert other.start[0] == pytest.approx(turn @ one.start[0] + [2.0, -1.0, 0.0], abs=1e-9)
     assert other.start[1] == pytest.approx(turn @ one.start[1], abs=1e-9)
     assert other.angles == pytest.approx(one.angles, abs=1e-9)
+
+
+def test_who_gets_up_in_a_cycle_without_steps_stands_as_in_a_clip(walker):
+    """Nobody could stand in it, and walk on."""
+    character, motion, cycle = walker
+    shorter = (replace(cycle, first=at, last=at + 4) for at in range(cycle.first, cycle.last))
+    few = next(one for one in shorter if not Walk(one, 2.0).steps(character, motion))
+    falls = replace(FALLS, noise=0.0)
+    for one, walks_on in ((cycle, True), (few, False)):
+        endless = Walk(one, 2.0).motion(character, motion)
+        found = Simulation(character, endless, Gains.default(character, walking=True), falls)
+        assert found.walks_on == walks_on
+        assert np.isfinite(found.rising_to.root).all()
+    with pytest.raises(SettingsError, match="No foot comes down in the cycle"):
+        Simulation(character, Walk(few, 2.0, commands=STANDS).motion(character, motion))

@@ -64,3 +64,14 @@ def test_frame_from_up_keeps_up_and_nears_left():
     assert np.linalg.det(frame) == pytest.approx(1)
     assert np.allclose(frame[:, 2], rot.unit(up))
     assert frame[:, 1] @ left > 0.8
+
+
+@pytest.mark.parametrize("count", [1, 2, 50])
+def test_what_is_packed_has_no_gaps(count):
+    """One that NumPy calls contiguous may have some: a step of its only axis that nobody takes."""
+    matrices = np.random.default_rng(3).normal(size=(count, 3, 3))
+    corner = matrices[:, 2, 2]
+    assert corner.strides == (72,) and corner.flags.c_contiguous == (count == 1)
+    packed = rot.packed(corner)
+    assert packed.strides == (8,) and packed.base is None
+    assert (packed == corner).all()
