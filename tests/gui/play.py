@@ -12,6 +12,9 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 def scenario(driver):
     """Stand, walk, turn, be pushed and pulled, go back, stop, keep, bake."""
     yield from driver.open_play()
+    # When they come, in which step, is the machine's to say: what a walker bears in any.
+    settings = bpy.context.scene.poise.walk
+    settings.push, settings.ball = 30.0, 1.0
     yield from driver.shot("play_1_panel")
     yield from driver.begin_play()
     job = driver.session.job()
@@ -33,17 +36,19 @@ def scenario(driver):
     yield from driver.press("f")
     yield 0.5
     pushes = [one.push for one in play.commands if one.push]
-    driver.check("F pushed it", len(pushes) == 1 and pushes[0].newtons == 60.0, pushes)
+    driver.check("F pushed it", len(pushes) == 1 and pushes[0].newtons == 30.0, pushes)
     yield 1.5
     yield from driver.press("t")
     yield lambda: len(play.balls) == 1
     yield from driver.shot("play_2_thrown")
     thrown = [one.toss for one in play.commands if one.toss]
-    driver.check("T threw a ball", len(thrown) == 1 and abs(thrown[0].mass - 3) < 1e-6, thrown)
+    driver.check("T threw a ball", len(thrown) == 1 and abs(thrown[0].mass - 1) < 1e-6, thrown)
     yield 1.5
     yield from _pull(driver, job)
     yield from driver.press("p")  # so that the view does not move on before the click
     yield lambda: job.paused
+    yield 0.5
+    driver.check("it has borne all that", not play.fell)
     x, y, _ = play.centres[-1][0]
     there = x - 0.5, y - 2.5, play.character.ground
     driver.point_at(*_seen(driver, there))
@@ -86,15 +91,19 @@ def _pull(driver, job):
     yield 0.1
     driver.mouse("mousedown")
     yield lambda: job.pull is not None
-    driver.point_at(where[0] + 12, where[1])  # as hard as a walker bears for as long as it takes
-    yield 0.3
+    driver.point_at(where[0] + 8, where[1])
+    yield lambda: len(_pulls(play)) > 3
     driver.say(f"pulled by {np.linalg.norm(job.force()):.0f} N")
+    job.paused = True  # pulled for as long as a picture takes on a slow machine, nobody stays up
     yield from driver.shot("play_2_pulled")
     driver.mouse("mouseup")
     yield lambda: job.pull is None
-    pulls = [one.push for one in play.commands if one.push and one.push.seconds < 0.1]
-    driver.check("the mouse pulled it", len(pulls) > 3, len(pulls))
+    job.paused = False
     yield 1.0
+
+
+def _pulls(play):
+    return [one.push for one in play.commands if one.push and one.push.seconds < 0.1]
 
 
 class _Gaps:
