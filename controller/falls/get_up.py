@@ -15,7 +15,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..body.state import State
-from ..geometry.rotations import exponential, matrix_from_quaternion, vector_of_matrix
+from ..geometry.rotations import cross, exponential, matrix_from_quaternion, vector_of_matrix
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from .mover import Mover, MovingWorld
 from .posing import BodyPose, Placed, Tree
@@ -266,27 +266,27 @@ class GetUp(Mover[Floor]):
                 segments.append(touch.segment)
             elif touch.segment not in _BEARING[FOOT]:
                 leaning[:3] += touch.force
-                leaning[3:] += np.cross(touch.place - com, touch.force)
+                leaning[3:] += cross(touch.place - com, np.array(touch.force))
         self.touched.see(time, depths)
         self._leaning += _TAKEN * (leaning - self._leaning)
         wrench = self._wanted(state, placed, speeds)
         places = np.array(points).reshape(-1, 3)
         asked = wrench if stage.rises else wrench - self._leaning
         forces = presses(places, com, asked)
-        given = np.concatenate([forces.sum(0), np.cross(places - com, forces).sum(0)])
+        given = np.concatenate([forces.sum(0), cross(places - com, forces).sum(0)])
         missing = wrench - given - self._leaning
         missing += self._behind(state, placed)
         missing[2] = max(missing[2], 0.0)
         weight = self._character.mass * GRAVITY
         force = _at_most(missing[:3], self._assist * MOST_HELP * weight)
-        torque = missing[3:] - np.cross(state.root - com, force)
+        torque = missing[3:] - cross(state.root - com, force)
         most = self._assist * _MOST_HELPING * self._compliance.size
         self.help = np.concatenate([force, _at_most(torque, most)])
         self._pressed[:] = 0.0
         back = state.frame.T
         for place, segment, force in zip(places, segments, forces, strict=True):
             self._pressed[6:] += placed.slope(segment, place)[:, 6:].T @ force
-            self._pressed[:3] += back @ np.cross(place - state.root, force)
+            self._pressed[:3] += back @ cross(place - state.root, force)
             self._pressed[3:6] += back @ force
 
     def _judge(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..geometry.rotations import (
+    cross,
     exponential,
     matrix_from_quaternion,
     rotation_about,
@@ -41,6 +42,9 @@ class Placed:
         self.positions = np.empty((len(SEGMENTS), 3))
         self.frames = np.empty((len(SEGMENTS), 3, 3))
         self.axes, self.anchors = np.empty((2, character.dofs, 3))
+        turns = np.empty((character.dofs, 3, 3))
+        for axis, dofs in tree.about:
+            turns[dofs] = rotation_about(axis, pose.angles[dofs])
         self.positions[0], self.frames[0] = pose.root, pose.frame
         for joint in character.joints:
             parent = self.frames[joint.parent]
@@ -48,7 +52,7 @@ class Placed:
             frame = parent @ joint.basis
             for number, axis in enumerate(joint.axes, joint.first):
                 self.axes[number], self.anchors[number] = frame[:, axis], place
-                frame = frame @ rotation_about(axis, pose.angles[number])
+                frame = frame @ turns[number]
             self.positions[joint.segment], self.frames[joint.segment] = place, frame
         arms = np.einsum("sij,sj->si", self.frames, character.centres)
         self.centres = self.positions + arms
@@ -65,7 +69,7 @@ class Placed:
         slope[:, :3] = np.eye(3)
         slope[:, 3:6] = _turning(point - self.pose.root)
         moves = self._tree.moves[segment]
-        slope[:, 6:][:, moves] = np.cross(self.axes[moves], point - self.anchors[moves]).T
+        slope[:, 6 + moves] = cross(self.axes[moves], point - self.anchors[moves]).T
         return slope
 
     def com_slope(self) -> np.ndarray:
@@ -73,11 +77,8 @@ class Placed:
         slope = np.zeros((3, 6 + len(self.axes)))
         slope[:, :3] = np.eye(3)
         slope[:, 3:6] = _turning(self.com - self.pose.root)
-        carried, shares = self._tree.carried, self._tree.shares
-        weights = carried * shares[:, None]  # (S, dofs)
-        total = weights.sum(0)
-        lever = weights.T @ self.centres - total[:, None] * self.anchors
-        slope[:, 6:] = np.cross(self.axes, lever).T
+        lever = self._tree.weighs.T @ self.centres - self._tree.total[:, None] * self.anchors
+        slope[:, 6:] = cross(self.axes, lever).T
         return slope
 
 
@@ -88,8 +89,9 @@ def _turning(arm: np.ndarray) -> np.ndarray:
 
 
 class Tree:
-    """What hangs on what. moves: {segment: degrees of freedom that move it}; carried: (S, dofs) the
-    same as 0 and 1; shares (S,) of the mass."""
+    """What hangs on what. moves: {segment: degrees of freedom that move it}; about: (axis, degrees
+    of freedom about it), for all axes; shares: (S,) of the mass; weighs: (S, dofs) the same where a
+    degree of freedom moves the segment, else 0; total: (dofs,) share that it moves."""
 
     def __init__(self, character: Character) -> None:
         self.character = character
@@ -99,9 +101,12 @@ class Tree:
             own = range(joint.first, joint.first + len(joint.axes))
             chains[joint.segment] = [*chains[joint.parent], *own]
         self.moves = {segment: np.array(dofs, int) for segment, dofs in chains.items()}
-        self.carried = np.zeros((len(SEGMENTS), character.dofs))
+        axes = np.array([axis for joint in character.joints for axis in joint.axes])
+        self.about = [(axis, np.flatnonzero(axes == axis)) for axis in range(3)]
+        self.weighs = np.zeros((len(SEGMENTS), character.dofs))
         for segment, dofs in chains.items():
-            self.carried[segment, dofs] = 1.0
+            self.weighs[segment, dofs] = self.shares[segment]
+        self.total = self.weighs.sum(0)
 
     def placed(self, pose: BodyPose) -> Placed:
         """The body in a pose."""
@@ -112,8 +117,8 @@ class Tree:
 class Goals:
     """What a pose should meet, as far as weights say.
 
-    points: (segment, point (3,) of it [m], place (3,) [m], weights (3,)) of what is to be where;
-    NaN for a coordinate of no matter. frame: of the pelvis, and its weight. root: place (3,) of the
+    points: (segment, point (3,) of it [m], place (3,) [m], weights (3,)) of what is to be where.
+    frame: of the pelvis, and its weight. root: place (3,) of the
     pelvis [m], and weights (3,). com: the same of the centre of mass. angles (dofs,) [rad], and
     weights (dofs,) for the rest.
     """
@@ -151,7 +156,7 @@ def meet(tree: Tree, pose: BodyPose, goals: Goals, limits: np.ndarray, rounds: i
         for segment, local, place, weights in goals.points:
             point = placed.point(segment, local)
             rows.append(weights[:, None] * placed.slope(segment, point))
-            errors.append(weights * np.nan_to_num(place - point))
+            errors.append(weights * (place - point))
         count = 6 + len(pose.angles)
         frame, weight = goals.frame
         turn = np.zeros((3, count))
@@ -162,10 +167,10 @@ def meet(tree: Tree, pose: BodyPose, goals: Goals, limits: np.ndarray, rounds: i
         move = np.zeros((3, count))
         move[:, :3] = np.diag(weights)
         rows.append(move)
-        errors.append(weights * np.nan_to_num(place - pose.root))
+        errors.append(weights * (place - pose.root))
         place, weights = goals.com
         rows.append(weights[:, None] * placed.com_slope())
-        errors.append(weights * np.nan_to_num(place - placed.com))
+        errors.append(weights * (place - placed.com))
         matrix, error = np.concatenate(rows), np.concatenate(errors)
         square = matrix.T @ matrix
         right = matrix.T @ error

@@ -3,6 +3,8 @@
 
 import numpy as np
 
+from ..geometry.rotations import cross
+
 #: Of a contact's tangential to its normal force, at most: below that of soles, which is 1, so that
 #: what presses does not slip.
 _FRICTION = 0.7
@@ -18,7 +20,7 @@ def presses(points: np.ndarray, centre: np.ndarray, wrench: np.ndarray) -> np.nd
     and torque (3,) [N m] about a centre (3,) [m]. The floor pushes, and holds by friction."""
     if not len(points):
         return np.zeros((0, 3))
-    arms = np.cross((points - centre)[:, None], _EDGES).reshape(-1, 3)
+    arms = cross((points - centre)[:, None], _EDGES).reshape(-1, 3)
     edges = np.tile(_EDGES, (len(points), 1))
     scale = np.array([1.0, 1.0, 1.0, _TORQUES, _TORQUES, _TORQUES])
     matrix = scale[:, None] * np.concatenate([edges.T, arms.T])

@@ -75,3 +75,9 @@ def test_what_is_packed_has_no_gaps(count):
     packed = rot.packed(corner)
     assert packed.strides == (8,) and packed.base is None
     assert (packed == corner).all()
+
+
+@pytest.mark.parametrize("shapes", [((3,), (3,)), ((7, 3), (3,)), ((5, 1, 3), (4, 3))])
+def test_cross_products_are_those_of_numpy_to_the_last_bit(shapes):
+    a, b = (np.random.default_rng(4).normal(size=shape) for shape in shapes)
+    assert (rot.cross(a, b) == np.cross(a, b)).all()
