@@ -118,9 +118,8 @@ class Goals:
     """What a pose should meet, as far as weights say.
 
     points: (segment, point (3,) of it [m], place (3,) [m], weights (3,)) of what is to be where.
-    frame: of the pelvis, and its weight. root: place (3,) of the
-    pelvis [m], and weights (3,). com: the same of the centre of mass. angles (dofs,) [rad], and
-    weights (dofs,) for the rest.
+    frame: of the pelvis, and its weight. root: place (3,) of the pelvis [m], and weights (3,).
+    com: the same of the centre of mass. angles (dofs,) [rad], and weights (dofs,) for the rest.
     """
 
     points: Sequence[tuple[int, np.ndarray, np.ndarray, np.ndarray]]

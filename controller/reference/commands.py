@@ -348,6 +348,11 @@ def journey(
 
     Raises SettingsError for commands that no walk follows.
     """
+    demand(
+        bool(strikes),
+        "No foot comes down in the cycle, so that nobody can stop in it: choose other frames "
+        "for it.",
+    )
     _check(commands, speed, trim)
     times = np.arange(count) / rate
     wanted, heading = np.full(count, speed), np.zeros(count)
@@ -491,11 +496,6 @@ class _Carrier:
     def _next(self, cycles: float) -> Strike:
         """The first of the strikes after so many cycles; its share counts on from round to
         round."""
-        demand(
-            bool(self._strikes),
-            "No foot comes down in the cycle, so that nobody can stop in it: choose other frames "
-            "for it.",
-        )
         later = [
             Strike(one.share + np.floor(cycles) + lap, one.side)
             for one in self._strikes

@@ -375,7 +375,7 @@ class Walk:
 
     def steps(self, character: Character, motion: Motion) -> bool:
         """Whether a foot of a clip's comes down in it: else nobody can stand in it and walk on."""
-        return bool(_strikes(self._contacts(character, motion)))
+        return bool(self.strikes or _strikes(self._contacts(character, motion)))
 
     def _contacts(self, character: Character, motion: Motion) -> np.ndarray:
         """(P, 2) of its cycle."""

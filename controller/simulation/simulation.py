@@ -707,9 +707,7 @@ class Simulation:
     def walks_on(self) -> bool:
         """Whether who has got up begins another part of a walk."""
         motion = self.motion
-        if not isinstance(motion, Endless):
-            return False
-        return bool(motion.walk.commands) or motion.walk.steps(self.character, motion.source)
+        return isinstance(motion, Endless) and motion.walk.steps(self.character, motion.source)
 
     @cached_property
     def _stays(self) -> bool:

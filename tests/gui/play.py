@@ -92,12 +92,13 @@ def _pull(driver, job):
     driver.mouse("mousedown")
     yield lambda: job.pull is not None
     driver.point_at(where[0] + 8, where[1])
-    yield lambda: len(_pulls(play)) > 3
+    yield lambda: any(one.newtons > 10 for one in _pulls(play))
     driver.say(f"pulled by {np.linalg.norm(job.force()):.0f} N")
     job.paused = True  # pulled for as long as a picture takes on a slow machine, nobody stays up
     yield from driver.shot("play_2_pulled")
     driver.mouse("mouseup")
     yield lambda: job.pull is None
+    driver.check("the mouse pulled it", len(_pulls(play)) > 3, len(_pulls(play)))
     job.paused = False
     yield 1.0
 
