@@ -3,10 +3,12 @@
 
 A script begins with a speed, and goes on with a new speed or a new heading every 2 to 5 s: so much
 of the clip's own speed, and to anywhere from where it heads before. One with stops calls a third of
-the time for a stand, or where there is one, for the walk again.
+the time for a stand, or where there is one, for the walk again. Sideways it goes to both sides: as
+it walks, on the spot from that, and on the spot from a stand.
 """
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +27,10 @@ SEEDS, SCRIPTS = 2, 10
 WAITS = 2.0, 5.0  # [s]
 MOST_TURN = np.pi
 STOPS = 1 / 3  # of all commands of a walker
+#: [m/s] to either side; [s] when that begins, and how long it all lasts.
+ASIDES = (0.15, 0.3)
+BEGINS, LASTS = 2.0, 14.0
+WALKS = 0.85  # of the clip's own speed
 #: The last round before the next command is counted where the carrier was already as commanded: to
 #: so much [m/s], [rad].
 SETTLED = 0.02, np.radians(2)
@@ -114,8 +120,30 @@ def stopped(motion, speed):
     return fell, starts
 
 
+def sideways(motion, speed):
+    """A cell for each of ASIDES as it walks, on the spot from a walk, and from a stand: how many
+    fell, or by how much the way of those that stood was off: at most, in m/s."""
+    for begin, onward in (
+        (Command(0.0, WALKS * speed), Command(BEGINS)),
+        (Command(0.0, SLOWEST * speed), Command(BEGINS, stands=True)),
+        (Command(0.0, stands=True), Command(BEGINS, stands=True)),
+    ):
+        for aside in ASIDES:
+            offs = []
+            for own in (aside, -aside):
+                for seed in range(1, SEEDS + 1):
+                    commands = begin, replace(onward, aside=own)
+                    stands, _, found = performed(motion, commands, LASTS, seed)
+                    told = found[-1]
+                    wanted = told.speed * np.exp(1j * told.heading)
+                    off = abs(told.reached_speed * np.exp(1j * told.reached_heading) - wanted)
+                    offs.append(off if stands else np.nan)
+            fell = np.isnan(offs).sum()
+            yield f"{fell} of {len(offs)} fall" if fell else f"{max(offs):.2f} m/s"
+
+
 def main(names):
-    """Print the table."""
+    """Print the tables."""
     print("| clip, its speed | " + " | ".join(f"{pace:g}" for pace in PACES), end="")
     print(f" | of {SCRIPTS} scripts fall | speed within 8 % | heading within 5°", end="")
     print(f" | of {SCRIPTS} scripts with stops fall |")
@@ -128,6 +156,16 @@ def main(names):
         cells += [f"{fell}", f"{100 * np.mean(speeds < 0.08):.0f} %"]
         cells += [f"{100 * np.mean(headings < 5):.0f} % of {len(headings)}"]
         cells += ["{} ({} starts)".format(*stopped(motion, speed))]
+        print(f"| {name}, {speed:.2f} m/s | " + " | ".join(cells) + " |", flush=True)
+    print()
+    doing = "walking", "on the spot", "on the spot, from a stand"
+    heads = [f"{one}, {aside:g} m/s" for one in doing for aside in ASIDES]
+    print("| clip, its speed | " + " | ".join(heads) + " |")
+    print("|---|" + "---|" * len(heads))
+    for name in names or CLIPS:
+        motion = read(name)
+        speed = speed_of(motion)
+        cells = sideways(motion, speed)
         print(f"| {name}, {speed:.2f} m/s | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -81,11 +81,11 @@ def pytest_sessionfinish(exitstatus):
     _status = int(exitstatus)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure():
     """Leave without Python's own clean-up where the bpy module would crash in it: those of
     4.2 to 4.5 do so once any property with a callback was registered, even if it is unregistered
-    again."""
+    again. And before pytest's: without its fault handler a crash says nothing of where."""
     bpy = sys.modules.get("bpy")
     if bpy is not None and bpy.app.version < (5, 0):
         sys.stdout.flush()

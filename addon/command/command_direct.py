@@ -187,6 +187,7 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
         "skill": "stand" if stands else "walk",
         "speed": came["speed"],
         "heading": came["heading"],
+        "sideways": came["sideways"],
     }
     wanted |= blows_as_told(command)
     reached = {"speed": came["reached_speed"], "heading": came["reached_heading"]}

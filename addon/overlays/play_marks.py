@@ -52,16 +52,17 @@ def goal(job):
 
 
 def marks(job):
-    """(tail, tip) [m] of the arrow of the heading, None for who is to stand or is down, and of the
-    pull, None where nobody pulls."""
+    """(tail, tip) [m] of the arrow of where it is told to go, None for who is to stand or is down,
+    and of the pull, None where nobody pulls."""
     play = job.play
     heading = pull = None
     root = play.centres[-1][0]
-    if not (play.stands or play.is_down):
-        yaw = play.yaw + play.heading
+    speed, way = play.way
+    if speed and not play.is_down:
+        yaw = play.yaw + way
         ahead = np.array([cos(yaw), sin(yaw), 0.0])
         tail = [root[0], root[1], play.character.ground + _HEIGHT] + _BEFORE * ahead
-        heading = tail, tail + (_SHORTEST + _PER_SPEED * play.speed) * ahead
+        heading = tail, tail + (_SHORTEST + _PER_SPEED * speed) * ahead
     force = job.force()
     if force is not None:
         centre = job.held()
@@ -97,7 +98,12 @@ def _draw():
 def lines(job):
     """What is written of who is played."""
     play = job.play
-    told = tr("stand") if play.stands else f"{play.speed:.2f} m/s, {degrees(play.heading):.0f}°"
+    told = f"{play.speed:.2f} m/s, {degrees(play.heading):.0f}°"
+    if play.stands:
+        told = tr("on the spot") if play.aside else tr("stand")
+    if play.aside:
+        aside, left = f"{abs(play.aside):.1f} m/s", play.aside > 0
+        told += ", " + (tr(f"{aside} to its left") if left else tr(f"{aside} to its right"))
     found = [f"{play.seconds:.1f} s", tr(f"Told: {told}"), tr(f"Goes: {play.pace:.2f} m/s")]
     if play.fell:
         found.append(tr("It fell: Backspace goes back, Enter keeps this, Esc discards it"))

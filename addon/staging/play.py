@@ -26,18 +26,22 @@ from ..scene import walks
 from ..settings import takes
 from ..settings.properties import shot_options
 
-#: By what a key changes the speed [m/s] and the heading [rad], and how far it goes back [s].
-SPEED_STEP, HEADING_STEP, BACK = 0.1, radians(15), 1.0
+#: By what a key changes the speed and that to a side [m/s] and the heading [rad], and how far it
+#: goes back [s].
+SPEED_STEP, ASIDE_STEP, HEADING_STEP, BACK = 0.1, 0.1, radians(15), 1.0
 #: The mouse takes hold of what is nearer to it than this [pixels of a standard screen].
 REACH = 60
 #: Keys that lead it.
-_LEADS = {"UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE", "F", "G", "P", "T"}
+_LEADS = {
+    *("UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE"),
+    *("A", "D", "F", "G", "P", "T"),
+}
 #: Draw at most so often [Hz].
 RATE = 60.0
 
 KEYS = (
-    "Poise: ↑ ↓ faster, slower   ← → turn   Space walk or stand   F push   T throw   Drag pull   "
-    "Right click go there   G along the curve   "
+    "Poise: ↑ ↓ faster, slower   ← → turn   A D step aside   Space walk or stand   F push   "
+    "T throw   Drag pull   Right click go there   G along the curve   "
     "Backspace 1 s back   P pause   Enter keep   Esc discard"
 )
 
@@ -49,10 +53,10 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     bl_label = "Play Character Live"
     bl_description = (
         "Lead the character with the keyboard while physics moves it: arrow keys for speed and "
-        "heading, Space to walk or stand, F to push, T to throw a ball, the mouse to pull. It "
-        "falls as When It Falls says, and once it has got up it goes on as it is told. Enter keeps "
-        "what was played as a take, Esc discards it. Nothing in the scene changes before that is "
-        "baked"
+        "heading, A and D to step to its left and right, Space to walk or stand, F to push, T to "
+        "throw a ball, the mouse to pull. It falls as When It Falls says, and once it has got up "
+        "it goes on as it is told. Enter keeps what was played as a take, Esc discards it. Nothing "
+        "in the scene changes before that is baked"
     )
     bl_options = {"REGISTER"}
 
@@ -152,8 +156,10 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         elif kind in {"LEFT_ARROW", "RIGHT_ARROW"}:
             step = HEADING_STEP if kind == "LEFT_ARROW" else -HEADING_STEP
             play.wants(heading=_stepped(play.heading, step))
+        elif kind in {"A", "D"}:
+            play.wants(aside=_stepped(play.aside, ASIDE_STEP if kind == "A" else -ASIDE_STEP))
         elif kind == "SPACE":
-            play.wants(stands=not play.stands)
+            play.wants(stands=not play.stands or bool(play.aside))
         elif kind in {"F", "T"}:
             self._hit(context, kind == "T")
         elif kind == "G":

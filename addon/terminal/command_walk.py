@@ -77,6 +77,8 @@ def words_of(commands: Sequence[dict], fell_at: float | None) -> Iterator[str]:
     fell_at: when it fell [s], None if it did not."""
     for command, then in zip_longest(commands, commands[1:]):
         wanted = f"{command['speed']:.2f} m/s, {command['heading']:.0f}°"
+        if aside := command["sideways"]:
+            wanted += f" with {abs(aside):.2f} m/s to its {'left' if aside > 0 else 'right'}"
         told = f"At {command['at']:g} s {wanted if command['speed'] else 'stand'}:"
         speed, heading = command["reached_speed"], command["reached_heading"]
         if speed is None:

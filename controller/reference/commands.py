@@ -6,6 +6,7 @@ the carrier of a cycle: where it is, where it heads, and how far the cycle has c
 Speed and turning follow what is commanded no faster than a body that walks can. Who is to stand
 slows down, and from where a foot comes down the other one is set beside it; from there the cycle
 waits. Who is to walk again leans over the foot that came down last, and steps off with the other.
+Who is to go sideways is carried aside, as well or without going ahead, and looks where it did.
 """
 
 import json
@@ -13,7 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import degrees, log, radians
+from math import atan2, degrees, hypot, log, radians
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -51,6 +52,12 @@ SLOW, _STOPPING_SHARE = 0.65, 0.44
 _STANDING = 0.3  # [s] at least, between two walks
 _BEFORE_TURNS = 1.0  # rounds that it walks straight on before it turns
 _LEANING = 0.5  # [s] over which the weight goes over one foot before the other steps off
+#: How fast anybody steps aside [m/s]. Who goes faster than _BRISK does so less, from _HASTY on not
+#: at all.
+SIDEWAYS = 0.3
+#: So quickly steps on the spot become steps ahead [1/s]; in the time of those of a walk of the
+#: first speed [m/s], or of the clip's if that is less: slower ones sway too far.
+_SPREADING, _SPOT = 0.4, 1.2
 #: Of the way there: what leans farther falls out over that foot, and the other steps across it.
 _OVER = 0.87
 #: A stride grows with this power of the speed, and so its time shrinks: so people walk.
@@ -83,9 +90,10 @@ class Toss:
 @dataclass(frozen=True)
 class Command:
     """From a time on [s] go with a speed [m/s], in a heading [rad], counter-clockwise from above, 0
-    where the walk begins; or stand, or no more. What is None stays as it was; who is given a speed
-    alone walks. push: what it is pushed with then, toss: what is thrown at it; they do not command
-    the walk."""
+    where the walk begins; or stand, or no more; aside: and so fast [m/s] to its left as well, which
+    who stands does by steps on the spot. What is None stays as it was; who is given a speed
+    alone walks, who is to stand alone goes nowhere. push: what it is pushed with then, toss: what
+    is thrown at it; they do not command the walk."""
 
     at: float
     speed: float | None = None
@@ -93,11 +101,13 @@ class Command:
     stands: bool | None = None
     push: Shove | None = None
     toss: Toss | None = None
+    aside: float | None = None
 
     @property
     def walks(self) -> bool:
         """Whether it commands the walk."""
-        return (self.speed, self.heading, self.stands) != (None, None, None)
+        told = self.speed, self.heading, self.stands, self.aside
+        return any(one is not None for one in told)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Command":
@@ -129,10 +139,11 @@ class Script:
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Script":
         """Read a script, `{"version": 1, "seconds": 20, "commands": [{"at": 6, "speed": 1.0,
-        "heading": 90}, {"at": 12, "skill": "stand"}, {"at": 15, "push": {"part": "chest",
-        "newtons": 60, "direction": 180, "seconds": 0.3}}, {"at": 17, "throw": {"mass": 3,
-        "direction": 90}}]}`: times in s, speeds in m/s, 0 to stand, headings and directions in
-        degrees, masses in kg, skills of SKILLS, parts of PARTS. Raises SettingsError.
+        "heading": 90}, {"at": 9, "sideways": 0.2}, {"at": 12, "skill": "stand"}, {"at": 15, "push":
+        {"part": "chest", "newtons": 60, "direction": 180, "seconds": 0.3}}, {"at": 17, "throw":
+        {"mass": 3, "direction": 90}}]}`: times in s, speeds in m/s, 0 to stand, or to step aside on
+        the spot, sideways to the left, headings and directions in degrees, masses in kg, skills of
+        SKILLS, parts of PARTS. Raises SettingsError.
         """
         source = f"The script '{path}'"
         content = documents.read(path, source, _fail)
@@ -145,7 +156,8 @@ class Script:
         found = []
         for number, one in enumerate(content["commands"], 1):
             name = f"Command {number} of the script '{path}'"
-            _has(name, one, ("at", "speed", "heading", "skill", "push", "throw"), ("at",))
+            known = "at", "speed", "sideways", "heading", "skill", "push", "throw"
+            _has(name, one, known, ("at",))
             if len(one) < 2:
                 _fail(
                     name,
@@ -175,8 +187,12 @@ def _as_told(command: Command) -> dict[str, Any]:
     told: dict[str, Any] = {"at": command.at}
     if command.speed is not None:
         told["speed"] = command.speed
-    if command.stands is not None:
+    if command.stands and command.aside:
+        told["speed"] = 0
+    elif command.stands is not None:
         told["skill"] = "stand" if command.stands else "walk"
+    if command.aside is not None and not (command.stands and command.aside == 0):
+        told["sideways"] = command.aside
     if command.heading is not None:
         told["heading"] = in_degrees(command.heading)
     return told | blows_as_told(command)
@@ -210,11 +226,13 @@ def _command(name: str, pushed: str, thrown: str, content: dict[str, Any]) -> Co
         _fail(name, f"has the skill {str(skill)[:40]!r}, which walks have not: use stand or walk")
     words = "skill", "push", "throw"
     numbers = {k: _number(name, k, value) for k, value in content.items() if k not in words}
-    speed, heading = numbers.get("speed"), numbers.get("heading")
+    speed, heading, aside = (numbers.get(key) for key in ("speed", "heading", "sideways"))
     if speed is not None and speed < 0:
         _fail(name, f"has {speed:g} as 'speed': speeds are from 0 on, and headings say which way")
     if speed and skill == "stand":
         _fail(name, f"is to stand at {speed:g} m/s: take one of both away")
+    if aside and skill == "stand":
+        _fail(name, "is to stand and to go sideways: take one of both away, or give it speed 0")
     if speed == 0:
         if skill == "walk":
             _fail(name, "is to walk at 0 m/s: take one of both away")
@@ -226,6 +244,7 @@ def _command(name: str, pushed: str, thrown: str, content: dict[str, Any]) -> Co
         None if skill is None else skill == "stand",
         _shove(pushed, content["push"]) if "push" in content else None,
         _toss(thrown, content["throw"]) if "throw" in content else None,
+        aside,
     )
 
 
@@ -293,9 +312,9 @@ class Strike(NamedTuple):
 
 class Journey(NamedTuple):
     """What commands make of a walk, at samples (N,) from its first one on: speeds [m/s] and yaw
-    [rad] of the carrier; points (N, 3) [m] where it is, and distances [m] that it has gone; cycles:
-    how many rounds it has done; strides: how long they are, of the clip's own, or of what it is
-    blended to; blend: share of the other gait in it; standing: from 0
+    [rad] of the carrier; points (N, 3) [m] where it is, and distances [m] that it has gone ahead,
+    sidled [m] to its left; cycles: how many rounds it has done; strides: how long they are, of the
+    clip's own, or of what it is blended to; blend: share of the other gait in it; standing: from 0
     for who walks to 1 for who stands; leaning: how much, to the left, over a foot before it goes
     off from there, -1 to 1; turns: whether it may turn, as nobody does who stands or has just gone
     off."""
@@ -304,6 +323,7 @@ class Journey(NamedTuple):
     yaw: np.ndarray
     points: np.ndarray
     distances: np.ndarray
+    sidled: np.ndarray
     cycles: np.ndarray
     strides: np.ndarray
     blend: np.ndarray
@@ -320,7 +340,7 @@ class Journey(NamedTuple):
         # The last step is from the last sample but one.
         begun = np.minimum(known, last - 1)
         found = {name: values[known] for name, values in self._asdict().items()}
-        for name in ("points", "distances", "cycles"):
+        for name in ("points", "distances", "sidled", "cycles"):
             values = getattr(self, name)
             step = values[begun + 1] - values[begun]
             found[name] = found[name] + beyond.reshape(-1, *[1] * (values.ndim - 1)) * step
@@ -355,30 +375,38 @@ def journey(
     )
     _check(commands, speed, trim)
     times = np.arange(count) / rate
-    wanted, heading = np.full(count, speed), np.zeros(count)
+    wanted, heading, sideways = np.full(count, speed), np.zeros(count), np.zeros(count)
     for one, then in zip(commands, meant(commands, speed), strict=True):
         later = times >= one.at - 1e-9
-        wanted[later], heading[later] = then.goes, then.heading
+        wanted[later], heading[later], sideways[later] = then.goes, then.heading, then.aside
+    spot = (wanted == 0) & (sideways != 0)
+    wanted[spot] = min(speed, _SPOT)
     if trim:
         reached, told = zip(*trim, strict=True)
         wanted = np.where(wanted > 0, np.interp(wanted, reached, told), 0.0)
     gaits = _Gaits(speed, period, other)
     carrier = _Carrier(strikes, speed, gaits, rate)
-    paces, cycles, standing, leaning = np.array(carrier.led(wanted)).T
-    speeds = paces * (1 - standing)
+    paces, cycles, standing, leaning, share = np.array(carrier.led(wanted, spot)).T
+    speeds = paces * (1 - standing) * share
+    most_aside = SIDEWAYS * np.interp(paces, (_BRISK, _HASTY), (1.0, 0.0))
+    aside = np.clip(_asides(sideways, standing, rate), -most_aside, most_aside)
+    aside *= 1 - standing
     periods = gaits.period(paces)
     most = np.interp(paces, (_BRISK, _HASTY), (_FASTEST_TURN, _SLOWEST_TURN))
     stood = np.maximum.accumulate(np.where(standing > 0, cycles, -np.inf))
     turns = cycles - stood > _BEFORE_TURNS
     yaw = _turned(heading, turns * np.minimum(most, _TURN_SHARE * most_turn / periods), rate)
-    steps = speeds[:, None] / rate * np.stack([np.cos(yaw), np.sin(yaw), 0 * yaw], 1)
+    along, across = np.cos(yaw), np.sin(yaw)
+    steps = speeds[:, None] / rate * np.stack([along, across, 0 * yaw], 1)
+    steps += aside[:, None] / rate * np.stack([-across, along, 0 * yaw], 1)
     return Journey(
         speeds,
         yaw,
         _sums(steps),
         _sums(speeds / rate),
+        _sums(aside / rate),
         cycles,
-        gaits.strides(paces),
+        gaits.strides(paces) * share,
         gaits.blend(paces),
         standing,
         leaning,
@@ -388,27 +416,37 @@ def journey(
 
 class Meant(NamedTuple):
     """What commands come to: at a speed [m/s], in a heading [rad], or to stand until it walks so
-    again."""
+    again; and to its left at a speed, aside [m/s]."""
 
     speed: float
     heading: float
     stands: bool
+    aside: float = 0.0
 
     @property
     def goes(self) -> float:
-        """The speed [m/s], 0 to stand."""
+        """The speed ahead [m/s], 0 to stand or to step aside on the spot."""
         return 0.0 if self.stands else self.speed
+
+    @property
+    def way(self) -> tuple[float, float]:
+        """How fast it is to get on [m/s], and which way [rad]."""
+        if not self.aside:
+            return self.goes, self.heading
+        return hypot(self.goes, self.aside), self.heading + atan2(self.aside, self.goes)
 
 
 def meant(commands: Sequence[Command], speed: float) -> list[Meant]:
     """What is meant from each command on, of a walk of a speed [m/s]."""
-    found, heading, stands = [], 0.0, False
+    found, heading, stands, aside = [], 0.0, False, 0.0
     for one in commands:
+        aside = 0.0 if one.stands else aside
+        aside = aside if one.aside is None else one.aside
         if one.speed is not None:
             speed, stands = one.speed, False
         stands = stands if one.stands is None else one.stands
         heading = heading if one.heading is None else one.heading
-        found.append(Meant(speed, heading, stands))
+        found.append(Meant(speed, heading, stands, aside))
     return found
 
 
@@ -454,24 +492,34 @@ class _Carrier:
         self._strikes, self._gaits, self._rate = strikes, gaits, rate
         self._slow = max(_STOPPING_SHARE * speed, min(SLOW, speed))
 
-    def led(self, wanted: np.ndarray) -> list[tuple[float, float, float, float]]:
+    def led(
+        self, wanted: np.ndarray, spot: np.ndarray
+    ) -> list[tuple[float, float, float, float, float]]:
         """Speed that it has where it does not stand, cycles, `standing` and `leaning` of a Journey
-        at each sample, of which the speeds wanted are (N,) [m/s], 0 to stand."""
+        at each sample, of which the speeds wanted are (N,) [m/s], 0 to stand; and how far it goes
+        ahead, of what steps of that speed do: 0 on the spot, where it is to be there (N,)."""
         rate, found = self._rate, []
         pace = _Pace(float(wanted[0]) or self._slow, rate)
+        ahead = 1.0 - float(spot[0])
+        share = _Pace(ahead, rate, _SPREADING)
         doing, since, cycles, standing, leaning = _WALKS, 0, 0.0, 0.0, 0.0
         begin = end = Strike(0.0, 1)
         if wanted[0] == 0:
             doing, standing, end = _STANDS, 1.0, self._next(0.0)
             cycles = end.share
-        for i, speed in enumerate(wanted.tolist()):
-            found.append((pace.speed, cycles, standing, leaning))
+        for i, (speed, is_on_spot) in enumerate(zip(wanted.tolist(), spot.tolist(), strict=True)):
+            ahead = ahead if speed == 0 else 1.0 - is_on_spot
+            if standing == 1:  # nobody sees it
+                share = _Pace(ahead, rate, _SPREADING)
+            found.append((pace.speed, cycles, standing, leaning, share.speed))
+            share.follow(ahead)
             step = 1 / (self._gaits.period_at(pace.speed) * rate)
             if doing == _WALKS:
                 pace.follow(speed or self._slow)
                 begin = self._next(cycles) if speed == 0 else begin
                 cycles += step
-                if speed == 0 and pace.speed <= self._slow + 1e-6 and cycles >= begin.share:
+                slow = pace.speed * share.speed <= self._slow + 1e-6
+                if speed == 0 and slow and cycles >= begin.share:
                     doing, end = _STOPS, self._next(begin.share)
             elif doing == _STOPS:
                 cycles = min(cycles + step, end.share)
@@ -510,12 +558,13 @@ _WALKS, _STOPS, _STANDS, _LEANS, _STARTS = range(5)
 
 
 class _Pace:
-    """A speed [m/s] that follows others, evenly, and smoothly by a mean over the time before."""
+    """A speed [m/s] that follows others, evenly, by so much in a second at most, and smoothly by a
+    mean over the time before."""
 
-    def __init__(self, speed: float, rate: float) -> None:
+    def __init__(self, speed: float, rate: float, most: float = GATHERING) -> None:
         width = max(1, round(_SMOOTHING * rate)) | 1
         self._bell = np.hanning(width + 2)[1:-1] / np.hanning(width + 2).sum()
-        self._most = GATHERING / rate
+        self._most = most / rate
         self._before = [speed] * width
         self.speed = speed
 
@@ -528,6 +577,18 @@ class _Pace:
         self.speed = now if still else float(self._bell @ self._before)
 
 
+def _asides(wanted: np.ndarray, standing: np.ndarray, rate: float) -> np.ndarray:
+    """(N,) speeds to the left [m/s] that follow wanted ones, from when it does not stand any
+    more."""
+    pace, found = _Pace(float(wanted[0]), rate), []
+    for speed, share in zip(wanted.tolist(), standing, strict=True):
+        if share == 1:
+            pace = _Pace(0.0, rate)
+        found.append(pace.speed)
+        pace.follow(speed)
+    return np.array(found)
+
+
 def _eased(share: float) -> float:
     """0 to 1 without a start, a stop or a jerk, as a share goes from 0 to 1."""
     x = min(max(share, 0.0), 1.0)
@@ -535,10 +596,11 @@ def _eased(share: float) -> float:
 
 
 class Followed(NamedTuple):
-    """What came of a Command: at [s]; speed [m/s], 0 to stand, and heading [rad] as commanded; and
-    both as they were when the next one came, or at the end, over the last round, or since it
-    stands; NaN for a body that had fallen, and where nothing goes there is no heading. steps: after
-    how many it had SETTLED for good, or stood; None if it had not."""
+    """What came of a Command: at [s]; speed [m/s], 0 to stand, and heading [rad] as commanded, of
+    its way, where it is to go to its left as well, aside [m/s]; and both as they were when the next
+    one came, or at the end, over the last round, or since it stands; NaN for a body that had
+    fallen, and where nothing goes there is no heading. steps: after how many it had SETTLED for
+    good, or stood; None if it had not."""
 
     at: float
     speed: float
@@ -546,6 +608,7 @@ class Followed(NamedTuple):
     reached_speed: float
     reached_heading: float
     steps: int | None
+    aside: float = 0.0
 
 
 def followed(
@@ -563,7 +626,7 @@ def followed(
     found, count, rounds = [], len(gone.speeds), _Rounds(gone, strikes, com, rate, yaw)
     ends = [*[one.at for one in commands[1:]], count / rate]
     for one, then, told in zip(commands, ends, meant(commands, own), strict=True):
-        speed, heading = told.goes, told.heading
+        speed, heading = told.way
         begun, last = round(one.at * rate), min(int(then * rate), count - 1)
         first = int(np.searchsorted(gone.cycles, gone.cycles[last] - 1))
         stands = gone.standing[last] == 1
@@ -579,7 +642,7 @@ def followed(
                 turned, own_yaw = float(np.arctan2(y, x)) - yaw, float(gone.yaw[last])
                 turned = own_yaw + (turned - own_yaw + np.pi) % (2 * np.pi) - np.pi
         steps = rounds.steps(begun, last, speed, heading) if np.isfinite(reached) else None
-        found.append(Followed(one.at, speed, heading, reached, turned, steps))
+        found.append(Followed(one.at, speed, heading, reached, turned, steps, told.aside))
     return found
 
 
@@ -644,10 +707,16 @@ def speeds(speed: float, trim: Sequence[tuple[float, float]]) -> tuple[float, fl
 def _check(commands: Sequence[Command], speed: float, trim: Sequence[tuple[float, float]]) -> None:
     slowest, fastest = speeds(speed, trim)
     for one in commands:
+        told = one.at, one.speed or 0.0, one.heading or 0.0, one.aside or 0.0
         demand(
-            bool(np.isfinite([one.at, one.speed or 0.0, one.heading or 0.0]).all()),
+            bool(np.isfinite(told).all()),
             "A command has a time, a speed or a heading that is not a number: mend it.",
         )
+        if one.aside is not None and abs(one.aside) > SIDEWAYS + 1e-9:
+            raise SettingsError(
+                f"The command at {one.at:g} s is to go sideways at {one.aside:g} m/s, and walks do "
+                f"so at {SIDEWAYS:g} m/s at most: give it -{SIDEWAYS:g} to {SIDEWAYS:g}."
+            )
         if one.speed is not None and not slowest - 0.005 <= one.speed <= fastest + 0.005:
             raise SettingsError(
                 f"The command at {one.at:g} s is to walk at {one.speed:g} m/s; this clip, of "

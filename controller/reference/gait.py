@@ -12,6 +12,7 @@ on where the last round ended, or one that follows a curve.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,14 @@ from ..geometry.rotations import (
     exponential,
     matrix_from_quaternion,
     multiply,
+    quaternion_from_matrix,
     rotation_about,
     rotation_vector,
     unit,
 )
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
-from ..geometry.stance import reference_contacts
-from ..geometry.trajectory import Trajectory, bell, butterworth
+from ..geometry.stance import reference_contacts, runs
+from ..geometry.trajectory import Trajectory, bell, butterworth, eased
 from ..ranges import RANGES
 from .commands import Command, Followed, Journey, Strike, followed, journey, speeds
 from .rolling import rolled
@@ -58,6 +60,12 @@ _MOST_TURN = np.radians(60)
 _TREMOR = np.radians(12)
 _LEANING = 0.6  # [s] over which a body begins to lean into a bend
 _SINKING = 0.25  # [s] over which hips sink for longer steps
+#: Who goes sideways sets its feet down at least so far [m] from each other, as wide as they are
+#: and a little more, from one that comes to that in so much time [s]; by judgement. Slower than the
+#: last [m/s] nobody does. And how many of its times the memory of a pendulum is followed.
+_CLOSEST, _SPREADING, _STAYS, _AVERAGED = 0.12, 1.0, 0.005, 8.0
+#: Of the clip's own steps, below which feet roll less and less: by trial, on steps on the spot.
+_FLATTENING = 0.6
 _FLIES = 0.1  # of a cycle, from which on it is a run or a jump
 _ROUNDS = 3  # in which weight and legs of a body that stands are brought together
 #: Where a leg begins and ends.
@@ -313,6 +321,9 @@ class Walk:
         data = asdict(self)
         if not self.commands:
             del data["commands"], data["strikes"], data["trim"], data["other"]
+        for command in data.get("commands", ()):
+            if command["aside"] is None:
+                del command["aside"]
         if not self.played:
             del data["played"]
         del data["placed"]  # of what follows when it has got up
@@ -466,10 +477,12 @@ class Walk:
         """As `places`, of a carrier that goes straight on from where the walk begins."""
         points, yaw = self.places(character, motion, np.zeros(1, int))
         x, y = float(np.cos(yaw[0])), float(np.sin(yaw[0]))
-        gone = self.cycle.length / self.cycle.period * samples
+        gone, sidled = self.cycle.length / self.cycle.period * samples, np.zeros(len(samples))
         if self.commands:
-            gone = self.journey(motion.rate).at(samples).distances
-        return points + gone[:, None] * [x, y, 0.0], np.repeat(yaw, len(samples))
+            journey = self.journey(motion.rate).at(samples)
+            gone, sidled = journey.distances, journey.sidled
+        points = points + gone[:, None] * [x, y, 0.0] + sidled[:, None] * [-y, x, 0.0]
+        return points, np.repeat(yaw, len(samples))
 
 
 def _flies(contacts: np.ndarray) -> bool:
@@ -623,6 +636,8 @@ def walking_target(
     )
     if walk.commands:
         target = _strided(character, target, points, yaw, gone)
+        if gone.sidled.any():
+            target = _sidling(character, target, points, yaw, gone, contacts[at])
         target = _standing(target, known.stood, points, yaw, gone)
     smooth = target.smoothed(cutoff).trajectory
     smooth = rolled(character, smooth, contacts[at], _TREMOR)
@@ -688,6 +703,72 @@ def _strided(
     for side, aim in zip(SIDES, aims, strict=True):
         bend_leg(joints, frames, side, aim)
     return character.trajectory_of(target.rate, joints[:, 0], frames)
+
+
+def _sidling(
+    character: Character,
+    target: Trajectory,
+    points: np.ndarray,
+    yaw: np.ndarray,
+    gone: Journey,
+    contacts: np.ndarray,
+) -> Trajectory:
+    """A walk that goes sideways with its journey, of which only the carrier does so far: feet stay
+    where they came down, and land farther apart where one would come down beside, or across, the
+    other; on the spot they roll no more, which would have the body go ahead. Weight goes with them
+    as one does that is borne by what they are moved by: c - c'' h / g = p has one answer that does
+    not run away, p averaged by exp(-|t| sqrt(g / h))."""
+    joints, frames = (values.copy() for values in character.pose(target))
+    across = np.stack([-np.sin(yaw), np.cos(yaw), 0 * yaw], 1)
+    left, right = (
+        ((joints[:, foot] - points) * across).sum(1)[contacts[:, i]].mean()
+        for i, foot in enumerate(FEET)
+    )
+    rate, speeds = target.rate, np.abs(np.gradient(gone.sidled))
+    step = speeds * 0.5 / np.maximum(np.gradient(gone.cycles), 1e-3)  # [m]; of who stands, none
+    near = np.where(speeds > _STAYS / rate, step + _CLOSEST - (left - right), 0.0)
+    apart = bell(np.maximum(near, 0.0) / 2, _SPREADING, rate)
+    aside = np.stack([_placed(gone.sidled, down) for down in contacts.T], 1)
+    aside += apart[:, None] * [1.0, -1.0]
+    load = np.where(contacts.any(1)[:, None], contacts, 1.0)
+    pressed = (load * aside).sum(1) / load.sum(1)
+    omega = np.sqrt(GRAVITY / (float(joints[:, 0, 2].mean()) - character.ground))
+    moved = _averaged(pressed, omega / rate) - gone.sidled
+    flat = np.clip(1 - gone.strides / _FLATTENING, 0, 1)[:, None]
+    for part in (*FEET, *TOES):
+        frame, (x, y) = frames[:, part], unit(frames[:, part, :2, 0]).T
+        level = matrix_from_quaternion(_about_z(arctan2(y, x)))
+        turn = rotation_vector(quaternion_from_matrix(level @ frame.swapaxes(1, 2)))
+        frames[:, part] = matrix_from_quaternion(exponential(flat * turn)) @ frame
+    aims = [
+        joints[:, foot] + (aside[:, i] - gone.sidled)[:, None] * across
+        for i, foot in enumerate(FEET)
+    ]
+    joints += (moved[:, None] * across)[:, None]
+    joints[..., 2] -= bell(sinking(joints, aims), _SINKING, rate)[:, None]
+    for side, aim in zip(SIDES, aims, strict=True):
+        bend_leg(joints, frames, side, aim)
+    return character.trajectory_of(rate, joints[:, 0], frames)
+
+
+def _placed(gone: np.ndarray, down: np.ndarray) -> np.ndarray:
+    """(N,) how far aside [m] a foot is that stands where it is down (N,), and goes over to its next
+    place where it is not, of a carrier that has gone so far (N,)."""
+    places, stands = gone.copy(), runs(down)
+    for start, stop in stands:
+        places[start:stop] = gone[start:stop].mean()
+    for (_, lifted), (lands, _) in pairwise(stands):
+        share = eased((np.arange(lifted, lands) + 1 - lifted) / (lands + 1 - lifted))
+        places[lifted:lands] = (1 - share) * places[lifted - 1] + share * places[lands]
+    return places
+
+
+def _averaged(values: np.ndarray, decay: float) -> np.ndarray:
+    """(N,) values, averaged by exp(-decay |n|) of those n samples away."""
+    reach = int(_AVERAGED / decay)
+    bell = np.exp(-decay * np.abs(np.arange(-reach, reach + 1)))
+    padded = np.pad(values, reach, mode="reflect", reflect_type="odd")
+    return np.convolve(padded, bell / bell.sum(), "valid")
 
 
 class _Stood(NamedTuple):

@@ -50,7 +50,7 @@ class Part(NamedTuple):
             return (Command(0.0, stands=True),)
         began = self.since / rate
         before = [one for one in commands if one.walks and one.at <= began + STEADIES]
-        speed, heading, stands = meant((Command(0.0), *before), 0.0)[-1]
+        speed, heading, stands, aside = meant((Command(0.0), *before), 0.0)[-1]
         # It turns to where it is to head the shorter way; from there on as it is told.
         own = near(heading - self.placed[0], 0.0)
         later = [
@@ -62,7 +62,8 @@ class Part(NamedTuple):
             for one in commands
             if one.at > began + STEADIES
         ]
-        told = Command(STEADIES, speed or None, own, stands)  # without a speed, at the clip's own
+        # Without a speed, at the clip's own.
+        told = Command(STEADIES, speed or None, own, stands, aside=aside or None)
         return Command(0.0, stands=True), told, *later
 
     def of(self, walk: Walk, rate: float) -> Walk:

@@ -307,11 +307,12 @@ def _endless(
     whether a result is compared with it."""
     walk = motion.walk
     leads = led and (len(walk.points) or walk.commands)
-    played = leads and walk.played
+    # Along a way everybody looks where it goes.
+    heads = leads and (walk.played or any(one.aside for one in walk.commands))
     way: Way | Headings | None = None
-    if leads and not played:
+    if leads and not heads:
         way = walk.way(character, motion.source)
-    straight = played or way is not None
+    straight = heads or way is not None
     target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF, straight)
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
@@ -327,7 +328,7 @@ def _endless(
         at = np.arange(len(reference.angles))
         now = gone.at(motion.first + at // steps)
         turns, leaning = now.turns, now.leaning
-        if played:
+        if heads:
             yaw = np.interp(motion.first + at / steps, np.arange(len(gone.yaw)), gone.yaw)
             way = Headings(yaw, 1 / reference.rate, walk.cycle.period / motion.rate)
         if compared:

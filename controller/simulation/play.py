@@ -29,7 +29,7 @@ from ..body.character import Character
 from ..exceptions import demand
 from ..geometry.rotations import matrix_from_quaternion, near
 from ..ranges import RANGES
-from ..reference.commands import GATHERING, SLOW, Command, Meant, Shove, Toss, meant
+from ..reference.commands import GATHERING, SIDEWAYS, SLOW, Command, Meant, Shove, Toss, meant
 from ..reference.gait import Endless, Walk
 from ..reference.played import Part, Window, sample_of
 from .recording import Observation
@@ -120,9 +120,9 @@ class Play:
     sample: of its last pose. commands: all that it was told, and pushed, each at the time at which
     it takes effect. centres, turns, touches: (S, 3) [m] and (S, 4) of all segments, and (2,)
     whether either foot touches the floor, by sample. fell: whether it has fallen, and does not go
-    on after that. speed [m/s], heading [rad], stands: what it is told now, effective or not.
-    slowest, fastest [m/s]: what it can be told. goal: (x, y) [m] where it is to go now, None for
-    nowhere. yaw: heading in which it begins, in the world [rad].
+    on after that. speed [m/s], heading [rad], stands, aside [m/s]: what it is told now, effective
+    or not. slowest, fastest [m/s]: what it can be told. goal: (x, y) [m] where it is to go now,
+    None for nowhere. yaw: heading in which it begins, in the world [rad].
     """
 
     def __init__(self, simulation: Simulation) -> None:
@@ -139,7 +139,7 @@ class Play:
         self._others = scenario.things[: len(scenario.things) - len(self._balls)]
         self._walk, self.commands = motion.walk, motion.walk.commands
         self.yaw = motion.heading(self.character)
-        self.speed, self.heading, self.stands = self._told()
+        self.speed, self.heading, self.stands, self.aside = self._told()
         self.goal: tuple[float, float] | None = None
         self._way: list[tuple[float, float]] = []  # what follows the goal
         self.slowest, self.fastest = self._walk.speeds(self.rate)
@@ -203,6 +203,11 @@ class Play:
         return replace(self._walk, seconds=seconds, commands=self.commands)
 
     @property
+    def way(self) -> tuple[float, float]:
+        """How fast it is to get on [m/s], and which way [rad], as headings are."""
+        return Meant(self.speed, self.heading, self.stands, self.aside).way
+
+    @property
     def pace(self) -> float:
         """How fast it really goes [m/s]."""
         first = max(0, self.sample - round(_PACE * self.rate))
@@ -216,16 +221,20 @@ class Play:
         speed: float | None = None,
         heading: float | None = None,
         stands: bool | None = None,
+        aside: float | None = None,
     ) -> None:
         """Tell it to go at a speed [m/s], within what it can, in a heading [rad], to stand, or
-        not to. What is None stays."""
+        not to, and to its left at a speed [m/s]. What is None stays; who is to stand alone goes
+        nowhere."""
         self.goal, self._way = None, []
         if speed is not None:
             self.speed = min(max(speed, self.slowest), self.fastest)
         if heading is not None:
             self.heading = _written(heading)
         if stands is not None:
-            self.stands = stands
+            self.stands, self.aside = stands, 0.0 if stands else self.aside
+        if aside is not None:
+            self.aside = min(max(round(aside, 3), -SIDEWAYS), SIDEWAYS)
         self._tell()
 
     def goes_to(self, goal: Sequence[float]) -> None:
@@ -237,6 +246,7 @@ class Play:
         """The same of a way through places (x, y) [m], which it cuts a little."""
         first, *rest = ((float(place[0]), float(place[1])) for place in way)
         self.goal, self._way, self._cruise = first, rest, self.speed
+        self.aside = 0.0
 
     def push(
         self, newtons: float, direction: float, seconds: float = 0.3, segment: str = "trunk"
@@ -301,7 +311,7 @@ class Play:
         self.goal, self._way = None, []
         self._seen.keep(window.sample + 1)
         self._going = simulation.go_on(window.sample)
-        self.speed, self.heading, self.stands = self._told()
+        self.speed, self.heading, self.stands, self.aside = self._told()
 
     def close(self) -> None:
         """Free the world."""
@@ -321,16 +331,19 @@ class Play:
 
     def _tell(self) -> None:
         """Command what is wanted, unless another command is still to take effect."""
-        speed, heading, stands = self._told()
-        wanted = self.speed, self.heading, self.stands
-        if wanted == (speed, heading, stands) or self._last > self.sample:
+        speed, heading, stands, aside = self._told()
+        wanted = self.speed, self.heading, self.stands, self.aside
+        if wanted == (speed, heading, stands, aside) or self._last > self.sample:
             return
+        # To stand ends what it was told besides.
+        aside = 0.0 if self.stands else aside
         self._add(
             Command(
                 (self.sample + self._delay) / self.rate,
                 None if self.stands or (self.speed == speed and not stands) else self.speed,
                 None if self.heading == heading else self.heading,
                 self.stands if self.stands or self.stands != stands else None,
+                aside=None if self.aside == aside else self.aside,
             )
         )
         self._prepare()

@@ -103,7 +103,8 @@ def test_a_script_is_directed_baked_and_reported(hero, capsys):
     assert report["seconds"] == pytest.approx(8) and report["fell_at"] is None
     assert report["skill"] == "shot" and report["bake_error"] < 0.05
     first, turned, pushed = report["commands"]
-    assert (first["at"], first["wanted"]) == (0, {"skill": "walk", "speed": 1, "heading": 0})
+    wanted = {"skill": "walk", "speed": 1, "heading": 0, "sideways": 0}
+    assert (first["at"], first["wanted"]) == (0, wanted)
     assert first["reached"]["speed"] == pytest.approx(1.0, rel=0.08) and first["steps"] >= 1
     assert turned["wanted"]["heading"] == pytest.approx(30)
     assert pushed["wanted"]["push"] == {

@@ -251,6 +251,11 @@ def test_the_ghost_and_the_figures_show_who_is_played(job, armature):
     seconds, told, goes = play_marks.lines(job)
     assert seconds == f"{job.play.seconds:.1f} s"
     assert told == f"Told: {job.play.speed:.2f} m/s, 0°" and goes.startswith("Goes: 0.0")
+    job.play.wants(stands=True, aside=-0.2)
+    assert play_marks.lines(job)[1] == "Told: on the spot, 0.2 m/s to its right"
+    (tail, tip), _ = play_marks.marks(job)
+    along = (tip - tail) / np.linalg.norm(tip - tail)
+    assert along == pytest.approx([np.sin(job.play.yaw), -np.cos(job.play.yaw), 0.0], abs=1e-6)
 
 
 def test_keys_lead_it(armature, window):
@@ -264,7 +269,12 @@ def test_keys_lead_it(armature, window):
         ("LEFT_ARROW", lambda: play.heading == pytest.approx(np.radians(15))),
         ("RIGHT_ARROW", lambda: play.heading == pytest.approx(0.0)),
         ("RIGHT_ARROW", lambda: play.heading == pytest.approx(np.radians(-15))),
-        ("SPACE", lambda: play.stands),
+        ("A", lambda: play.aside == pytest.approx(0.1)),
+        ("D", lambda: play.aside == 0),
+        ("D", lambda: play.aside == pytest.approx(-0.1)),
+        ("SPACE", lambda: play.stands and play.aside == 0),
+        ("A", lambda: play.stands and play.aside == pytest.approx(0.1)),
+        ("SPACE", lambda: play.stands and play.aside == 0),
         ("P", lambda: job.paused),
         ("P", lambda: not job.paused),
     ):

@@ -10,8 +10,9 @@ import pytest
 
 from poise.controller import Gains, Reference, Settings, Simulation
 from poise.controller.exceptions import MotionError, SettingsError
+from poise.controller.geometry.rotations import matrix_from_quaternion
 from poise.controller.geometry.skeleton import FEET
-from poise.controller.geometry.stance import LEFT, RIGHT
+from poise.controller.geometry.stance import LEFT, RIGHT, runs
 from poise.controller.reference.commands import (
     Command,
     Script,
@@ -20,8 +21,9 @@ from poise.controller.reference.commands import (
     Toss,
     followed,
     journey,
+    meant,
 )
-from poise.controller.reference.gait import Gait, Walk
+from poise.controller.reference.gait import Cycle, Gait, Walk, _averaged, walking_target
 from poise.controller.simulation.scenario import tosses
 
 SPEED, PERIOD, RATE = 1.25, 1.1, 60.0
@@ -391,6 +393,112 @@ def test_who_stands_is_told_after_how_many_steps():
     assert fell.steps is None
 
 
+# --- Sideways -------------------------------------------------------------------------------------
+
+
+def test_who_goes_sideways_is_carried_aside_and_looks_ahead():
+    found = gone(Command(0.0, 0.9), Command(4.0, aside=0.2), Command(12.0, aside=0.0))
+    assert (found.yaw == 0).all() and found.speeds == pytest.approx(0.9)
+    x, y, _ = np.diff(found.points, axis=0).T * RATE
+    assert x == pytest.approx(0.9) and y[: round(4 * RATE)] == pytest.approx(0, abs=1e-9)
+    assert y[round(6 * RATE)] == pytest.approx(0.2) and y[-1] == pytest.approx(0, abs=1e-9)
+    assert np.abs(np.diff(y)).max() * RATE < 0.3 + 1e-9, "as quickly as speeds change"
+    assert found.sidled == pytest.approx(found.points[:, 1])
+    turned = gone(Command(0.0, 0.9), Command(3.0, heading=np.pi / 2), Command(9.0, aside=-0.2))
+    ahead, left = np.diff(turned.points, axis=0)[-1, [1, 0]] * RATE
+    assert (ahead, left) == (pytest.approx(0.9), pytest.approx(0.2)), "to its right"
+
+
+def test_who_is_to_stand_and_goes_sideways_steps_on_the_spot():
+    found = gone(Command(0.0, stands=True), Command(3.0, aside=0.3), Command(12.0, stands=True))
+    assert np.abs(found.distances).max() < 1e-9
+    assert np.diff(found.sidled)[round(7 * RATE)] * RATE == pytest.approx(0.3)
+    assert found.strides[round(7 * RATE)] == pytest.approx(0)
+    assert np.diff(found.cycles)[round(7 * RATE)] > 0 and found.standing[-1] == 1
+    assert np.ptp(found.sidled[-60:]) == 0
+    slows = gone(Command(0.0, 0.9), Command(3.0, stands=True, aside=0.3), Command(14.0, 0.9))
+    assert np.diff(slows.distances)[round(12 * RATE)] == pytest.approx(0, abs=1e-9)
+    assert np.diff(slows.distances)[-1] * RATE == pytest.approx(0.9), "and goes ahead again"
+    assert np.abs(np.diff(slows.speeds)).max() * RATE < 0.7
+
+
+def test_who_hurries_goes_sideways_less():
+    speeds = 1.25, 1.5, 1.7
+    paces = [
+        journey(
+            (Command(0.0, speed), Command(1.0, aside=0.3)),
+            STRIKES,
+            1.6,
+            PERIOD,
+            1.0,
+            RATE,
+            600,
+        )
+        for speed in speeds
+    ]
+    found = [float(np.diff(one.sidled)[-1] * RATE) for one in paces]
+    assert found == [pytest.approx(0.3), pytest.approx(0.15), pytest.approx(0.0)]
+
+
+def test_nobody_goes_sideways_faster_than_bodies_can():
+    with pytest.raises(
+        SettingsError, match=r"at 2 s is to go sideways at -0\.5 m/s.* -0\.3 to 0\.3"
+    ):
+        gone(Command(0.0), Command(2.0, aside=-0.5))
+    with pytest.raises(SettingsError, match="not a number"):
+        gone(Command(0.0, aside=np.nan))
+
+
+def test_feet_stay_where_they_came_down_beside_and_never_across_each_other(walker):
+    character, motion, cycle = walker
+    commands = Command(0.0, stands=True), Command(1.0, aside=0.3)
+    walk = Walk(cycle, 8.0, commands=commands).motion(character, motion)
+    target, contacts = walking_target(character, walk, 8.0)
+    joints, _ = character.pose(target)
+    yaw = walk.heading(character)
+    across = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+    left, right = (joints[:, foot] @ across for foot in FEET)
+    assert (left - right).min() > 0.08
+    assert left[-1] - left[0] > 1.2 and right[-1] - right[0] > 1.2
+    for places, down in zip((left, right), contacts.T, strict=True):
+        for start, stop in runs(down):
+            assert np.ptp(places[start:stop]) < 0.03
+
+
+def test_weight_goes_where_an_inverted_pendulum_that_is_borne_so_is():
+    """c - c'' / omega^2 = p, of what is pressed on first here, then there."""
+    rate, omega = 200.0, 3.3
+    pressed = np.where(np.arange(2000) < 1000, 0.0, 0.3)
+    found = _averaged(pressed, omega / rate)
+    bends = np.diff(found, 2) * rate**2
+    inside = np.abs(np.arange(1, 1999) - 999.5) > 2
+    left = (found[1:-1] - bends / omega**2 - pressed[1:-1])[inside]
+    assert np.abs(left[100:-100]).max() < 0.01
+    assert found[1000] == pytest.approx(0.15, abs=0.01)
+
+
+def test_a_body_steps_aside_and_goes_sideways(walker):
+    character, motion, cycle = walker
+    commands = (
+        Command(0.0, stands=True),
+        Command(1.0, aside=0.2),
+        Command(8.0, speed=0.8, aside=-0.2),
+    )
+    walk = Walk(cycle, 15.0, commands=commands).motion(character, motion)
+    recording = Simulation(character, walk, Gains.default(character, walking=True)).run()
+    assert recording.success
+    _, aside, both = walk.followed(character, recording.com)
+    assert (aside.speed, aside.heading) == (pytest.approx(0.2), pytest.approx(np.pi / 2))
+    assert aside.reached_speed == pytest.approx(0.2, abs=0.1)
+    assert aside.reached_heading == pytest.approx(np.pi / 2, abs=0.6)
+    assert both.speed == pytest.approx(np.hypot(0.8, 0.2))
+    assert both.reached_speed == pytest.approx(both.speed, rel=0.08)
+    assert both.reached_heading == pytest.approx(np.arctan2(-0.2, 0.8), abs=0.1)
+    ahead = matrix_from_quaternion(recording.body_rotations[-60:, 0])[:, :2, 0].mean(0)
+    looks = np.arctan2(ahead[1], ahead[0]) - walk.heading(character)
+    assert abs((looks + np.pi) % (2 * np.pi) - np.pi) < 0.15, "ahead, not where it goes"
+
+
 # --- Scripts --------------------------------------------------------------------------------------
 
 GOOD = {"version": 1, "seconds": 9, "commands": [{"at": 0, "speed": 1}, {"at": 2, "heading": 90}]}
@@ -417,6 +525,36 @@ def test_a_script_is_read(tmp_path):
         Command(3.0, None, 0.0, stands=True),
         Command(4.0, 0.8, stands=False),
     )
+
+
+def test_a_script_goes_sideways(tmp_path):
+    told = [
+        {"at": 0, "speed": 1},
+        {"at": 1, "sideways": 0.2},
+        {"at": 2, "speed": 0, "sideways": -0.3},
+        {"at": 3, "sideways": 0},
+        {"at": 4, "skill": "walk", "sideways": 0.1},
+        {"at": 5, "skill": "stand"},
+    ]
+    script = Script.load(write(tmp_path, GOOD | {"commands": told}))
+    assert script.commands[1:] == (
+        Command(1.0, aside=0.2),
+        Command(2.0, stands=True, aside=-0.3),
+        Command(3.0, aside=0.0),
+        Command(4.0, stands=False, aside=0.1),
+        Command(5.0, stands=True),
+    )
+    assert [(one.goes, one.aside) for one in meant(script.commands, SPEED)] == [
+        *((1.0, 0.0), (1.0, 0.2), (0.0, -0.3), (0.0, 0.0), (1.0, 0.1), (0.0, 0.0))
+    ]
+    script.save(tmp_path / "again.json")
+    assert Script.load(tmp_path / "again.json") == script
+    assert json.loads((tmp_path / "again.json").read_text())["commands"] == told
+    walk = Walk(Cycle(0, 66, (1.4, 0.0), 0.0, 0.01), 9.0, commands=script.commands)
+    again = Walk.from_dict(json.loads(json.dumps(walk.as_dict())))
+    assert again.commands == walk.commands
+    one, two, *_ = walk.as_dict()["commands"]
+    assert "aside" not in one and two["aside"] == 0.2, "as before there was such"
 
 
 PUSH = {"part": "chest", "newtons": 60, "direction": 180, "seconds": 0.3}

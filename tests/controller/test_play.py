@@ -11,7 +11,7 @@ from poise.controller import Gains, Settings, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.geometry.rotations import rotation_about
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
-from poise.controller.reference.commands import Command, Script, Shove
+from poise.controller.reference.commands import SIDEWAYS, Command, Script, Shove
 from poise.controller.reference.gait import Walk
 from poise.controller.reference.played import LASTS, STEADIES, Part, Window, sample_of
 from poise.controller.simulation.play import BALLS, STANDS, Play, balls_of
@@ -181,6 +181,30 @@ def test_it_goes_as_it_is_told(play):
     play.wants(stands=True)
     go_on(play, 5.0)
     assert play.pace < 0.1
+
+
+def test_it_steps_aside_as_it_is_told_and_comes_out_again(walker, play):
+    go_on(play, 0.3)
+    play.wants(aside=0.3)
+    assert play.stands and play.way == (0.3, pytest.approx(pi / 2))
+    go_on(play, 5.0)
+    moved = play.centres[-1][0] - play.centres[0][0]
+    left = moved @ [-np.sin(play.yaw), np.cos(play.yaw), 0.0]
+    assert left > 0.5 and abs(moved @ [np.cos(play.yaw), np.sin(play.yaw), 0.0]) < 0.2
+    play.wants(stands=True)
+    assert play.aside == 0 and play.way[0] == 0
+    go_on(play, 3.0)
+    assert play.pace < 0.1
+    assert (again(walker, play.walk) == np.array(play.centres)).all()
+
+
+def test_nobody_is_told_to_step_aside_faster_than_it_can(play):
+    play.wants(aside=-9.0)
+    assert play.aside == -SIDEWAYS
+    play.wants(stands=False)
+    assert play.aside == -SIDEWAYS, "and goes so ahead"
+    play.goes_to((9.0, 0.0))
+    assert play.aside == 0
 
 
 def test_it_goes_to_a_place_and_stands_there(play):
