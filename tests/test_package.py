@@ -91,6 +91,7 @@ def test_licence_text_is_there():
     assert "Version 3" in text
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_source_names_its_licence(path):
     lines = path.read_text(encoding="utf-8").splitlines()[:2]
@@ -102,6 +103,7 @@ def test_controller_imports_nothing_of_blender():
         assert not {"bpy", "mathutils", "bmesh"} & set(imports_of(path)), path.name
 
 
+@pytest.mark.once
 def test_only_the_world_imports_pybullet():
     modules = {"pybullet", "pybullet_data", "pybullet_utils", "pybullet_envs"}
     importers = [path.name for path in SOURCES if modules & set(imports_of(path))]

@@ -18,6 +18,8 @@ from helpers.commands import listing, poise, save
 from poise.addon.blender import compat
 from poise.controller import Character, Gains
 
+pytestmark = pytest.mark.once
+
 CLIP = "wave"
 
 

@@ -33,9 +33,12 @@ from poise.addon.command.batch_shot import (
     perform_there,
 )
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(os, "pidfd_open"), reason="waits for processes by Linux's pidfd_open"
-)
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(
+        not hasattr(os, "pidfd_open"), reason="waits for processes by Linux's pidfd_open"
+    ),
+]
 
 #: Bakes as it is told by the text in the shot, and notes that it was called.
 FAKE = """

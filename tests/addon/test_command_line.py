@@ -196,6 +196,7 @@ def test_what_is_written_is_compressed_but_a_shot_that_was_not(shot):
         assert shot.stat().st_size > 2 * len(written)
 
 
+@pytest.mark.once
 def test_what_takes_long_is_told_beforehand(shot, capsys, monkeypatch):
     """By the speed of the first second: here each look at the clock is so much later."""
     for step, told in ((0.1, []), (15, ["0:14 min"]), (7200, ["1:58:00 h"])):
@@ -362,6 +363,7 @@ def test_the_animated_one_of_several_armatures_is_taken(tmp_path, import_clip):
     assert poise("inspect", shot, FRAMES) == 0
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -483,6 +485,7 @@ def linked(library):
     return into.objects[0]
 
 
+@pytest.mark.once
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_library_that_is_a_pipe_is_waited_for_by_nobody(shot, compressed):
@@ -521,6 +524,7 @@ def test_a_checkpoint_is_a_file_of_its_own(shot):
     assert shot.read_bytes() == before and not output.exists()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["pipe.blend", "pipe.bvh"])
 def test_only_files_are_read(tmp_path, monkeypatch, capsys, name):
     """Nothing waits for the other end of a pipe."""

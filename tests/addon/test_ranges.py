@@ -13,6 +13,8 @@ import pytest
 from poise.addon.command import command_line
 from poise.controller.ranges import RANGES
 
+pytestmark = pytest.mark.once
+
 HOSTILE = ("nan", "inf", "-inf", "-1e308", "1e308", "1e-300", "9" * 400, "-" + "9" * 30, "1e400")
 #: Around a hostile number where an option takes more than one.
 FORMS = {

@@ -28,6 +28,8 @@ from poise.controller.checks.verdict import Verdict
 from poise.controller.exceptions import ExecutorError, PoiseError
 from poise.controller.search import rectification
 
+pytestmark = pytest.mark.once
+
 FRAMES = 31  # five nodes
 
 

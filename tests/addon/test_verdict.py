@@ -18,7 +18,7 @@ from poise.addon.kit import parts
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.checks.verdict import FEET, MEASURES
 
-pytestmark = pytest.mark.usefixtures("registered")
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("registered")]
 
 
 def baked(armature, **options):

@@ -21,6 +21,8 @@ from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.staging import waypoints_panel
 from poise.controller.exceptions import SettingsError
 
+pytestmark = pytest.mark.once
+
 pytestmark = pytest.mark.usefixtures("registered")
 
 FRAME = 150

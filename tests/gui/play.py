@@ -10,7 +10,7 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 
 
 def scenario(driver):
-    """Stand, walk, turn, be pushed and pulled, go back, stop, keep, bake."""
+    """Stand, walk, turn, be pushed and pulled, go back, stop, step aside, keep, bake."""
     yield from driver.open_play()
     # When they come, in which step, is the machine's to say: what a walker bears in any.
     settings = bpy.context.scene.poise.walk
@@ -69,6 +69,14 @@ def scenario(driver):
     yield lambda: play.fell or play.pace < 0.1
     driver.check("it stands", not play.fell)
     yield from driver.shot("play_4_stands")
+    stood = play.centres[-1][0]
+    yield from driver.press("a", "a")
+    yield lambda: play.fell or _left(play, stood) > 0.3
+    driver.check("A has it step to its left", not play.fell and abs(_ahead(play, stood)) < 0.3)
+    yield from driver.shot("play_4_aside")
+    yield from driver.press("space")
+    yield lambda: play.fell or play.pace < 0.1
+    driver.check("and Space stand again", not play.fell and play.aside == 0)
     seen = np.array(play.centres)
     yield from driver.press("Return")
     yield lambda: driver.session.job() is None
@@ -81,6 +89,18 @@ def scenario(driver):
     yield 1.0
     yield from driver.bake(things=["Ball"])
     yield from driver.shot("play_5_baked")
+
+
+def _left(play, since):
+    """How far [m] to its left it has come since it was there (3,)."""
+    yaw = play.yaw + play.heading
+    return float((play.centres[-1][0] - since) @ [-np.sin(yaw), np.cos(yaw), 0.0])
+
+
+def _ahead(play, since):
+    """The same ahead."""
+    yaw = play.yaw + play.heading
+    return float((play.centres[-1][0] - since) @ [np.cos(yaw), np.sin(yaw), 0.0])
 
 
 def _pull(driver, job):

@@ -1,17 +1,40 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A generated Rigify rig."""
 
+import tempfile
+from pathlib import Path
+
 import bpy
 import numpy as np
 from mathutils import Euler
 
+_generated = None
+
 
 def generated_rigify():
-    """Rigify's own human, generated; its add-on has to be enabled."""
-    bpy.ops.object.armature_human_metarig_add()
-    metarig = bpy.context.object
-    bpy.ops.pose.rigify_generate()
-    return next(one for one in bpy.data.objects if one.type == "ARMATURE" and one is not metarig)
+    """Rigify's own human, generated; its add-on has to be enabled. Only once, which takes seconds:
+    then it is appended."""
+    global _generated
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rig.blend"
+        if _generated is None:
+            before = set(bpy.data.objects)
+            bpy.ops.object.armature_human_metarig_add()
+            metarig = bpy.context.object
+            bpy.ops.pose.rigify_generate()
+            armatures = (one for one in bpy.data.objects if one.type == "ARMATURE")
+            bpy.data.libraries.write(str(path), {one for one in armatures if one is not metarig})
+            _generated = path.read_bytes()
+            bpy.data.batch_remove(set(bpy.data.objects) - before)
+            bpy.ops.outliner.orphans_purge(do_recursive=True)
+        path.write_bytes(_generated)
+        with bpy.data.libraries.load(str(path)) as (there, wanted):
+            wanted.objects = there.objects
+    (rig,) = (one for one in wanted.objects if one.type == "ARMATURE")
+    bpy.context.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    rig.select_set(True)
+    return rig
 
 
 def animated_rigify(ik):
