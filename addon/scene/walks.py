@@ -15,7 +15,7 @@ from bpy.props import BoolProperty, FloatProperty, PointerProperty, StringProper
 from ...controller import Character
 from ...controller.exceptions import MotionError, SettingsError
 from ...controller.ranges import RANGES
-from ...controller.reference.commands import FASTEST, SLOWEST, Command
+from ...controller.reference.commands import FASTEST, SIDEWAYS, SLOWEST, Command
 from ...controller.reference.gait import Endless, Gait, Walk, cycle_between, find_cycle
 from ...controller.simulation.play import balls_of
 from ...controller.simulation.scenario import shoves, tosses
@@ -24,7 +24,7 @@ from .weights import OVERRIDABLE, values_at
 
 #: Name of the property of an armature's data that commands its walk, and so the beginning of its
 #: F-curves' paths; and the names in it.
-PROPERTY, NAMES = "poise_walk", ("pace", "turn")
+PROPERTY, NAMES = "poise_walk", ("pace", "turn", "sideways")
 
 #: Who is to go slower than this, against the animation's own speed, stands.
 _STANDS = SLOWEST / 2
@@ -80,6 +80,17 @@ class POISE_PG_commands(bpy.types.PropertyGroup):
         min=-100 * pi,
         max=100 * pi,
         subtype="ANGLE",
+        override=OVERRIDABLE,
+    )
+    sideways: FloatProperty(
+        name="Sideways (m/s)",
+        description="How fast to go to its left besides, below 0 to its right; key it to change "
+        "it. It looks ahead, and goes diagonally, or steps aside on the spot where Pace is 0 [m/s]",
+        default=0.0,
+        min=-SIDEWAYS,
+        max=SIDEWAYS,
+        precision=2,
+        step=5,
         override=OVERRIDABLE,
     )
 
@@ -209,8 +220,8 @@ def endless(scene, reading, options, mass=None):
     commands = options.commands or _keyed(scene, reading, walk)
     if commands and name is not None:
         raise SettingsError(
-            f"The curve '{name}' leads the walk, and so do its Pace and Turn: take the curve away, "
-            "or set Pace to 1 and Turn to 0 and remove their keys."
+            f"The curve '{name}' leads the walk, and so do its Pace, Turn and Sideways: take the "
+            "curve away, or set Pace to 1, the others to 0, and remove their keys."
         )
     walk = replace(
         walk,
@@ -253,8 +264,8 @@ def commanded_blows(motion, character, walk):
 
 
 def _keyed(scene, reading, walk):
-    """The Commands that *Pace* and *Turn* of the armature's data are at the frames of a Walk; none
-    where they are 1 and 0 throughout."""
+    """The Commands that *Pace*, *Turn* and *Sideways* of the armature's data are at the frames of a
+    Walk; none where they are 1, 0 and 0 throughout."""
     motion, cycle = reading.motion, walk.cycle
     step = reading.frames[1] - reading.frames[0]
     frames = reading.frames[cycle.first] + step * np.arange(walk.count(motion.rate))
@@ -262,12 +273,14 @@ def _keyed(scene, reading, walk):
     if getattr(armature.data, PROPERTY, None) is None:  # as a script without the extension has it
         return ()
     found = values_at(scene, armature, frames, PROPERTY, NAMES)
-    pace, turn = (found[name] for name in NAMES)
-    if (pace == 1.0).all() and (turn == 0.0).all():
+    pace, turn, sideways = (found[name] for name in NAMES)
+    if (pace == 1.0).all() and not turn.any() and not sideways.any():
         return ()
+    # Single precision of a property is a little more than the most that may be commanded.
+    sideways = np.clip(sideways, -SIDEWAYS, SIDEWAYS)
     speed = walk.speed(motion.rate)
     stands, pace = pace < _STANDS, np.maximum(pace, SLOWEST)
-    values = np.stack([stands, np.where(stands, SLOWEST, pace), turn])
+    values = np.stack([stands, np.where(stands, SLOWEST, pace), turn, sideways])
     changed = np.concatenate([[True], (np.diff(values) != 0).any(0)])
     return tuple(
         Command(
@@ -275,6 +288,7 @@ def _keyed(scene, reading, walk):
             None if stands[at] else float(pace[at] * speed),
             float(turn[at]),
             bool(stands[at]),
+            aside=float(sideways[at]) if sideways.any() else None,
         )
         for at in np.flatnonzero(changed)
     )

@@ -51,7 +51,7 @@ class POISE_PT_walk(Panel, bpy.types.Panel):
                 layout,
                 context,
                 "Simulate walks on by balance, with the gains in use; Bake writes an action as "
-                "long as the walk. Key Pace and Turn to lead it.",
+                "long as the walk. Key Pace, Turn and Sideways to lead it.",
                 "INFO",
             )
 

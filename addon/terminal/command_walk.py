@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="walk on as the commands in this JSON file say, for as long as it says: how fast and "
-        "which way from when on, in place of the keys of Pace and Turn",
+        "which way from when on, in place of the keys of Pace, Turn and Sideways",
     )
 
 

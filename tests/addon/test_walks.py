@@ -202,9 +202,20 @@ def test_who_is_paced_to_nothing_stands(registered, walker):
     assert not again.stands
 
 
+def test_sideways_is_keyed_as_well(registered, walker):
+    key(walker, "pace", at100=1.0, at220=0.0)
+    key(walker, "sideways", at100=0.0, at160=0.3, at280=-0.1, at340=0.0)
+    first, aside, spot, right, stands = read(walker).walk.commands
+    assert (first.aside, first.stands) == (0.0, False)
+    assert aside.at == pytest.approx(1.0) and aside.aside == pytest.approx(0.3, abs=1e-6)
+    assert (spot.stands, spot.aside) == (True, aside.aside), "steps on the spot"
+    assert right.stands and right.aside == pytest.approx(-0.1)
+    assert (stands.stands, stands.aside) == (True, 0.0)
+
+
 def test_a_curve_and_commands_do_not_lead_together(registered, walker):
     walker.data.poise_walk.turn = 1.0
-    with pytest.raises(SettingsError, match="'Path' leads the walk, and so do its Pace and Turn"):
+    with pytest.raises(SettingsError, match="'Path' leads the walk, and so do its Pace, Turn and"):
         read(walker, heading="Path")
     assert read(walker).walk.commands[0].heading == pytest.approx(1.0)
 
