@@ -161,7 +161,8 @@ class Script:
             if len(one) < 2:
                 _fail(
                     name,
-                    "commands nothing: give it a speed, a heading, a skill, a push or a throw",
+                    "commands nothing: give it a speed, sideways, a heading, a skill, a push or a "
+                    "throw",
                 )
             pushed = f"The push of command {number} of the script '{path}'"
             thrown = f"The throw of command {number} of the script '{path}'"
@@ -232,7 +233,7 @@ def _command(name: str, pushed: str, thrown: str, content: dict[str, Any]) -> Co
     if speed and skill == "stand":
         _fail(name, f"is to stand at {speed:g} m/s: take one of both away")
     if aside and skill == "stand":
-        _fail(name, "is to stand and to go sideways: take one of both away, or give it speed 0")
+        _fail(name, "is to stand and to go sideways: take its skill away, and give it speed 0")
     if speed == 0:
         if skill == "walk":
             _fail(name, "is to walk at 0 m/s: take one of both away")

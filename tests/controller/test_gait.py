@@ -24,6 +24,7 @@ from poise.controller.control.walking import Walking
 from poise.controller.geometry.rotations import matrix_from_quaternion
 from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX
 from poise.controller.geometry.stance import LEFT, RIGHT
+from poise.controller.reference.commands import Command
 from poise.controller.reference.gait import Walk, _lean, cycle_between, find_cycle
 
 PELVIS = LANDMARK_INDEX["pelvis"]
@@ -292,6 +293,23 @@ def test_a_walk_is_the_same_in_another_process(walker):
     gains = Gains.default(character, walking=True)
     runs = [p.simulation(gains, 3).run() for p in (problem, copy)]
     assert np.array_equal(runs[0].body_positions, runs[1].body_positions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["walk_slow", "walk", "walk_fast"])
+def test_who_steps_aside_from_a_stand_sets_no_foot_across_the_other(walker, name):
+    character, motion, cycle = walker(name)
+    for aside in (0.1, -0.2, 0.3):
+        commands = Command(0.0, stands=True), Command(3.0, aside=aside)
+        endless = Walk(cycle, 13.0, commands=commands).motion(character, motion)
+        recording = Simulation(character, endless).run()
+        assert recording.success, (aside, recording.why())
+        yaw = endless.heading(character)
+        left = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+        feet = [recording.body_positions[:, foot] @ left for foot in FEET]
+        assert (feet[0] - feet[1]).min() > -0.02, aside
+        gone = (recording.com[-1] - recording.com[round(7 * motion.rate)]) @ left / 6
+        assert gone == pytest.approx(aside, abs=0.1)
 
 
 @pytest.mark.slow
