@@ -282,13 +282,14 @@ def _keyed(scene, reading, walk):
     stands, pace = pace < _STANDS, np.maximum(pace, SLOWEST)
     values = np.stack([stands, np.where(stands, SLOWEST, pace), turn, sideways])
     changed = np.concatenate([[True], (np.diff(values) != 0).any(0)])
+    sidles = bool(sideways.any())
     return tuple(
         Command(
             float(at / motion.rate),
             None if stands[at] else float(pace[at] * speed),
             float(turn[at]),
             bool(stands[at]),
-            aside=float(sideways[at]) if sideways.any() else None,
+            aside=float(sideways[at]) if sidles else None,
         )
         for at in np.flatnonzero(changed)
     )

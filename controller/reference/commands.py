@@ -511,7 +511,7 @@ class _Carrier:
         for i, (speed, is_on_spot) in enumerate(zip(wanted.tolist(), spot.tolist(), strict=True)):
             ahead = ahead if speed == 0 else 1.0 - is_on_spot
             if standing == 1:  # nobody sees it
-                share = _Pace(ahead, rate, _SPREADING)
+                share.rest(ahead)
             found.append((pace.speed, cycles, standing, leaning, share.speed))
             share.follow(ahead)
             step = 1 / (self._gaits.period_at(pace.speed) * rate)
@@ -566,25 +566,31 @@ class _Pace:
         width = max(1, round(_SMOOTHING * rate)) | 1
         self._bell = np.hanning(width + 2)[1:-1] / np.hanning(width + 2).sum()
         self._most = most / rate
-        self._before = [speed] * width
-        self.speed = speed
+        self.rest(speed)
+
+    def rest(self, speed: float) -> None:
+        """Be at a speed [m/s] as if it had always been so."""
+        self._before = [speed] * len(self._bell)
+        self.speed, self._still = speed, True
 
     def follow(self, speed: float) -> None:
         """Go on by a sample."""
+        if self._still and speed == self.speed:
+            return
         now = self._before[-1]
         now += min(max(speed - now, -self._most), self._most)
         self._before = [*self._before[1:], now]
-        still = min(self._before) == max(self._before)
-        self.speed = now if still else float(self._bell @ self._before)
+        self._still = min(self._before) == max(self._before)
+        self.speed = now if self._still else float(self._bell @ self._before)
 
 
 def _asides(wanted: np.ndarray, standing: np.ndarray, rate: float) -> np.ndarray:
     """(N,) speeds to the left [m/s] that follow wanted ones, from when it does not stand any
     more."""
     pace, found = _Pace(float(wanted[0]), rate), []
-    for speed, share in zip(wanted.tolist(), standing, strict=True):
+    for speed, share in zip(wanted.tolist(), standing.tolist(), strict=True):
         if share == 1:
-            pace = _Pace(0.0, rate)
+            pace.rest(0.0)
         found.append(pace.speed)
         pace.follow(speed)
     return np.array(found)

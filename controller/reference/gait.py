@@ -700,12 +700,23 @@ def _strided(
         middle = np.average(swing, weights=1.001 - gone.standing)
         farther = (gone.strides - 1) * (1 - gone.standing) * (swing - middle)
         aims.append(joints[:, foot] + farther[:, None] * ahead)
-    sinks = bell(sinking(joints, aims), _SINKING, target.rate)
+    return _reaching(character, target.rate, joints, frames, aims)
+
+
+def _reaching(
+    character: Character,
+    rate: float,
+    joints: np.ndarray,
+    frames: np.ndarray,
+    aims: Sequence[np.ndarray],
+) -> Trajectory:
+    """A pose, as `Character.pose` has it, with both ankles where they aim (N, 3) [m], left before
+    right; hips sink where legs are too short for that."""
     joints, frames = joints.copy(), frames.copy()
-    joints[..., 2] -= sinks[:, None]
+    joints[..., 2] -= bell(sinking(joints, aims), _SINKING, rate)[:, None]
     for side, aim in zip(SIDES, aims, strict=True):
         bend_leg(joints, frames, side, aim)
-    return character.trajectory_of(target.rate, joints[:, 0], frames)
+    return character.trajectory_of(rate, joints[:, 0], frames)
 
 
 def _sidling(
@@ -722,7 +733,8 @@ def _sidling(
     other; on the spot they roll no more, which would have the body go ahead. Weight goes with them
     as one does that is borne by what they are moved by: c - c'' h / g = p has one answer that does
     not run away, p averaged by exp(-|t| sqrt(g / h))."""
-    joints, frames = (values.copy() for values in character.pose(target))
+    joints, frames = character.pose(target)
+    frames = frames.copy()
     across = np.stack([-np.sin(yaw), np.cos(yaw), 0 * yaw], 1)
     left, right = (
         ((joints[:, foot] - points) * across).sum(1)[contacts[:, i]].mean()
@@ -750,11 +762,8 @@ def _sidling(
         joints[:, foot] + (aside[:, i] - gone.sidled)[:, None] * across
         for i, foot in enumerate(FEET)
     ]
-    joints += (moved[:, None] * across)[:, None]
-    joints[..., 2] -= bell(sinking(joints, aims), _SINKING, rate)[:, None]
-    for side, aim in zip(SIDES, aims, strict=True):
-        bend_leg(joints, frames, side, aim)
-    return character.trajectory_of(rate, joints[:, 0], frames)
+    joints = joints + (moved[:, None] * across)[:, None]
+    return _reaching(character, rate, joints, frames, aims)
 
 
 def _placed(gone: np.ndarray, down: np.ndarray) -> np.ndarray:
