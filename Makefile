@@ -29,7 +29,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands carensac skills falls wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands carensac skills falls together wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -47,6 +47,7 @@ help:
 	@echo "make study  what makes the search faster, and what does not"
 	@echo "make sok    perform walks, runs, jumps and kicks, as they are and rectified; draws them"
 	@echo "make wang   clean feet and weight of walks; draws their curves before and after"
+	@echo "make together  sixty pairs of characters that meet, simulated in one world"
 	@echo "make falls   two hundred falls, limp, braced and stiff, and sixty get-ups"
 	@echo "make stairs  walk up and down stairs and ramps"
 	@echo "make waypoints  how near walks and a run come to waypoints"
@@ -125,6 +126,10 @@ sok: $(ready)
 wang: $(ready)
 	@echo "make wang: cleaning five walks; a few seconds. Others: make wang ARGS='--clips run jump'"
 	$(bin)/python -m poise.experiments.wang $(ARGS)
+
+together: $(ready)
+	@echo "make together: sixty pairs that meet; about 6 minutes on two processors."
+	$(bin)/python -m poise.experiments.together $(ARGS)
 
 falls: $(ready)
 	@echo "make falls: two hundred falls of each kind, sixty get-ups; about 20 minutes on two processors."

@@ -41,6 +41,7 @@ from .simulation.scenario import (
     random_throws,
 )
 from .simulation.simulation import Settings, Simulation
+from .simulation.together import Together
 
 __all__ = [
     "BALANCE_MODES",
@@ -78,6 +79,7 @@ __all__ = [
     "Solid",
     "Thing",
     "Throw",
+    "Together",
     "WorkerPool",
     "measures_of_bake",
     "random_pushes",

@@ -25,6 +25,7 @@ from ..baking import ik_legs
 from ..baking.bake import BakeOptions
 from ..blender.files import check_target, write_json, write_text, written
 from ..plots import batch_strip
+from ..shots.cast import Cast
 from ..shots.clean_up import CleanShot
 from ..shots.shot import Shot, ShotOptions, versions
 from ..terminal import (
@@ -69,6 +70,7 @@ from . import (
     command_optimize,
     command_rectify,
     command_robustness,
+    command_together,
     command_tune,
 )
 from .batch_shot import end_with_parent
@@ -131,11 +133,14 @@ def _bake(options: argparse.Namespace) -> int:
     """`poise bake`: simulate, write the .blend and the report; the exit status."""
     check_falls(options)
     command_rectify.check(options)
+    command_together.check(options)
     if options.leash:
         end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
     targets = _bake_targets(options, source)
     with only_writer(targets[0]):
+        if options.together:
+            return _bake_together(options, source, targets[0], targets[2])
         return _bake_to(options, source, *targets)
 
 
@@ -165,6 +170,7 @@ def _bake_to(
     warnings += [sentence for sentence in [shot.baked.missed] if sentence]
 
     report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
+    report["together"] = []
     report["import"] = import_note(shot.scene)
     report["clean"] = cleaned.report() if cleaned else None
     with written(output) as temporary:
@@ -179,6 +185,54 @@ def _bake_to(
     tuning.unlink(missing_ok=True)
     _tell_result(report, shot)
     return DONE if report["filled"] else MISSED
+
+
+def _bake_together(
+    options: argparse.Namespace, source: Path, output: Path, report_path: Path | None
+) -> int:
+    """The same of several characters in one world, each with a bake of its own."""
+    cast, told = _read_together(options)
+    command_together.bake(cast)
+    report = _report_together(cast, told, output)
+    with written(output) as temporary:
+        save(temporary, compresses(options, source))
+        if report_path:
+            write_json(report_path, report)
+    for shot, one in command_together.each(cast, report):
+        _tell_result(one, shot)
+    return _status_of(cast)
+
+
+def _read_together(options: argparse.Namespace) -> tuple[Cast, dict[Shot, list[str]]]:
+    """The characters of `--together`, read and simulated; and what was to be noted of each."""
+    warnings = warn(chosen_scene(options))
+    cast = command_together.read(options, _shot_options(options, None))
+    told = {shot: warnings + _told_of(shot) for shot in cast.shots}
+    for shot in cast.shots:
+        shot.prepare()
+    command_together.simulate(cast)
+    return cast, told
+
+
+def _report_together(cast: Cast, told: dict[Shot, list[str]], file: Path) -> dict[str, Any]:
+    """The report of the first of them, with those of the others under "together"."""
+    nothing: dict[str, Any] = {"optimization": None, "clean": None}
+    first, *others = (
+        {
+            "file": str(file),
+            **shot.report(),
+            **nothing,
+            "warnings": told[shot] + [one for one in [shot.baked and shot.baked.missed] if one],
+            "import": import_note(shot.scene),
+        }
+        for shot in cast.shots
+    )
+    return {**first, "together": others}
+
+
+def _status_of(cast: Cast) -> int:
+    """The exit status of several: whether all were simulated to the end."""
+    return DONE if all(shot.recording.filled for shot in cast.shots) else MISSED
 
 
 def _bake_targets(
@@ -210,16 +264,25 @@ def _simulate(options: argparse.Namespace) -> int:
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
     check_falls(options)
     command_rectify.check(options)
+    command_together.check(options)
     source = open_shot(options.file, options.up, options.unit)
     checkpoint = _checkpoint(options, source)
     plan_path = command_contacts.writing_target(options, source)
     report_path = report_target(options, source, plan_path)
+    if options.together:
+        cast, told = _read_together(options)
+        report = _report_together(cast, told, source)
+        if report_path:
+            write_json(report_path, report)
+        for _, one in command_together.each(cast, report):
+            _tell_figures(one)
+        return _status_of(cast)
     warnings = warn(chosen_scene(options))
     shot = _read_shot(options)
     warnings += _told_of(shot)
     shot.prepare(mend=options.method == "auto")
     command_rectify.perform(options, shot, checkpoint)
-    nothing = {"optimization": None, "clean": None}  # of bake alone
+    nothing: dict[str, Any] = {"optimization": None, "clean": None, "together": []}
     report = {"file": str(source), **shot.report(), **nothing, "warnings": warnings}
     report["import"] = import_note(shot.scene)
     if plan_path:
@@ -379,6 +442,7 @@ def _add_performance_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_simulate_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `simulate`."""
     _add_performance_arguments(parser)
+    command_together.add_argument(parser)
     command_contacts.add_writing_arguments(parser)
 
 
@@ -447,6 +511,7 @@ def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_bake_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `bake`: what `batch` has too, and where it is written."""
     _add_keys_arguments(parser)
+    command_together.add_argument(parser)
     command_contacts.add_writing_arguments(parser)
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_poise.blend)")

@@ -16,6 +16,7 @@ from ...controller.exceptions import RigError
 from ..blender import compat, session
 from ..blender.evaluation import LastOfTurn
 from ..rigs import bake_target, strips
+from ..shots.cast import Cast
 from ..shots.shot import Shot
 from ..shots.tuning import LONG, clock
 
@@ -50,10 +51,13 @@ class Job:
     #: It rectifies, or may come to do so; what it has reached is kept.
     rectifies = False
 
-    def __init__(self, shot, stages):
-        """stages: what it is doing, and a generator of progress from 0 to 1, for each."""
+    def __init__(self, shot, stages, others=()):
+        """stages: what it is doing, and a generator of progress from 0 to 1, for each. others: the
+        shots of those that are with the shot's armature in it."""
         self.shot, self.settings = shot, None
+        self.shots = shot, *others
         self.scene_name, self.armature_name = shot.scene.name, shot.armature.name
+        self._armature_names = [one.armature.name for one in self.shots]
         self.doing, self.progress = stages[0][0], 0.0
         self._since = math.inf
         self._work = self._stages(stages)
@@ -127,11 +131,12 @@ class Job:
                 f"The scene '{self.scene_name}' was deleted or renamed while Poise was "
                 f"{self.doing}: undo that, or start again."
             )
-        if self.armature_name not in scene.objects:
-            raise RigError(
-                f"The armature '{self.armature_name}' was deleted or renamed while Poise was "
-                f"{self.doing}: undo that, or start again."
-            )
+        for name in self._armature_names:
+            if name not in scene.objects:
+                raise RigError(
+                    f"The armature '{name}' was deleted or renamed while Poise was {self.doing}: "
+                    "undo that, or start again."
+                )
 
     def _finish(self):
         session.end(self)
@@ -141,6 +146,11 @@ class Job:
         """What it shows of its simulation: (shot, index of the sample, None for the one at the
         current frame); None if there is nothing to show."""
         return None
+
+    def ghosts(self):
+        """All that it shows, a list of what `ghost` gives."""
+        shown = self.ghost()
+        return [] if shown is None else [shown]
 
     def cancel(self):
         """Stop, and leave the scene as it was."""
@@ -215,19 +225,62 @@ class SimulateJob(Job):
         return (len(recording) - 1) / self.shot.reading.motion.rate / recording.wall_time
 
 
+class TogetherJob(SimulateJob):
+    """Read the animations of several armatures, and simulate them in one world."""
+
+    def __init__(self, scene, options, others, settings):
+        """others: names of the other armatures. settings: function of a shot, what Job has."""
+        self._cast = Cast(scene, options, others)
+        shot, *rest = self._cast.shots
+        stages = [stage for one in self._cast.shots for stage in reading_stages(one)]
+        stages.append(("simulating together", self._simulating()))
+        stages += [("judging", in_background(one.judge)) for one in self._cast.shots]
+        Job.__init__(self, shot, stages, rest)
+        self._settings = {one.armature.name: settings(one) for one in self._cast.shots}
+
+    def _simulating(self):
+        together = yield from in_background(lambda: self._cast.together)
+        yield from in_background(together.begin)
+        progress = 0.0
+        for sample in self._cast.simulating():
+            if sample is not None:
+                progress = (sample + 1) / len(together)
+            yield progress
+
+    def ghosts(self):
+        """The newest sample of each."""
+        if self.recording is None:
+            return []
+        return [(one, len(one.recording) - 1) for one in self.shots if len(one.recording)]
+
+    def _finish(self):
+        session.end(self)
+        for shot in self.shots:
+            name = shot.armature.name
+            session.keep(self.scene_name, name, shot, self._settings[name])
+
+
 class BakeJob(Job):
     """Write keys, read them back and compare them with the source."""
 
-    def __init__(self, shot, writing):
-        """writing: Shot.baking() or Shot.baking_target()."""
-        compare = in_background(shot.compare)
-        stages = ("baking", writing), ("comparing", shot.read_back()), ("comparing", compare)
-        super().__init__(shot, stages)
+    def __init__(self, shot, writing, others=()):
+        """writing: a function of a shot, which gives its Shot.baking() or Shot.baking_target().
+        others: shots to be baked with it."""
+        stages = [("baking", writing(one)) for one in (shot, *others)]
+        for one in (shot, *others):
+            compare = in_background(one.compare)
+            stages += [("comparing", one.read_back()), ("comparing", compare)]
+        super().__init__(shot, stages, others)
 
     @property
     def baked(self):
         """Whether the keys are written."""
         return self.doing == "comparing"
+
+    def _finish(self):
+        session.end(self)
+        for shot in self.shots:
+            session.keep(self.scene_name, shot.armature.name, shot)
 
 
 def reading_stages(shot, mend=False):

@@ -17,7 +17,9 @@ from ..operators import (
     POISE_OT_keep_rectified,
     POISE_OT_show,
     POISE_OT_show_flaw,
+    POISE_OT_simulate_together,
 )
+from ..operators.simulate import others_of
 from ..rigs import bake_target, sampling, strips
 from ..scene import bodies, contacts
 from ..settings.properties import shot_options
@@ -48,6 +50,16 @@ def draw_range(
         slow = bodies.slowness(context.scene, armature, seconds, settings.rate)
         if slow:
             sentence(layout, context, slow, "TIME")
+
+
+def draw_together(
+    layout: "bpy.types.UILayout", context: "bpy.types.Context", armature: "bpy.types.Object | None"
+) -> None:
+    """The button for several armatures, where others are selected, too."""
+    others = others_of(context, armature) if armature else ()
+    if others:
+        text = tr(f"Simulate {1 + len(others)} Together")
+        layout.operator(POISE_OT_simulate_together.bl_idname, text=text, icon="COMMUNITY")
 
 
 def draw_scale(layout: "bpy.types.UILayout", shot: Shot) -> None:

@@ -21,7 +21,12 @@ from .rectify import (
 )
 from .rig import POISE_OT_save_map
 from .robustness import POISE_OT_find_limit, POISE_OT_show_limit
-from .simulate import POISE_OT_cancel, POISE_OT_inspect, POISE_OT_simulate
+from .simulate import (
+    POISE_OT_cancel,
+    POISE_OT_inspect,
+    POISE_OT_simulate,
+    POISE_OT_simulate_together,
+)
 from .takes import POISE_OT_keep_take, POISE_OT_remove_take
 from .verdict import POISE_OT_show_clean_flaw, POISE_OT_show_flaw
 
@@ -30,6 +35,7 @@ CLASSES = (
     POISE_OT_inspect,
     POISE_OT_save_map,
     POISE_OT_simulate,
+    POISE_OT_simulate_together,
     POISE_OT_cancel,
     POISE_OT_show_flaw,
     POISE_OT_show_clean_flaw,

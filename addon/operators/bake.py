@@ -49,6 +49,18 @@ def poll_rectified(cls, context):
     return True
 
 
+def _partners(scene, shot):
+    """The shots that were simulated together with one, and are still the results of theirs."""
+    found = []
+    for name in shot.options.together:
+        armature = scene.objects.get(name)
+        other = armature and session.result_of(scene, armature).shot
+        met = other is not None and other.simulation is not None and other.simulation.membership
+        if met and met.engine is shot.simulation.membership.engine:
+            found.append(other)
+    return found
+
+
 class _BakeOperator(JobOperator):
     """Write keys, and compare them with the source. Children define `writing(shot, keys)`."""
 
@@ -67,9 +79,13 @@ class _BakeOperator(JobOperator):
 
     def make_job(self, context, armature):
         """The job of this operator."""
-        shot = session.result_of(context.scene, armature).shot
-        keys = bake_options(context.scene.poise, takes.name_of(shot))
-        return BakeJob(shot, self.writing(shot, keys))
+        scene = context.scene
+        shot = session.result_of(scene, armature).shot
+
+        def writing(one):
+            return self.writing(one, bake_options(scene.poise, takes.name_of(one)))
+
+        return BakeJob(shot, writing, _partners(scene, shot))
 
     @property
     def stopped(self):
@@ -85,8 +101,13 @@ class _BakeOperator(JobOperator):
 
     def finished(self):
         """Report the outcome."""
-        baked = self._job.shot.baked
-        count = len(self._job.shot.baked_objects)
+        for shot in self._job.shots:
+            self._tell(shot)
+
+    def _tell(self, shot):
+        """Report what became of one."""
+        baked = shot.baked
+        count = len(shot.baked_objects)
         also = f", and {count} object{'s' * (count != 1)}" if count else ""
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
         names = "', '".join(baked.leg_controls)
@@ -95,7 +116,6 @@ class _BakeOperator(JobOperator):
             if sentence:
                 self.report({"WARNING"}, tr(sentence))
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{legs}{left}"))
-        shot = self._job.shot
         settings = session.result_of(shot.scene, shot.armature).settings
         if outdated.keys_changed(settings, shot.armature):
             self.report(

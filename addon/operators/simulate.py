@@ -4,10 +4,12 @@
 import bpy
 
 from ..blender import preferences, session
+from ..blender.chosen import chosen_armature
 from ..blender.translations import tr
-from ..jobs.job import InspectJob, SimulateJob
-from ..jobs.modal import JobOperator, poll_animated
+from ..jobs.job import InspectJob, SimulateJob, TogetherJob
+from ..jobs.modal import JobOperator, poll_animated, unreadable
 from ..settings.properties import shot_options
+from ..shots.outdated import settings_of, with_keys
 from .rectify import PerformOperator, RectifyJob
 
 
@@ -61,6 +63,59 @@ class POISE_OT_simulate(PerformOperator, bpy.types.Operator):
         choosing = settings.method == "AUTO"
         workers = preferences.workers(settings.tuning)
         return RectifyJob(context.scene, options, workers, choosing)
+
+
+def others_of(context, armature):
+    """Names of the other armatures that are selected, or whose skins are, in order."""
+    selected, there = context.selected_objects, context.scene.objects
+    found = {one if one.type == "ARMATURE" else one.find_armature() for one in selected}
+    return tuple(sorted(one.name for one in found - {None, armature} if one.name in there))
+
+
+class POISE_OT_simulate_together(JobOperator, bpy.types.Operator):
+    """Simulate the chosen armature and the other selected ones in one world."""
+
+    bl_idname = "poise.simulate_together"
+    bl_label = "Simulate Together"
+    bl_description = (
+        "Let the chosen character and the other selected ones perform in one world, where each "
+        "feels what it does to another; by balance alone. Each gets a ghost, a result and a bake "
+        "of its own. Nothing in the scene changes before that. Esc stops"
+    )
+    bl_options = {"REGISTER"}
+
+    @classmethod
+    def poll(cls, context):
+        """Needs several animated armatures."""
+        if not poll_animated(cls, context):
+            return False
+        armature, _ = chosen_armature(context)
+        names = others_of(context, armature)
+        why = "Select the other armatures, too" if not names else ""
+        for name in names:
+            why = why or unreadable(context.scene.objects[name])
+        if why:
+            cls.poll_message_set(tr(why))
+        return not why
+
+    def make_job(self, context, armature):
+        """The job of this operator."""
+        scene = context.scene
+
+        def settings(shot):
+            return with_keys(settings_of(scene, shot.armature, shot.options), shot.armature)
+
+        options = shot_options(context, armature)
+        return TogetherJob(scene, options, others_of(context, armature), settings)
+
+    def finished(self):
+        """Report the outcome of each."""
+        for shot in self._job.shots:
+            name, why = shot.armature.name, shot.why
+            if why:
+                self.report({"WARNING"}, tr(f"'{name}': {why}"))
+            else:
+                self.report({"INFO"}, tr(f"'{name}' stood to the end"))
 
 
 class POISE_OT_cancel(bpy.types.Operator):

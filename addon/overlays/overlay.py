@@ -47,9 +47,7 @@ def unregister():
 
 def ghosts(scene):
     """What is to be drawn in a scene: a list of (shot, index of the sample)."""
-    shown = [(shot, None) for shot in finished(scene)]
-    if running := _running(scene):
-        shown.insert(0, running)
+    shown = [*_running(scene), *((shot, None) for shot in finished(scene))]
     frame = scene.frame_current_final
     return [(shot, sample_at(shot, frame) if at is None else at) for shot, at in shown]
 
@@ -62,24 +60,24 @@ def recorded(scene):
 
 def finished(scene):
     """The shots of a scene that have a result, and no other in the making."""
-    running = session.job().armature_name if _running(scene) else None
+    running = [shot.reading.armature for shot, _ in _running(scene)]
     return [
         result.shot
         for result in session.results_in(scene)
-        if result.recording is not None and result.shot.reading.armature != running
+        if result.recording is not None and result.shot.reading.armature not in running
     ]
 
 
 def _running(scene):
-    """(shot, index of the sample or None) of the job that is at work in a scene, see Job.ghost."""
+    """What the job that is at work in a scene shows, see Job.ghosts."""
     job = session.job()
-    return job.ghost() if job is not None and job.scene_name == scene.name else None
+    return job.ghosts() if job is not None and job.scene_name == scene.name else []
 
 
 def _played(scene):
     """Who is played in a scene, as `_running` shows it; None if nobody is."""
     running = _running(scene)
-    return running[0] if running and session.job().plays else None
+    return running[0][0] if running and session.job().plays else None
 
 
 def compared(scene):
@@ -121,8 +119,7 @@ def _samples_to(shot, frame):
 def rests(scene, shot):
     """Whether a ghost of `ghosts` only keeps the pose of its first or last sample, since the
     current frame is before or beyond what was simulated."""
-    running = _running(scene)
-    if running and running[0] is shot and running[1] is not None:
+    if any(one is shot and sample is not None for one, sample in _running(scene)):
         return False
     sample = _samples_to(shot, scene.frame_current_final)
     return not -0.5 <= sample <= len(shot.recording) - 0.5

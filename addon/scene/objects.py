@@ -222,11 +222,12 @@ def takes_part(thing):
     return thing.poise.role in roles.get(thing.type, ())
 
 
-def collecting(scene, reading, also=()):
+def collecting(scene, reading, also=(), together=()):
     """Make things and colliders of a scene's objects: yields the progress from 0 to 1.
 
     reading: addon.reference.Reading of the character. also: names of armatures that are colliders
-    whether they are marked or not. Returns {"things", "colliders", "limbs", "whole_body",
+    whether they are marked or not. together: of those that are simulated with it, and so are none,
+    nor are their skins. Returns {"things", "colliders", "limbs", "whole_body",
     "self_collision", "floor"} of controller.scenario.Scenario. The scene is as before. Raises
     SettingsError or BakeError for an object that cannot take part.
     """
@@ -237,6 +238,8 @@ def collecting(scene, reading, also=()):
     skins = [thing for thing in objects if _is_skin(thing)]
     objects = [thing for thing in objects if thing not in skins]
     met = [*bodies.others(scene, reading, also), *skins]
+    ours = {*together, reading.armature} if together else set()
+    met = [thing for thing in met if not {thing.name, _armature_of(thing)} & ours]
     seen = [bodies.Body(scene, thing, reading) for thing in met]
     with unchanged(scene, objects):
         samples = yield from _sampling(scene, reading, objects, seen)
@@ -278,6 +281,12 @@ def _present(scene):
             bake_target.check_editable(thing)
             _check_free(thing)
     return objects
+
+
+def _armature_of(thing):
+    """Name of the armature that deforms an object; None without one."""
+    armature = bodies.skinned_by(thing) if thing.type == "MESH" else None
+    return armature.name if armature else None
 
 
 def _is_skin(thing):

@@ -51,8 +51,12 @@ def _is_empty(_push, thing):
     return thing.type == "EMPTY"
 
 
-def _bones(_push, context, _text):
-    armature, _ = chosen_armature(context)
+def _is_armature(_push, thing):
+    return thing.type == "ARMATURE"
+
+
+def _bones(push, context, _text):
+    armature = push.whom or chosen_armature(context)[0]
     return list(armature.data.bones.keys()) if armature else []
 
 
@@ -111,6 +115,12 @@ class POISE_PG_push(bpy.types.PropertyGroup):
         min=-np.pi / 2,
         max=np.pi / 2,
         update=on_change,
+    )
+    whom: PointerProperty(
+        name="Character",
+        description="Armature that it pushes; none: the one that is chosen above",
+        type=bpy.types.Object,
+        poll=_is_armature,
     )
     part: EnumProperty(
         name="Part",
@@ -237,15 +247,20 @@ class Listed:
     forces: np.ndarray | None = None
 
 
-def collecting(scene, reading, options=None):
+def collecting(scene, reading, options=None, led=True):
     """Read the scene's list and sample the empties that push: yields the progress from 0 to 1,
     returns a tuple of Listed.
 
-    options: PushOptions. The scene is as before. Raises SettingsError for a push that cannot be.
+    options: PushOptions. led: whether pushes that name no character are this one's. The scene is
+    as before. Raises SettingsError for a push that cannot be.
     """
     if not hasattr(scene, "poise") or (options and options.ignore):
         return ()
-    used = [push for push in scene.poise.pushes.items if push.use]
+    used = [
+        push
+        for push in scene.poise.pushes.items
+        if push.use and (led if push.whom is None else push.whom.name == reading.armature)
+    ]
     segments = [_segment(push, reading) for push in used]
     paths = yield from _sampling(scene, reading, _empties(scene, used))
     return tuple(

@@ -174,6 +174,8 @@ class ShotOptions(SimulationOptions):
     strength: StrengthOptions, what replaces the armature's own strength; None: nothing.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     others: names of armatures that are colliders, whether they are marked as such or not.
+    together: names of armatures that are simulated with this one, in one world. led: whether it is
+        the first of them, for which pushes are that name no character.
     waypoints: WaypointOptions, beside the scene's own; None: nothing.
     holds: HoldOptions, beside the scene's own; None: nothing.
     contacts: ContactPlan that says when feet stand, instead of one that is kept with the action;
@@ -196,6 +198,8 @@ class ShotOptions(SimulationOptions):
     strength: StrengthOptions | None = None
     pushes: PushOptions | None = None
     others: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
+    led: bool = True
     waypoints: WaypointOptions | None = None
     holds: HoldOptions | None = None
     contacts: ContactPlan | None = None
@@ -452,10 +456,14 @@ class Shot(ArmatureShot):
             self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
         options.keys.check_blends(self.reading.frames)
         check_extent(self.reading.motion)
-        self.objects = yield from objects.collecting(self.scene, self.reading, options.others)
+        self.objects = yield from objects.collecting(
+            self.scene, self.reading, options.others, options.together
+        )
         parent = self.armature.parent
         self._carrier = parent.name if parent else self.armature.name
-        self._pushes = yield from pushes.collecting(self.scene, self.reading, options.pushes)
+        self._pushes = yield from pushes.collecting(
+            self.scene, self.reading, options.pushes, options.led
+        )
         self._waypoints = yield from waypoints.collecting(
             self.scene, self.reading, options.waypoints
         )
@@ -570,7 +578,7 @@ class Shot(ArmatureShot):
             strength=self._strength,
         )
         chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
-        if self._knocked_out and options.when_it_falls == STOP:
+        if (self._knocked_out or options.together) and options.when_it_falls == STOP:
             chosen["when_it_falls"] = LIMP
         settings = controller.Settings(
             **chosen,
@@ -947,7 +955,7 @@ class Shot(ArmatureShot):
             "method": asdict(self.choice) if self.choice else None,
             "rectification": _plain(self.rectified.as_dict()) if self.rectified else None,
             "pushes": [self._push(push) for push in recording.scenario.pushes],
-            "met": sorted({limb.name for limb in recording.scenario.limbs}),
+            "met": recording.partners,
             "hits": [self._hit(hit) for hit in recording.hits()],
             "waypoints": self._arrivals(),
             "commands": self._followed(),

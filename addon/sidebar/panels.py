@@ -22,6 +22,7 @@ from ..kit.parts import (
     draw_range,
     draw_scale,
     draw_switch,
+    draw_together,
     draw_unreadable,
     draw_warnings,
 )
@@ -169,6 +170,7 @@ class POISE_PT_simulate(Panel, bpy.types.Panel):
             row = layout.row()
             row.scale_y = 1.5
             row.operator(POISE_OT_simulate.bl_idname, text="Simulate", icon="PLAY")
+            draw_together(layout, context, armature)
         else:
             draw_job(layout, job)
         shot = job.shot if job else armature and session.result_of(context.scene, armature).shot

@@ -17,6 +17,7 @@ from ..kit.parts import (
     draw_range,
     draw_scale,
     draw_switch,
+    draw_together,
     draw_unreadable,
     draw_warnings,
 )
@@ -67,7 +68,7 @@ class POISE_PT_quick(Panel, bpy.types.Panel):
         if armature is None:
             _draw_nobody(layout, context, reason)
             if job is not None:
-                _draw_button(layout, job)
+                _draw_button(layout, context, armature, job)
             return
         draw_range(column, context, armature)
         _draw_style(column, context)
@@ -76,7 +77,7 @@ class POISE_PT_quick(Panel, bpy.types.Panel):
         if job is None:
             draw_heir(layout)
             draw_unreadable(layout, context, armature)
-        _draw_button(layout, job)
+        _draw_button(layout, context, armature, job)
         result = session.result_of(context.scene, armature)
         shot = job.shot if job else result.shot
         if settings.method == "AUTO":
@@ -134,12 +135,13 @@ def _draw_also_set(layout, context, armature):
         sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
 
 
-def _draw_button(layout, job):
-    """The one button, or how far it is."""
+def _draw_button(layout, context, armature, job):
+    """The button, another one where several are selected, or how far it is."""
     row = layout.row(align=True)
     if job is None:
         row.scale_y = 2.0
         row.operator(POISE_OT_simulate.bl_idname, text="Simulate", icon="PLAY")
+        draw_together(layout, context, armature)
     elif job.tunes:
         row.scale_y = 1.5
         row.progress(factor=job.progress, text=tr(job.text))

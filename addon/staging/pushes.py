@@ -16,7 +16,10 @@ from ..blender.translations import tr
 from ..rigs import bake_target, sampling
 from ..scene import pushes
 
-_SAME = ("use", "kind", "frame", "duration", "strength", "azimuth", "elevation", "part", "bone")
+_SAME = (
+    *("use", "kind", "frame", "duration", "strength", "azimuth", "elevation"),
+    *("whom", "part", "bone"),
+)
 
 
 class _PushOperator:

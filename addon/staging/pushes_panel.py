@@ -72,6 +72,8 @@ def _draw_push(layout, context, armature, push):
     """The settings of a push."""
     layout.active = push.use
     layout.row().prop(push, "kind", expand=True)
+    if push.whom is not None or _several(context.scene):
+        layout.prop(push, "whom", placeholder=armature.name if armature else "")
     layout.prop(push, "part")
     if push.part == "BONE":
         layout.prop(push, "bone", icon="BONE_DATA")
@@ -94,6 +96,11 @@ def _draw_push(layout, context, armature, push):
     for axis in range(3):
         row.prop(push, "offset", index=axis, text="")
     fact(layout, "Impulse", _impulse_words(context, armature, push))
+
+
+def _several(scene):
+    """Whether there are several characters to push."""
+    return sum(thing.type == "ARMATURE" for thing in scene.objects) > 1
 
 
 def _impulse_words(context, armature, push):

@@ -169,6 +169,8 @@ class Recording:
         self.parts: list[Part] = []
         #: Whether it would get up, if what it lies on were level.
         self.is_kept_down = False
+        #: Whose limbs may press the body, and which: of the scenario, and of who meets it.
+        self.blowers = [(limb.name, limb.part) for limb in scenario.limbs]
         self._count = 0
         self._upright: bool | None = None  # until somebody asks
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -180,7 +182,7 @@ class Recording:
         self._slopes = np.zeros((count, 2, 2))
         self._thing_positions = np.full((count, things, 3), np.nan)
         self._thing_turns = np.full((count, things, 4), np.nan)
-        self._blows = np.zeros((count, len(scenario.limbs), 6))
+        self._blows = np.zeros((count, len(self.blowers), 6))
         self._held = np.full((count, len(scenario.holds), 6), np.nan)
         self._residual = np.zeros((count, 6))
         self._rising = np.zeros(count, bool)
@@ -204,6 +206,17 @@ class Recording:
 
     def __len__(self) -> int:
         return self._count
+
+    def meet(self, others: Sequence[str]) -> None:
+        """Take down how other bodies of these names press this one, too, part by part."""
+        limbs = [(limb.name, limb.part) for limb in self.scenario.limbs]
+        self.blowers = limbs + [(name, segment) for name in others for segment in SEGMENTS]
+        self._blows = np.zeros((len(self._blows), len(self.blowers), 6))
+
+    @property
+    def partners(self) -> list[str]:
+        """Names of all other bodies that this one may meet."""
+        return sorted({name for name, _ in self.blowers})
 
     def add(self, sample: int, seen: Observation) -> bool:
         """Append a sample. Returns False when a measure exceeds its maximum."""
@@ -388,8 +401,8 @@ class Recording:
 
     @property
     def blows(self) -> np.ndarray:
-        """(n, L, 6) force [N] with which the scenario's limbs press the body, in the mean since the
-        last sample, and where [m]; zeros where they do not."""
+        """(n, L, 6) force [N] with which each of the `blowers` presses the body, in the mean since
+        the last sample, and where [m]; zeros where they do not."""
         return self._blows[: self._count]
 
     def hits(self) -> list[Hit]:
@@ -402,9 +415,10 @@ class Recording:
                 np.flatnonzero(pressed > 0), np.flatnonzero(pressed < 0), strict=True
             ):
                 total = self.blows[start:stop, number, :3].sum(0) / self.motion.rate
-                limb, most = self.scenario.limbs[number], forces[start:stop, number].max()
+                most = float(forces[start:stop, number].max())
                 impulse = float(np.linalg.norm(total))
-                found.append(Hit(int(start), limb.name, limb.part, impulse, float(most)))
+                name, part = self.blowers[number]
+                found.append(Hit(int(start), name, part, impulse, most))
         return sorted(found)
 
     @property

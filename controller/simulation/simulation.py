@@ -42,7 +42,7 @@ from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Observation, Recording
 from .scenario import Scenario
 from .simulation_options import STOP, SimulationOptions
-from .world import Saved, World, load_engine
+from .world import Engine, Membership, Saved, World, load_engine
 
 #: Steps in a piece: about 5 ms. By trial.
 _PIECE = 5
@@ -327,6 +327,8 @@ class Simulation:
         self.guide: Guide | None = None
         #: How many samples there are to be.
         self.count = len(self.reference)
+        #: Of a body that meets others, what it is among them.
+        self.membership: Membership | None = None
         #: Of a walk, that which is performed now; whether it has lost its balance, and not got up
         #: yet; and whether it tries to.
         self.part = WHOLE
@@ -411,6 +413,11 @@ class Simulation:
                 started = time.perf_counter()
         finally:
             self.close()
+
+    def join(self, engine: Engine, member: int, names: Sequence[str]) -> None:
+        """Have the body meet others in an engine. names: of all of them, its own by its number."""
+        self.membership = Membership(engine, member, names[member])
+        self.recording.meet([name for number, name in enumerate(names) if number != member])
 
     def close(self) -> None:
         """Free the world."""
@@ -503,6 +510,7 @@ class Simulation:
             Legs(self.character).segments,
             self.scenario,
             self.motion.rate,
+            membership=self.membership,
         )
         reference, world = self.target, self.world
         if self._window is not None:
@@ -540,7 +548,7 @@ class Simulation:
         steps = reference.steps_per_sample
         self.efforts = np.zeros((steps, self.character.dofs))
         self._helps = np.zeros((steps, 6))
-        self._blows = np.zeros((len(self.scenario.limbs), 7))
+        self._blows = np.zeros((len(self.recording.blowers), 7))
         self._pulls = np.zeros((steps, len(self.scenario.holds), 4))
         self._begun = True
 
@@ -555,7 +563,7 @@ class Simulation:
         steps = len(self.efforts)
         self._blows[:] = 0
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
-            if i and i % _PIECE == 0:
+            if i and i % _PIECE == 0 and self.membership is None:
                 yield
             world.advance(step / self.rate)
             own = step - self._since * steps
@@ -569,12 +577,14 @@ class Simulation:
                 world.hold(self._helps[i])
             world.apply(torques)
             world.drive(*motor)
+            if self.membership is not None:
+                yield
             world.step()
             self._feel(i)
 
     def _feel(self, step: int) -> None:
         """Take down how the body is hit and held in a step since the last sample."""
-        if self.scenario.limbs:
+        if len(self._blows):
             self.world.add_blows(self._blows)
         if self.scenario.holds:
             self._pulls[step] = [(*held.pull, held.strain) for held in self.world.held]
@@ -628,7 +638,8 @@ class Simulation:
             observation = self.observe(sample)
             if self._loss is not None:
                 if self._is_wild(sample, observation.centres):
-                    yield from self._go_on_past_falls(self._return_from_burst())
+                    first = yield from self._out_of_burst(sample, observation)
+                    yield from self._go_on_past_falls(first)
                     return
                 self._keep_state()
             elif self._bursts(sample, observation.centres):
@@ -755,14 +766,24 @@ class Simulation:
         return bool(self._too_fast(sample, centres, _WILD).any() or not spins < _SPINNING)
 
     def _keep_state(self) -> None:
-        """Keep the state of the newest sample, and of as many before as a burst takes."""
+        """Keep the state of the newest sample, and of as many before as a burst takes; not where
+        others are in it."""
+        if self.membership is not None:
+            return
         self._kept.append(self.world.save())
         if len(self._kept) > 1 + _BURST * self.motion.rate:
             self.world.forget(self._kept.popleft())
 
-    def _return_from_burst(self) -> int:
-        """Return to before the engine has begun to throw the body about: there it falls. Returns
-        the sample."""
+    def _out_of_burst(
+        self, sample: int, observation: Observation
+    ) -> Generator[int | None, None, int]:
+        """Have a body that the engine has begun to throw about fall, from before that; where others
+        are in it, from where it is. Returns the sample."""
+        if self.membership is not None:
+            self._demand_whole(sample, observation.centres)
+            self._record(sample, observation)
+            yield sample
+            return sample
         sample = len(self.log) - len(self._kept)
         self.world.restore(self._kept[0])
         self.log.keep(sample + 1)
@@ -807,6 +828,7 @@ class Simulation:
             replace(self.scenario, whole_body=True, self_collision=True),
             self.motion.rate,
             falling=True,
+            membership=self.membership,
         )
         self.world.follow(before)
         self._leave(before)
@@ -820,6 +842,7 @@ class Simulation:
         alone = not self.scenario.things and not any(one.moves for one in around)
         quiet = max((push.start + push.duration for push in self.scenario.pushes), default=0.0)
         alone &= not self._is_played  # at which something may be thrown any time
+        alone &= self.membership is None
         observation, sample = None, first
         for sample in range(first + 1, self.count):
             sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
@@ -865,6 +888,7 @@ class Simulation:
             Legs(self.character).segments,
             self.scenario,
             self.motion.rate,
+            membership=self.membership,
         )
         self.world.follow(before)
         before.close()
@@ -916,7 +940,7 @@ class Simulation:
             yield from self._advancing(sample)
             observation = self.observe(sample)
             if self._is_wild(sample, observation.centres):
-                return self._return_from_burst(), False
+                return (yield from self._out_of_burst(sample, observation)), False
             self._keep_state()
             self._record(sample, observation)
             yield sample
@@ -931,7 +955,7 @@ class Simulation:
         if self.strength is not None:
             mover.strength = self.strength.joints[sample]
         for i, step in enumerate(range((sample - 1) * steps, sample * steps)):
-            if i and i % _PIECE == 0:
+            if i and i % _PIECE == 0 and self.membership is None:
                 yield
             world.advance(step / self.rate)
             torques = self.efforts[i] = mover.torques()
@@ -940,6 +964,8 @@ class Simulation:
                 world.hold(mover.help)
             world.apply(torques)
             world.drive(*mover.friction())
+            if self.membership is not None:
+                yield
             world.step()
             self._feel(i)
         observation = self.observe(sample)
@@ -1008,7 +1034,7 @@ class Simulation:
 
     def _mean_blows(self) -> np.ndarray | None:
         """What Observation has of blows."""
-        if not self.scenario.limbs:
+        if not len(self._blows):
             return None
         found = np.zeros((len(self._blows), 6))
         found[:, :3] = self._blows[:, :3] * self.motion.rate

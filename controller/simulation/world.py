@@ -98,6 +98,9 @@ _ON_TIME = 1e-9  # [s]
 
 # What may touch what, as bits of Bullet's collision groups; that of rays is Bullet's default.
 _RAYS, _STATIC, _FOOT, _BODY, _THING, _LIMB = 1, 2, 4, 8, 16, 32
+#: Bodies that can be simulated together: each has a floor of its own, with a group for it.
+MOST_TOGETHER = 20
+_FLOORS = sum(_LIMB << number for number in range(1, MOST_TOGETHER + 1))
 
 # Places in what PyBullet tells, by its Quickstart Guide: of a point of contact, the body first,
 _OTHER_BODY = 2
@@ -126,6 +129,15 @@ class Contacts(NamedTuple):
     cops: Sequence[Sequence[float]]
     drifts: Sequence[Sequence[float]]
     carrying: int
+
+
+class Membership(NamedTuple):
+    """Which of several bodies that meet a body is: their Engine, its number among them, and its
+    name."""
+
+    engine: "Engine"
+    member: int
+    name: str
 
 
 class Touch(NamedTuple):
@@ -181,6 +193,12 @@ def _segment_link(joint: Joint) -> int:
     return joint.first + len(joint.axes) - 1
 
 
+def _substeps_of(character: Character) -> int:
+    """Steps of the physics in one of the control of a body that falls."""
+    smaller = max(1.0, _ADULT / character.height)
+    return min(round(_FALLING_STEPS * smaller), _MOST_FALLING_STEPS)
+
+
 class _Path:
     """How a collider moves: straight and evenly from sample to sample."""
 
@@ -233,9 +251,141 @@ def load_engine() -> None:
             ) from error
 
 
+class Engine:
+    """A world of PyBullet's, for one body, or for several that meet.
+
+    substeps: steps of the physics in one of the control, of which PyBullet tells the last one's
+    impulses over the time of all. shared: several bodies are to be in it; who drives them steps it
+    once for all. scenery: {(kind, name): Bullet's number} of
+    things, colliders and limbs that are in it. started: the things among them that have.
+    """
+
+    def __init__(self, rate: float, shared: bool = False) -> None:
+        """rate: steps of the control per second [Hz]. Raises SimulationError."""
+        load_engine()
+        self.substeps, self.shared = 1, shared
+        self.client = pybullet.connect(pybullet.DIRECT)
+        if self.client < 0:
+            raise SimulationError("PyBullet could not open another world: close some simulations.")
+        # No __del__: at the end of the program that might find the module empty.
+        self.close = weakref.finalize(self, pybullet.disconnect, self.client)
+        self.scenery: dict[tuple[str, tuple[Any, ...]], int] = {}
+        self.started: set[int] = set()
+        #: The worlds that are in it, by the numbers of their bodies.
+        self.worlds: weakref.WeakValueDictionary[int, World] = weakref.WeakValueDictionary()
+        #: Pairs of links of two bodies, (body, link, body, link), that overlap since one of them
+        #: was put there.
+        self._overlapping: set[tuple[int, int, int, int]] = set()
+        self._floors = 0
+        pybullet.setGravity(0, 0, -GRAVITY, self.client)
+        pybullet.setPhysicsEngineParameter(
+            fixedTimeStep=1 / rate,
+            deterministicOverlappingPairs=1,
+            solverResidualThreshold=_RESIDUAL,
+            contactSlop=_SLOP,
+            physicsClientId=self.client,
+        )
+        if shared:  # what two touch, both must: else each body would touch all floors
+            pybullet.setPhysicsEngineParameter(collisionFilterMode=0, physicsClientId=self.client)
+
+    def refine(self) -> None:
+        """Take several steps in one while a body falls."""
+        falling = [one.character for one in self.worlds.values() if one.falling]
+        substeps = max(map(_substeps_of, falling), default=1)
+        if substeps != self.substeps:
+            self.substeps = substeps
+            steps = substeps if substeps > 1 else 0  # which is PyBullet's own
+            pybullet.setPhysicsEngineParameter(numSubSteps=steps, physicsClientId=self.client)
+
+    def floor_group(self) -> int:
+        """The group of another body's floor: of several bodies each has its own."""
+        if not self.shared:
+            return _STATIC
+        self._floors = self._floors % MOST_TOGETHER + 1
+        return _LIMB << self._floors
+
+    def step(self) -> None:
+        """Advance by a step of the control."""
+        if self._overlapping:
+            self._part()
+        pybullet.stepSimulation(self.client)
+
+    def meet(self, world: "World") -> None:
+        """Let a body that was put where it is pass what it overlaps of others until it has left
+        that: hands that hold each other, say."""
+        for own, other, depths in self._depths(world, 0.0):
+            for one, two in depths:
+                pair = own, one, other, two
+                self._overlapping.add(pair)
+                pybullet.setCollisionFilterPair(own, other, one, two, 0, self.client)
+
+    def demand_apart(self) -> None:
+        """Raise SettingsError if two bodies are inside each other."""
+        for world in self.worlds.values():
+            for _, other, depths in self._depths(world, 0.0):
+                pair = max(depths, key=depths.__getitem__, default=None)
+                if pair is not None and depths[pair] > _DEEP:
+                    part, partner = world.segment_of(pair[0]), self.worlds[other]
+                    raise SettingsError(
+                        f"The {part} of '{world.name}' is {100 * depths[pair]:.0f} cm inside of "
+                        f"the {partner.segment_of(pair[1])} of '{partner.name}' at its start: "
+                        "move them apart, or start from another frame."
+                    )
+
+    def deepest(self) -> float:
+        """How deep [m] two bodies are in each other now."""
+        pairs = (pair for world in self.worlds.values() for pair in self._depths(world, 0.0))
+        return max((max(depths.values(), default=0.0) for _, _, depths in pairs), default=0.0)
+
+    def _part(self) -> None:
+        """Let parts of two bodies meet that have left each other."""
+        touching = {
+            (own, one, other, two)
+            for world in self.worlds.values()
+            for own, other, depths in self._depths(world, _APART)
+            for one, two in depths
+        }
+        for pair in sorted(self._overlapping - touching):
+            own, one, other, two = pair
+            if own in self.worlds and other in self.worlds:
+                pybullet.setCollisionFilterPair(own, other, one, two, 1, self.client)
+        self._overlapping &= touching
+
+    def _depths(
+        self, world: "World", within: float
+    ) -> Iterable[tuple[int, int, dict[tuple[int, int], float]]]:
+        """The body of a world, that of each other one, and how deep [m] which pairs of their links
+        are in each other, or as close as `within` [m]."""
+        own = world.body
+        for other, partner in self.worlds.items():
+            if partner.member != world.member:
+                depths: dict[tuple[int, int], float] = {}
+                for point in pybullet.getClosestPoints(
+                    own, other, within, physicsClientId=self.client
+                ):
+                    pair = point[_LINK], point[_OTHER_LINK]
+                    depths[pair] = max(depths.get(pair, -within), -point[_DISTANCE])
+                yield own, other, depths
+
+    def leave(self, world: "World", bodies: Iterable[int]) -> None:
+        """Take a body of several out, with what belongs to it."""
+        if not self.close.alive or world.body not in self.worlds:
+            return
+        del self.worlds[world.body]
+        if not self.worlds:
+            self.close()
+            return
+        self.refine()
+        for body in bodies:
+            pybullet.removeBody(body, physicsClientId=self.client)
+            # What takes its number does not touch anything: what may touch what is remembered by
+            # numbers.
+            pybullet.createMultiBody(0, -1, physicsClientId=self.client)
+
+
 class World:
     """A floor, one character and what its scenario adds. Built anew for every simulation, which
-    makes runs repeatable."""
+    makes runs repeatable. Several that meet share an Engine, and what is in all their scenarios."""
 
     def __init__(
         self,
@@ -245,51 +395,47 @@ class World:
         scenario: Scenario | None = None,
         sample_rate: float = 1.0,
         falling: bool = False,
+        membership: "Membership | None" = None,
     ) -> None:
         """rate: steps per second [Hz]. leg_segments: indices of thigh, shin and foot of both legs.
         sample_rate: of the colliders' paths [Hz]. falling: the body is to fall, with all of it and
-        hard; the physics then takes several steps in one."""
+        hard; the physics then takes several steps in one. membership: of a body that meets others,
+        None for one alone."""
         self.character = character
         self.rate = rate
-        # Of several steps in one, PyBullet tells the last one's impulse over the time of all.
-        smaller = max(1.0, _ADULT / character.height)
-        steps = min(round(_FALLING_STEPS * smaller), _MOST_FALLING_STEPS)
-        self.falling, self._substeps = falling, steps if falling else 1
-        self._gyration = _FALLING_GYRATION if falling else _INNER_GYRATION
+        self.falling = falling
+        self.member, self.name = 0, ""
+        if membership is None:
+            self.engine = Engine(rate)
+        else:
+            self.engine, self.member, self.name = membership
+        heavy = falling or self.engine.shared
+        self._gyration = _FALLING_GYRATION if heavy else _INNER_GYRATION
         self.scenario = scenario or Scenario()
-        load_engine()
-        self._client = pybullet.connect(pybullet.DIRECT)
-        if self._client < 0:
-            raise SimulationError("PyBullet could not open another world: close some simulations.")
-        # No __del__: at the end of the program that might find the module empty.
-        self._free = weakref.finalize(self, pybullet.disconnect, self._client)
+        self._whole = self.scenario.touches_body or self.engine.shared
+        self._client = self.engine.client
         self._keywords = {"physicsClientId": self._client}
-        pybullet.setGravity(0, 0, -GRAVITY, **self._keywords)
-        pybullet.setPhysicsEngineParameter(
-            fixedTimeStep=1 / rate,
-            deterministicOverlappingPairs=1,
-            solverResidualThreshold=_RESIDUAL,
-            contactSlop=_SLOP,
-            **self._keywords,
-        )
-        if falling:
-            pybullet.setPhysicsEngineParameter(numSubSteps=self._substeps, **self._keywords)
+        self._ground = self.engine.floor_group()
         self._floor, self._below = self._make_floor(), (0.0, 0.0)
-        self._body = self._make_body()
-        self._colliders = [self._make_collider(c) for c in self.scenario.colliders]
-        self._limbs = [self._make_collider(limb) for limb in self.scenario.limbs]
+        self.body = self._make_body()
+        self.engine.worlds[self.body] = self
+        self.engine.refine()
+        self._colliders = [self._shared("collider", c) for c in self.scenario.colliders]
+        self._limbs = [self._shared("limb", limb) for limb in self.scenario.limbs]
         ways = (*self.scenario.colliders, *self.scenario.limbs)
         self._paths = {
             body: _Path(way, sample_rate, self._raised(way))
             for body, way in zip((*self._colliders, *self._limbs), ways, strict=True)
             if way.moves
         }
-        self._things = [self._make_thing(*pair) for pair in enumerate(self.scenario.things)]
+        self._things = [self._shared("thing", thing) for thing in self.scenario.things]
         self._launched: set[int] = set()  # numbers in the scenario of the things that have started
         self._detected = False
         #: Body of a thing or collider: links that it still overlaps since its start.
         self._parting: dict[int, set[int]] = {}
         self.links = {0: -1, **{j.segment: _segment_link(j) for j in character.joints}}
+        #: The segment that each of these links carries.
+        self.carried = {link: segment for segment, link in self.links.items()}
         self._leg_links = [self.links[segment] for segment in leg_segments]
         #: Left and right foot, left and right toes: in what belongs to a foot by its number, those
         #: of toes are 2 higher.
@@ -305,8 +451,34 @@ class World:
 
     def close(self) -> None:
         """Free the engine's memory. Safe to call twice."""
-        self._free()
+        if self.engine.shared:
+            self.engine.leave(self, (self.body, self._floor))
+        else:
+            self.engine.close()
         self._client = -1
+
+    @property
+    def _substeps(self) -> int:
+        """Steps of the physics in one of the control."""
+        return self.engine.substeps
+
+    def segment_of(self, link: int) -> str:
+        """Name of the segment that a link carries, in words."""
+        return SEGMENTS[self.carried[link]].replace("_", " ")
+
+    def _shared(self, kind: str, one: Any) -> int:
+        """Bullet's number of a thing, a collider or a limb, which is there once for all bodies that
+        are in the engine."""
+        scenery = self.engine.scenery
+        key: tuple[str, tuple[Any, ...]]
+        key = kind, (one.name, getattr(one, "part", ""))
+        if isinstance(one, Throw):
+            key = kind, (one.name, one.start, self.member)
+        if self.engine.shared and key in scenery:
+            return scenery[key]
+        made = self._make_thing(one) if kind == "thing" else self._make_collider(one)
+        scenery[key] = made
+        return made
 
     def _change(self, body: int, link: int, **values: object) -> None:
         """Set dynamic properties one call each: PyBullet 3.2.8 ignores some that come together."""
@@ -324,7 +496,7 @@ class World:
         )
         # Bullet multiplies both bodies' restitution: here the thing alone decides how it bounces.
         self._change(floor, -1, lateralFriction=FRICTION, restitution=1.0)
-        self._group(floor, -1, _STATIC)
+        self._group(floor, -1, _STATIC, self._ground)
         return floor
 
     @property
@@ -333,17 +505,22 @@ class World:
         floor = self.scenario.floor
         return float(self.character.ground if floor is None else floor)
 
-    def _group(self, body: int, link: int, group: int) -> None:
-        """Say what a body or link may touch."""
-        whole, own = self.scenario.whole_body, self.scenario.self_collision
+    def _group(self, body: int, link: int, kind: int, group: int | None = None) -> None:
+        """Say what a body or link of a kind may touch. group: of the floor, where each body has
+        its own."""
+        shared = self.engine.shared
+        whole, meets = self.scenario.whole_body, self.scenario.self_collision or shared
+        floors, grounds = (_FLOORS, _STATIC | self._ground) if shared else (0, _STATIC)
         masks = {
-            _STATIC: _RAYS | _FOOT | _THING | (_BODY if whole else 0),
-            _FOOT: _STATIC | _THING | _LIMB | (_FOOT | _BODY if own else 0),
-            _BODY: _THING | _LIMB | (_STATIC if whole else 0) | (_FOOT | _BODY if own else 0),
-            _THING: _STATIC | _FOOT | _BODY | _THING | _LIMB,
+            _STATIC: _RAYS | _FOOT | _THING | (_BODY if whole or shared else 0),
+            _FOOT: grounds | _THING | _LIMB | (_FOOT | _BODY if meets else 0),
+            _BODY: _THING | _LIMB | (grounds if whole else 0) | (_FOOT | _BODY if meets else 0),
+            _THING: _STATIC | floors | _FOOT | _BODY | _THING | _LIMB,
             _LIMB: _FOOT | _BODY | _THING,
         }
-        pybullet.setCollisionFilterGroupMask(body, link, group, masks[group], **self._keywords)
+        pybullet.setCollisionFilterGroupMask(
+            body, link, kind if group is None else group, masks[kind], **self._keywords
+        )
 
     def _make_solid(self, solid: Solid) -> int:
         """Bullet's number of a collision shape."""
@@ -426,7 +603,7 @@ class World:
         """Bullet's number of a constraint that holds a point of a segment, with no force yet."""
         index = SEGMENT_INDEX[hold.segment]
         number = pybullet.createConstraint(
-            self._body,
+            self.body,
             self.links[index],
             self._holder(hold),
             -1,
@@ -504,7 +681,7 @@ class World:
     def _held_point(self, hold: Hold) -> list[float]:
         """Where in the world [m] the point of the body is that a hold holds."""
         index = SEGMENT_INDEX[hold.segment]
-        state = pybullet.getLinkState(self._body, self.links[index], 0, 1, self._client)
+        state = pybullet.getLinkState(self.body, self.links[index], 0, 1, self._client)
         turn = matrix_from_quaternion(np.array(state[_TURN])[_W_FIRST])
         return (np.array(state[_ORIGIN]) + turn @ hold.grip(self.character)).tolist()
 
@@ -544,7 +721,7 @@ class World:
                 point = np.array(self._held_point(hold))
                 for joint in self._joints_to(hold.segment):
                     links = [joint.first + i for i in range(len(joint.axes))]
-                    states = pybullet.getLinkStates(self._body, links, 0, 1, self._client)
+                    states = pybullet.getLinkStates(self.body, links, 0, 1, self._client)
                     for link, axis, state in zip(links, joint.axes, states, strict=True):
                         frame = matrix_from_quaternion(np.array(state[_TURN])[_W_FIRST])
                         jacobian[:, link] = np.cross(frame[:, axis], point - state[_ORIGIN])
@@ -566,15 +743,15 @@ class World:
         index = SEGMENT_INDEX[segment]
         link = self.links[index]
         if link < 0:
-            centre, turn = pybullet.getBasePositionAndOrientation(self._body, self._client)
+            centre, turn = pybullet.getBasePositionAndOrientation(self.body, self._client)
         else:
-            state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
+            state = pybullet.getLinkState(self.body, link, 0, 1, self._client)
             centre, turn = state[_CENTRE], state[_TURN]
         if point is not None:
             arm = np.asarray(point) - self.character.centres[index]
             centre = centre + matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ arm
         pybullet.applyExternalForce(
-            self._body,
+            self.body,
             link,
             np.asarray(force, float).tolist(),
             list(centre),
@@ -585,16 +762,17 @@ class World:
     def hold(self, wrench: np.ndarray) -> None:
         """Help from outside during the next step: force [N] and torque [N m] (6,) on the pelvis,
         at its centre of mass, in the world."""
-        centre, _ = pybullet.getBasePositionAndOrientation(self._body, self._client)
+        centre, _ = pybullet.getBasePositionAndOrientation(self.body, self._client)
         force, torque = wrench[:3].tolist(), wrench[3:].tolist()
         frame = pybullet.WORLD_FRAME
-        pybullet.applyExternalForce(self._body, -1, force, centre, frame, self._client)
-        pybullet.applyExternalTorque(self._body, -1, torque, frame, self._client)
+        pybullet.applyExternalForce(self.body, -1, force, centre, frame, self._client)
+        pybullet.applyExternalTorque(self.body, -1, torque, frame, self._client)
 
-    def _make_thing(self, number: int, thing: Thing | Throw) -> int:
+    def _make_thing(self, thing: Thing | Throw) -> int:
         """Bullet's number of a thing that has not started: it falls freely, far below the floor. A
         state of the engine can be restored only with the bodies that it was saved with."""
-        below = self.floor - _WAITING * (number + 1)
+        waiting = sum(kind == "thing" for kind, _ in self.engine.scenery)
+        below = self.floor - _WAITING * (waiting + 1)
         body = pybullet.createMultiBody(
             thing.mass,
             self._make_solid(thing.solid),
@@ -614,11 +792,14 @@ class World:
     def _launch(self, number: int, thing: Thing | Throw) -> None:
         """Let a thing start; a thrown one aims at the neck as it is now."""
         link = self.links[SEGMENT_INDEX["head"]]
-        state = pybullet.getLinkState(self._body, link, 0, 1, self._client)
+        state = pybullet.getLinkState(self.body, link, 0, 1, self._client)
         thing, body = thing.launched(state[_ORIGIN]), self._things[number]
-        position, rotation = list(thing.position), _bullet(thing.rotation)
-        pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
-        pybullet.resetBaseVelocity(body, list(thing.velocity), list(thing.spin), **self._keywords)
+        if body not in self.engine.started or not self.engine.shared:
+            position, rotation = list(thing.position), _bullet(thing.rotation)
+            pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
+            speeds = list(thing.velocity), list(thing.spin)
+            pybullet.resetBaseVelocity(body, *speeds, **self._keywords)
+        self.engine.started.add(body)
         self._launched.add(number)
         self._let_go(f"The thing '{thing.name}'", body)
 
@@ -631,7 +812,7 @@ class World:
     def _pass(self, body: int, links: Collection[int]) -> None:
         """Let a thing or collider pass links of the body until it has left them."""
         for link in links:
-            pybullet.setCollisionFilterPair(self._body, body, link, -1, 0, **self._keywords)
+            pybullet.setCollisionFilterPair(self.body, body, link, -1, 0, **self._keywords)
         if links:
             self._parting[body] = set(links)
 
@@ -646,7 +827,7 @@ class World:
             left = links - self._depths(body, _APART).keys()
             left = {link for link in left if (body, link) not in gripping}
             for link in left:
-                pybullet.setCollisionFilterPair(self._body, body, link, -1, 1, **self._keywords)
+                pybullet.setCollisionFilterPair(self.body, body, link, -1, 1, **self._keywords)
             links -= left
             if not links:
                 del self._parting[body]
@@ -666,7 +847,7 @@ class World:
         """{link: how deep [m] another body reaches into it} of all links that it overlaps, or is
         as close to as `within` [m]."""
         depths: dict[int, float] = {}
-        for point in pybullet.getClosestPoints(self._body, body, within, **self._keywords):
+        for point in pybullet.getClosestPoints(self.body, body, within, **self._keywords):
             link = point[_LINK]
             depths[link] = max(depths.get(link, 0.0), -point[_DISTANCE])
         return depths
@@ -705,7 +886,7 @@ class World:
             x, y, _ = ankles[foot]
             for collider in self._colliders:
                 points = pybullet.getClosestPoints(
-                    self._body, collider, SIMULATED_CLEARANCE, link, **self._keywords
+                    self.body, collider, SIMULATED_CLEARANCE, link, **self._keywords
                 )
                 for point in points:
                     (nx, ny, nz), (px, py, pz) = point[_NORMAL], point[_ON_OTHER]
@@ -757,7 +938,7 @@ class World:
                 own = character.masses[joint.segment] - inner * (len(joint.axes) - 1)
                 moments = character.inertias[joint.segment]
                 collision = -1
-                if last and (joint.segment in FEET + TOES or self.scenario.touches_body):
+                if last and (joint.segment in FEET + TOES or self._whole):
                     collision = self._make_shape(shapes[segment], character.centres[joint.segment])
                 links["linkMasses"].append(own if last else inner)
                 links["linkCollisionShapeIndices"].append(collision)
@@ -773,7 +954,7 @@ class World:
             numbers[joint.segment] = parent
         count = len(inertias)
         base = -1
-        if self.scenario.touches_body:
+        if self._whole:
             base = self._make_shape(shapes["pelvis"], np.zeros(3))
         # Else Bullet numbers links depth first, and the toes come behind their foot.
         flags = pybullet.URDF_MAINTAIN_LINK_ORDER
@@ -806,7 +987,7 @@ class World:
         for index, number in numbers.items():
             foot = index in FEET + TOES
             self._group(body, number - 1, _FOOT if foot else _BODY)
-            if foot or self.scenario.touches_body:
+            if foot or self._whole:
                 change(body, number - 1, lateralFriction=FRICTION)
         # Bullet's joints brake on their own unless told not to.
         pybullet.setJointMotorControlArray(
@@ -853,13 +1034,13 @@ class World:
     def bend(self, dofs: Sequence[int], angles: Sequence[float]) -> None:
         """Have some joints at other angles [rad], at rest."""
         for dof, angle in zip(dofs, angles, strict=True):
-            pybullet.resetJointState(self._body, dof, angle, 0.0, **self._keywords)
+            pybullet.resetJointState(self.body, dof, angle, 0.0, **self._keywords)
 
     def follow(self, before: "World") -> None:
         """Go on where another world of the same scene and body is, with what moves in it."""
-        place = pybullet.getBasePositionAndOrientation(before._body, before._client)
-        speeds = pybullet.getBaseVelocity(before._body, before._client)
-        joints = pybullet.getJointStates(before._body, self._dofs, before._client)
+        place = pybullet.getBasePositionAndOrientation(before.body, before._client)
+        speeds = pybullet.getBaseVelocity(before.body, before._client)
+        joints = pybullet.getJointStates(before.body, self._dofs, before._client)
         self._place(place, speeds, [joint[:2] for joint in joints])
         self._launched = set(before._launched)
         for own, other in zip(self._things, before._things, strict=True):
@@ -886,10 +1067,10 @@ class World:
         """Put the body at a place (position (3,) of the pelvis' centre of mass, Bullet's
         quaternion) with speeds (linear (3,), angular (3,)) and (angle, speed) of each joint."""
         self._bring_floor(place[0])
-        pybullet.resetBasePositionAndOrientation(self._body, *place, **self._keywords)
-        pybullet.resetBaseVelocity(self._body, *speeds, **self._keywords)
+        pybullet.resetBasePositionAndOrientation(self.body, *place, **self._keywords)
+        pybullet.resetBaseVelocity(self.body, *speeds, **self._keywords)
         for link, (angle, speed) in enumerate(joints):
-            pybullet.resetJointState(self._body, link, angle, speed, **self._keywords)
+            pybullet.resetJointState(self.body, link, angle, speed, **self._keywords)
         if self.scenario.self_collision:
             self._allow_overlaps()
 
@@ -906,20 +1087,20 @@ class World:
         links = list(self.links.values())
         pairs = {(links[j.segment], links[j.parent]) for j in self.character.joints}
         pybullet.performCollisionDetection(**self._keywords)
-        for point in pybullet.getContactPoints(self._body, self._body, **self._keywords):
+        for point in pybullet.getContactPoints(self.body, self.body, **self._keywords):
             pairs.add((point[_LINK], point[_OTHER_LINK]))
         for one, other in pairs:
-            pybullet.setCollisionFilterPair(self._body, self._body, one, other, 0, **self._keywords)
+            pybullet.setCollisionFilterPair(self.body, self.body, one, other, 0, **self._keywords)
 
     def state(self, legs: bool = True) -> State:
         """The body's State now, with or without what only the balance needs of the legs."""
         client = self._client
-        position, turn = pybullet.getBasePositionAndOrientation(self._body, client)
-        linear, angular = pybullet.getBaseVelocity(self._body, client)
-        joints = pybullet.getJointStates(self._body, self._dofs, client)
+        position, turn = pybullet.getBasePositionAndOrientation(self.body, client)
+        linear, angular = pybullet.getBaseVelocity(self.body, client)
+        joints = pybullet.getJointStates(self.body, self._dofs, client)
         transforms = [position + turn]
         if legs:  # the last 1: without it, links are where they were a step ago
-            links = pybullet.getLinkStates(self._body, self._leg_links, 0, 1, client)
+            links = pybullet.getLinkStates(self.body, self._leg_links, 0, 1, client)
             transforms += [link[_ORIGIN] + link[_TURN] for link in links]
         angles, rates, _, _ = zip(*joints, strict=True)
         places = np.array(transforms)
@@ -931,7 +1112,7 @@ class World:
         """Joint-space inertia (6 + dofs, 6 + dofs) at the last `state`: the root first, angular
         before linear, both in the pelvis frame at its centre of mass."""
         rows = pybullet.calculateMassMatrix(
-            self._body, angles.tolist(), physicsClientId=self._client
+            self.body, angles.tolist(), physicsClientId=self._client
         )
         size = len(rows)
         flat = np.fromiter(chain.from_iterable(rows), float, size * size)
@@ -946,7 +1127,7 @@ class World:
         """
         forces = np.array(
             pybullet.calculateInverseDynamics(
-                self._body,
+                self.body,
                 _UPRIGHT + state.angles.tolist(),
                 state.speeds.tolist(),
                 self._rest,
@@ -961,7 +1142,7 @@ class World:
     def apply(self, torques: np.ndarray) -> None:
         """Set the joint torques (dofs,) [N m] of the next step."""
         pybullet.setJointMotorControlArray(
-            self._body,
+            self.body,
             self._dofs,
             self._torque_mode,
             forces=torques.tolist(),
@@ -972,7 +1153,7 @@ class World:
         """Let Bullet's own motors bring joints to speeds [rad/s] with torques [N m] at most, during
         the next step and besides what `apply` has set."""
         pybullet.setJointMotorControlArray(
-            self._body,
+            self.body,
             dofs,
             pybullet.VELOCITY_CONTROL,
             targetVelocities=speeds,
@@ -995,11 +1176,12 @@ class World:
                 continue
             self._grips[foot] = share
             for link in self.foot_links[foot::2]:
-                self._change(self._body, link, lateralFriction=share * FRICTION)
+                self._change(self.body, link, lateralFriction=share * FRICTION)
 
     def step(self) -> None:
-        """Advance by 1 / rate."""
-        pybullet.stepSimulation(self._client)
+        """Advance by 1 / rate; where several bodies are in the engine, see what its step did."""
+        if not self.engine.shared:
+            self.engine.step()
         if self._holds:
             self._feel_holds()
 
@@ -1012,7 +1194,7 @@ class World:
         drifts = [[0.0] * 2, [0.0] * 2]
         carrying = 0
         for ground in (self._floor, *self._colliders):
-            points = pybullet.getContactPoints(self._body, ground, physicsClientId=self._client)
+            points = pybullet.getContactPoints(self.body, ground, physicsClientId=self._client)
             # In an order of their own: Bullet's depends on what was restored before.
             for point in sorted(points, key=lambda point: (point[_LINK], point[_ON_BODY])):
                 if point[_LINK] not in self.foot_links:
@@ -1059,7 +1241,7 @@ class World:
                 -point[_DISTANCE] - _SLOP,
             )
             for ground in (self._floor, *self._colliders, *self._limbs)
-            for point in pybullet.getContactPoints(self._body, ground, **self._keywords)
+            for point in pybullet.getContactPoints(self.body, ground, **self._keywords)
         ]
         return sorted(found)
 
@@ -1067,8 +1249,12 @@ class World:
         """Add to (L, 7) what each limb has pressed the body with in the last step: the impulse
         [N s] (3,) across what touches; its size, and that times its place [m] (3,)."""
         numbers = {body: number for number, body in enumerate(self._limbs)}
-        for point in pybullet.getContactPoints(self._body, physicsClientId=self._client):
-            number = numbers.get(point[_OTHER_BODY])
+        partners = self.engine.worlds if self.engine.shared else {}
+        for point in pybullet.getContactPoints(self.body, physicsClientId=self._client):
+            number, other = numbers.get(point[_OTHER_BODY]), partners.get(point[_OTHER_BODY])
+            if other is not None and other is not self:
+                rank = other.member - (other.member > self.member)
+                number = len(numbers) + rank * len(SEGMENTS) + other.carried[point[_OTHER_LINK]]
             load = point[_ACROSS[0]] * self._substeps / self.rate
             if number is not None and load > 0:
                 blows[number, :3] += np.multiply(load, point[_NORMAL])
@@ -1080,7 +1266,7 @@ class World:
         above = pybullet.rayTestBatch(
             [[x, y, self.floor + _RAY]],
             [[x, y, self.floor - _RAY]],
-            collisionFilterMask=_STATIC,
+            collisionFilterMask=_STATIC | self._ground,
             **self._keywords,
         )
         body, height = above[0][0], above[0][3][2]
@@ -1095,8 +1281,8 @@ class World:
 
     def body_transforms(self) -> tuple[np.ndarray, np.ndarray]:
         """Centres of mass (S, 3) [m] and orientations (S, 4), w first, of all segments."""
-        position, orientation = pybullet.getBasePositionAndOrientation(self._body, self._client)
-        links = pybullet.getLinkStates(self._body, self._segment_links, 0, 1, self._client)
+        position, orientation = pybullet.getBasePositionAndOrientation(self.body, self._client)
+        links = pybullet.getLinkStates(self.body, self._segment_links, 0, 1, self._client)
         positions = np.array([position, *(link[_CENTRE] for link in links)])
         turns = np.array([orientation, *(link[_TURN] for link in links)])
         return positions, turns[:, _W_FIRST]
@@ -1123,9 +1309,7 @@ class World:
             before, after = self._parting.get(body, set()), parting.get(body, set())
             for link in before ^ after:
                 passes = int(link in before)
-                pybullet.setCollisionFilterPair(
-                    self._body, body, link, -1, passes, **self._keywords
-                )
+                pybullet.setCollisionFilterPair(self.body, body, link, -1, passes, **self._keywords)
         self._parting = {body: set(links) for body, links in parting.items()}
 
     def forget(self, handle: Saved) -> None:

@@ -332,6 +332,7 @@ def draw_panels(blender):
             preferences=preferences,
             region=region,
             active_object=blender.context.active_object,
+            selected_objects=list(blender.context.selected_objects),
         )
         texts = []
         for cls in classes:

@@ -372,7 +372,7 @@ def test_joints_that_spin_are_no_body_that_stands(standing):
     centres = falls.observe(0).centres
     assert not falls._is_wild(0, centres)
     at = list(falls.character.dof_names).index("hip_l_twist")
-    pybullet.resetJointState(falls.world._body, at, 0.0, 150.0, falls.world._client)
+    pybullet.resetJointState(falls.world.body, at, 0.0, 150.0, falls.world._client)
     assert falls._is_wild(0, centres)
     falls.close()
 

@@ -41,7 +41,7 @@ def throw(world, seed=0):
 def bodies(world):
     """Masses (n,), centres, velocities, angular velocities (n, 3) and world inertias (n, 3, 3) of
     all of Bullet's links, those inside the joints included."""
-    body, client = world._body, world._client
+    body, client = world.body, world._client
     count = world.character.dofs
     position, turn = pybullet.getBasePositionAndOrientation(body, client)
     linear, angular = pybullet.getBaseVelocity(body, client)
@@ -170,7 +170,7 @@ def test_a_world_can_go_back(world):
 def test_a_world_knows_how_its_feet_are_held(world):
     def frictions():
         links = world.foot_links  # left and right, toes behind
-        return [pybullet.getDynamicsInfo(world._body, i, world._client)[1] for i in links]
+        return [pybullet.getDynamicsInfo(world.body, i, world._client)[1] for i in links]
 
     throw(world)
     world.grip([0.25, 1.0])

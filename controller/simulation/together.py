@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several characters simulated together: in one world, each by its own controller, step by step.
+
+    together = Together({"Anna": Simulation(…), "Ben": Simulation(…)})
+    for sample in together: …
+
+What one does to another, it feels itself: the engine solves their contacts as one.
+"""
+
+import time
+from collections.abc import Generator, Mapping
+
+import numpy as np
+
+from ..exceptions import demand
+from .simulation import Simulation
+from .simulation_options import STOP
+from .world import MOST_TOGETHER, Engine
+
+#: Rates [Hz] and frames that differ by less are the same.
+_SAME = 1e-6
+
+
+class Together:
+    """Several Simulations in one world, which perform in step.
+
+    Iterate over it as over a Simulation: each turn advances all of them to the next sample. The
+    recording of each grows with it, and tells of the others' blows.
+    """
+
+    def __init__(self, simulations: Mapping[str, Simulation]) -> None:
+        """simulations: by the names of who performs; none has begun. Raises SettingsError for
+        such as cannot be in one world."""
+        self.simulations = dict(simulations)
+        self.names = list(self.simulations)
+        _check(self.simulations)
+        first, *_ = self.simulations.values()
+        self._engine = Engine(first.rate, shared=True)
+        for member, simulation in enumerate(self.simulations.values()):
+            simulation.join(self._engine, member, self.names)
+
+    def __len__(self) -> int:
+        """Samples in the whole motion."""
+        return min(map(len, self.simulations.values()))
+
+    def begin(self) -> None:
+        """Put all of them at their start. Raises SettingsError if two are inside each other."""
+        for simulation in self.simulations.values():
+            simulation.begin()
+        self._engine.demand_apart()
+        for simulation in self.simulations.values():
+            self._engine.meet(simulation.world)
+
+    def __iter__(self) -> Generator[int, None, None]:
+        for sample in self.pieces():
+            if sample is not None:
+                yield sample
+
+    def pieces(self) -> Generator[int | None, None, None]:
+        """The same in shorter pieces, for who cannot wait for a sample: yields None after each
+        step."""
+        started = time.perf_counter()
+        try:
+            if not self._engine.worlds:
+                self.begin()
+            running = [one.pieces() for one in self.simulations.values()]
+            for sample in range(len(self)):
+                while {next(one) for one in running} != {sample}:
+                    self._engine.step()
+                    yield None
+                wall = time.perf_counter() - started
+                for simulation in self.simulations.values():
+                    simulation.recording.wall_time = wall
+                yield sample
+        finally:
+            self.close()
+
+    def deepest(self) -> float:
+        """How deep [m] two of the bodies are in each other now."""
+        return self._engine.deepest()
+
+    def run(self) -> None:
+        """Simulate to the end."""
+        for _ in self:
+            pass
+
+    def close(self) -> None:
+        """Free the world."""
+        for simulation in self.simulations.values():
+            simulation.close()
+        self._engine.close()
+
+
+def _check(simulations: Mapping[str, Simulation]) -> None:
+    """Raise SettingsError for simulations that cannot share a world."""
+    demand(
+        2 <= len(simulations) <= MOST_TOGETHER,
+        f"{len(simulations)} characters are to be simulated together: choose 2 to {MOST_TOGETHER}.",
+    )
+    (first_name, first), *rest = simulations.items()
+    for name, one in simulations.items():
+        demand(
+            not one.weights,
+            f"Parts of '{name}' follow the animation, and feel nobody's push: set all of its "
+            "physics weights to 1, or make it a collider of the others.",
+        )
+        demand(
+            one.settings.when_it_falls != STOP,
+            f"'{name}' is to stop when it falls, and the others would go on: choose another of "
+            "When It Falls.",
+        )
+        demand(
+            one.correction is None and one.guide is None,
+            f"'{name}' is rectified or played: simulate it together with others by balance alone.",
+        )
+    for name, one in rest:
+        for what, own, others in (
+            ("physics rate", first.rate, one.rate),
+            ("frame rate", first.motion.rate, one.motion.rate),
+            ("first frame", first.motion.frame(0), one.motion.frame(0)),
+            ("number of samples", len(first), len(one)),
+        ):
+            demand(
+                np.isclose(own, others, rtol=0, atol=_SAME),
+                f"'{first_name}' and '{name}' have not the same {what} ({own:g} and {others:g}): "
+                "give both the same.",
+            )
+        for kind in ("colliders", "limbs"):
+            ours, theirs = (
+                [(thing.name, thing.solid.kind) for thing in getattr(every.scenario, kind)]
+                for every in (first, one)
+            )
+            demand(
+                ours == theirs,
+                f"'{first_name}' and '{name}' do not meet the same {kind}: give both the same.",
+            )

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Several characters in one world: what one does to another, and what keeps them apart."""
+
+import gc
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pybullet
+import pytest
+
+from poise.controller import Character, Scenario, Settings, Simulation
+from poise.controller.body.momentum import GRAVITY
+from poise.controller.control.legs import Legs
+from poise.controller.exceptions import SettingsError
+from poise.controller.geometry.rotations import matrix_from_quaternion, multiply
+from poise.controller.geometry.solids import Collider, Solid
+from poise.controller.simulation.scenario import Push
+from poise.controller.simulation.together import Together
+from poise.controller.simulation.world import Engine, Membership, World
+
+RATE = 300.0
+LIMP = Settings(when_it_falls="limp")
+
+
+def placed(motion, x=0.0, y=0.0, z=0.0, yaw=0.0):
+    """A motion elsewhere: turned about the vertical [rad], then moved [m]."""
+    turn = np.array([np.cos(yaw / 2), 0, 0, np.sin(yaw / 2)])
+    positions = motion.positions @ matrix_from_quaternion(turn).T + [x, y, z]
+    return replace(motion, positions=positions, rotations=multiply(turn, motion.rotations))
+
+
+def simulation(motion, pushes=(), settings=LIMP, **scenario):
+    """A Simulation of it, with pushes."""
+    scenario = Scenario(pushes, **scenario)
+    return Simulation(Character.from_motion(motion), motion, settings=settings, scenario=scenario)
+
+
+def facing(make_motion, newtons=450.0, seconds=2.5, settings=LIMP, apart=0.6):
+    """Two who stand face to face; the first is pushed at the other after half a second."""
+    motion = make_motion(seconds=seconds)
+    push = Push(0.5, 0.2, (newtons, 0, 0))
+    return Together(
+        {
+            "Anna": simulation(motion, (push,) if newtons else (), settings),
+            "Ben": simulation(placed(motion, apart, yaw=np.pi), settings=settings),
+        }
+    )
+
+
+@pytest.fixture
+def fliers(adult, standing):
+    """Two bodies 50 m above the ground, one ahead of the other, that fly at each other."""
+    engine = Engine(RATE, shared=True)
+    worlds = []
+    for member, (x, speed) in enumerate([(0.0, 2.5), (0.75, -1.5)]):
+        membership = Membership(engine, member, "AB"[member])
+        world = World(adult, RATE, Legs(adult).segments, membership=membership)
+        frame = np.diag([-1.0, -1.0, 1.0]) if member else np.eye(3)
+        zeros = np.zeros(adult.dofs)
+        root = np.array([x, 0.03 * member, 50.0])
+        world.reset(root, frame, np.array([speed, 0, 0]), np.zeros(3), zeros, zeros)
+        worlds.append(world)
+    yield engine, worlds
+    for world in worlds:
+        world.close()
+
+
+def momentum(world):
+    """(2, 3) linear [N s] and angular [N m s], about the origin, momentum of a body."""
+    body, client = world.body, world.engine.client
+    character = world.character
+    linear, angular = np.zeros(3), np.zeros(3)
+    for link in range(-1, pybullet.getNumJoints(body, client)):
+        mass, _, inertia, *_ = pybullet.getDynamicsInfo(body, link, client)
+        if link < 0:
+            place, turn = pybullet.getBasePositionAndOrientation(body, client)
+            velocity, spin = pybullet.getBaseVelocity(body, client)
+        else:
+            state = pybullet.getLinkState(body, link, 1, 1, client)
+            place, turn, velocity, spin = state[0], state[1], state[6], state[7]
+        frame = np.array(pybullet.getMatrixFromQuaternion(turn)).reshape(3, 3)
+        linear += mass * np.array(velocity)
+        angular += np.cross(place, mass * np.array(velocity))
+        angular += frame @ (np.array(inertia) * (frame.T @ spin))
+    assert character.mass > 0
+    return np.array([linear, angular])
+
+
+def test_a_collision_in_flight_keeps_the_momentum_of_the_pair(fliers):
+    engine, worlds = fliers
+    before = [momentum(world) for world in worlds]
+    steps = 90
+    for step in range(steps):
+        for world in worlds:
+            world.advance(step / RATE)
+        engine.step()
+    after = [momentum(world) for world in worlds]
+    change = np.array(after) - before
+    assert abs(change[0, 0, 0]) > 50, "they have met [N s]"
+    fallen = steps / RATE * GRAVITY * sum(world.character.mass for world in worlds)
+    size = np.abs(before[0][0]).max()
+    total = change.sum(0)
+    assert np.abs(total[0] + [0, 0, fallen]).max() < 1e-3 * size
+    # Gravity turns nothing about the axis that it is along.
+    assert abs(total[1, 2]) < 5e-3 * size
+
+
+def test_what_one_feels_the_other_feels(make_motion):
+    together = facing(make_motion)
+    together.run()
+    anna, ben = (one.recording for one in together.simulations.values())
+    assert len(anna) == len(ben) == len(together)
+    blows = [one.blows[..., :3].sum((0, 1)) / one.motion.rate for one in (anna, ben)]
+    assert blows[0][0] < -20 and np.allclose(blows[0], -blows[1], atol=1e-6)
+    assert {hit.by for hit in anna.hits()} == {"Ben"} and {hit.by for hit in ben.hits()} == {"Anna"}
+    assert ben.com[-1, 0] > ben.com[0, 0] + 0.1, "she has shoved him away"
+    alone = simulation(anna.motion, anna.scenario.pushes).run()
+    assert alone.com[-1, 0] > anna.com[-1, 0] + 0.05, "whom he has stopped"
+
+
+def test_the_same_again_is_the_same_bit_for_bit(make_motion):
+    recordings = []
+    for _ in range(2):
+        together = facing(make_motion, newtons=700.0)
+        together.run()
+        recordings.append([one.recording for one in together.simulations.values()])
+    for first, second in zip(*recordings, strict=True):
+        assert (first.body_positions == second.body_positions).all()
+        assert (first.body_rotations == second.body_rotations).all()
+        assert (first.blows == second.blows).all()
+
+
+def test_who_is_alone_among_others_stands_as_alone(make_motion):
+    together = facing(make_motion, newtons=0.0, apart=5.0)
+    together.run()
+    for one in together.simulations.values():
+        recording = one.recording
+        assert recording.success and not recording.hits()
+        alone = simulation(recording.motion).run()
+        assert np.abs(recording.com - alone.com).max() < 2e-3
+
+
+def test_each_stands_on_its_own_floor(make_motion):
+    motion = make_motion(seconds=1.0)
+    on_stage = placed(motion, 1.0, z=0.4)
+    together = Together({"low": simulation(motion), "high": simulation(on_stage)})
+    together.run()
+    low, high = (one.recording for one in together.simulations.values())
+    assert low.success and high.success
+    assert np.allclose(high.com[-1] - low.com[-1], [1, 0, 0.4], atol=0.01)
+    assert high.contacts[1:].all() and low.contacts[1:].all()
+
+
+@pytest.mark.slow
+def test_who_is_knocked_over_falls_lies_and_gets_up_among_others(make_motion):
+    settings = Settings(when_it_falls="brace", get_up=True)
+    together = facing(make_motion, newtons=900.0, seconds=10.5, settings=settings)
+    together.run()
+    falls = [one.recording.stood for one in together.simulations.values()]
+    assert any(falls), "one is thrown down"
+    for one in together.simulations.values():
+        recording = one.recording
+        assert len(recording) == len(together) and np.isfinite(recording.body_positions).all()
+        assert recording.deepest < 0.01
+        if recording.stood is not None:
+            assert recording.up_at is not None, "and stands again"
+
+
+def test_hands_that_hold_each_other_part_before_they_meet(make_motion):
+    """Parts that overlap a little at the start pass until they have left each other."""
+    motion = make_motion(seconds=1.0)
+    width = Character.from_motion(motion).shapes
+    assert width
+    together = facing(make_motion, newtons=0.0, seconds=1.0, apart=0.28)
+    together.begin()
+    engine = together._engine
+    assert engine._overlapping
+    together.run()
+    for one in together.simulations.values():
+        assert one.recording.success and len(one.recording.hits()) == 0
+
+
+def test_bodies_inside_each_other_are_refused(make_motion):
+    together = facing(make_motion, apart=0.1)
+    with pytest.raises(SettingsError, match=r"of 'Anna' is \d+ cm inside of the .* of 'Ben' at"):
+        together.run()
+    assert pybullet.isConnected(together._engine.client) == 0
+
+
+def test_numbers_of_bodies_that_have_left_are_not_given_again(adult):
+    engine = Engine(RATE, shared=True)
+    first, second = (
+        World(adult, RATE, Legs(adult).segments, membership=Membership(engine, member, name))
+        for member, name in enumerate("ab")
+    )
+    left = {first.body, first._floor}
+    first.close()
+    third = World(adult, RATE, Legs(adult).segments, membership=Membership(engine, 0, "a"))
+    assert not {third.body, third._floor} & left
+    assert dict(engine.worlds) == {second.body: second, third.body: third}
+    second.close()
+    third.close()
+    third.close()
+    assert pybullet.isConnected(engine.client) == 0
+
+
+def test_an_engine_that_nobody_closes_is_freed(make_motion):
+    together = facing(make_motion, seconds=0.2)
+    client, seen = together._engine.client, weakref.ref(together._engine)
+    together.begin()
+    del together
+    gc.collect()
+    assert seen() is None and pybullet.isConnected(client) == 0
+
+
+def test_things_and_colliders_are_there_once_for_all(make_motion):
+    slab = Collider("slab", Solid("box", (1.0, 1.0, 0.1)), (0.0, 5.0, 0.1))
+    motion = make_motion(seconds=0.5)
+    together = Together(
+        {
+            "Anna": simulation(motion, colliders=(slab,)),
+            "Ben": simulation(placed(motion, 3.0), colliders=(slab,)),
+        }
+    )
+    together.begin()
+    one, other = (each.world for each in together.simulations.values())
+    assert one._colliders == other._colliders
+    together.run()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"settings": Settings()}, "'Ben' is to stop when it falls"),
+        ({"settings": Settings(rate=600.0, when_it_falls="limp")}, "not the same physics rate"),
+        ({"seconds": 1.5}, "not the same number of samples"),
+        ({"colliders": 1}, "do not meet the same colliders"),
+        ({"weights": 1}, "Parts of 'Ben' follow the animation"),
+    ],
+)
+def test_what_cannot_be_in_one_world_is_refused(make_motion, change, words):
+    motion = make_motion(seconds=change.get("seconds", 1.0))
+    more = {}
+    if "colliders" in change:
+        more["colliders"] = (Collider("slab", Solid("box", (1.0, 1.0, 0.1)), (0.0, 5.0, 0.1)),)
+    settings = change.get("settings", LIMP)
+    if "weights" in change:
+        more["weights"] = {"arms": np.full(len(motion), 0.5)}
+        settings = Settings()
+    ben = simulation(placed(motion, 2.0), settings=settings, **more)
+    with pytest.raises(SettingsError, match=words):
+        Together({"Anna": simulation(make_motion(seconds=1.0)), "Ben": ben})
+    with pytest.raises(SettingsError, match="1 characters are to be simulated together"):
+        Together({"Ben": ben})
