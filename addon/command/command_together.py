@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...controller.exceptions import PoiseError
+from ..scene import bodies
 from ..shots.cast import Cast
 from ..shots.shot import Shot, ShotOptions
 from ..terminal.command_files import chosen_scene, read_shot
@@ -50,6 +51,9 @@ def read(options: argparse.Namespace, chosen: ShotOptions) -> Cast:
 def simulate(cast: Cast) -> None:
     """Simulate all of them, with progress and real-time factor. Raises PoiseError."""
     motion = cast.shots[0].reading.motion
+    slow = bodies.slowness_together(len(cast.shots), motion.duration, cast.shots[0].options.rate)
+    if slow:
+        say(slow)
     started = time.perf_counter()
 
     def factor(share: float) -> str:

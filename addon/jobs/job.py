@@ -229,14 +229,14 @@ class TogetherJob(SimulateJob):
     """Read the animations of several armatures, and simulate them in one world."""
 
     def __init__(self, scene, options, others, settings):
-        """others: names of the other armatures. settings: function of a shot, what Job has."""
+        """others: names of the other armatures. settings: function of an armature, what Job has."""
         self._cast = Cast(scene, options, others)
         shot, *rest = self._cast.shots
         stages = [stage for one in self._cast.shots for stage in reading_stages(one)]
         stages.append(("simulating together", self._simulating()))
         stages += [("judging", in_background(one.judge)) for one in self._cast.shots]
         Job.__init__(self, shot, stages, rest)
-        self._settings = {one.armature.name: settings(one) for one in self._cast.shots}
+        self._settings = {one.armature.name: settings(one.armature) for one in self._cast.shots}
 
     def _simulating(self):
         together = yield from in_background(lambda: self._cast.together)

@@ -45,8 +45,7 @@ def draw_range(
         fact(layout, "Range", _range_words(context, armature))
     frames = _range(context, armature)
     if frames is not None:
-        render = context.scene.render
-        seconds = (frames[1] - frames[0]) * render.fps_base / render.fps
+        seconds = _seconds(context, frames)
         slow = bodies.slowness(context.scene, armature, seconds, settings.rate)
         if slow:
             sentence(layout, context, slow, "TIME")
@@ -60,6 +59,12 @@ def draw_together(
     if others:
         text = tr(f"Simulate {1 + len(others)} Together")
         layout.operator(POISE_OT_simulate_together.bl_idname, text=text, icon="COMMUNITY")
+        frames = _range(context, armature)
+        if frames is not None:
+            settings, count = context.scene.poise, 1 + len(others)
+            slow = bodies.slowness_together(count, _seconds(context, frames), settings.rate)
+            if slow:
+                sentence(layout, context, slow, "TIME")
 
 
 def draw_scale(layout: "bpy.types.UILayout", shot: Shot) -> None:
@@ -93,6 +98,12 @@ def _range(
         return sampling.animated_range(armature, *bake_target.unbaked(armature))
     except MotionError:
         return None
+
+
+def _seconds(context: "bpy.types.Context", frames: tuple[float, float]) -> float:
+    """How long [s] frames from a first one to a last one last."""
+    render = context.scene.render
+    return (frames[1] - frames[0]) * render.fps_base / render.fps
 
 
 def draw_unreadable(

@@ -102,8 +102,8 @@ class POISE_OT_simulate_together(JobOperator, bpy.types.Operator):
         """The job of this operator."""
         scene = context.scene
 
-        def settings(shot):
-            return with_keys(settings_of(scene, shot.armature, shot.options), shot.armature)
+        def settings(one):
+            return with_keys(settings_of(scene, one, shot_options(context, one)), one)
 
         options = shot_options(context, armature)
         return TogetherJob(scene, options, others_of(context, armature), settings)

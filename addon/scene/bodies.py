@@ -29,6 +29,9 @@ _RADIUS = 1 / 6
 _TAKES, _USUAL_RATE, _PARTS = 0.0075, 300.0, 17
 #: What takes longer in all is told beforehand [s].
 _LONG = 5.0
+#: What each of several that are simulated together takes in a simulated second at that rate [s],
+#: and how long [s] is told beforehand there. Measured likewise.
+_TAKES_EACH, _LONG_TOGETHER = 0.35, 20.0
 #: A bone that is shorter than this share of the longest is none to touch.
 _SHORT = 1e-3
 
@@ -84,6 +87,18 @@ def slowness(
         if one.type == "ARMATURE" and one.poise.role == "COLLIDER" and one != character
     ]
     return _slowness(len(marked), _PARTS * len(marked), seconds, rate)
+
+
+def slowness_together(count: int, seconds: float, rate: float) -> str:
+    """A sentence on how long it takes to simulate so many characters together that last so many
+    seconds at a rate [Hz]; empty where that is not long."""
+    takes = _TAKES_EACH * count * seconds * rate / _USUAL_RATE
+    if takes < _LONG_TOGETHER:
+        return ""
+    return (
+        f"{count} characters of {seconds:.0f} s: it will take about {takes:.0f} s, and longer "
+        "where bodies fall."
+    )
 
 
 def slowness_of(limbs: tuple[Limb, ...], seconds: float, rate: float) -> str:

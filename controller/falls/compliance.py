@@ -48,8 +48,13 @@ def relaxed_limits(character: Character, angles: np.ndarray) -> np.ndarray:
 
 def falling_body(character: Character, angles: np.ndarray) -> Character:
     """The body of a character that falls from a pose (dofs,) [rad]: its joints do not go beyond
-    what people's do, and its forearms end where fingers do, for a hand turns with its forearm, and
-    must not sink into what that presses on."""
+    what people's do, and it has hands."""
+    return replace(with_hands(character), limits=relaxed_limits(character, angles))
+
+
+def with_hands(character: Character) -> Character:
+    """A character whose forearms end where fingers do, for a hand turns with its forearm, and must
+    not sink into what that presses on."""
     longer = HAND_SHARE * character.height
     shapes = []
     for shape in character.shapes:
@@ -58,8 +63,7 @@ def falling_body(character: Character, angles: np.ndarray) -> Character:
             x, y, z = shape.position
             shape = replace(shape, size=(radius, length + longer), position=(x, y, z - longer / 2))
         shapes.append(shape)
-    limits = relaxed_limits(character, angles)
-    return replace(character, limits=limits, shapes=tuple(shapes))
+    return replace(character, shapes=tuple(shapes))
 
 
 class Arm:

@@ -29,6 +29,7 @@ from ..geometry.skeleton import (
     SIDES,
     TOES,
     hanging_on,
+    segment_name,
 )
 from ..geometry.stance import FLIGHT, LEFT, RIGHT, SIMULATED_CLEARANCE, SIMULATED_SPEED, phases_of
 from ..geometry.trajectory import butterworth
@@ -183,6 +184,7 @@ class Recording:
         self._thing_positions = np.full((count, things, 3), np.nan)
         self._thing_turns = np.full((count, things, 4), np.nan)
         self._blows = np.zeros((count, len(self.blowers), 6))
+        self._blowing = np.zeros(len(self.blowers), bool)  # which have, once
         self._held = np.full((count, len(scenario.holds), 6), np.nan)
         self._residual = np.zeros((count, 6))
         self._rising = np.zeros(count, bool)
@@ -210,8 +212,10 @@ class Recording:
     def meet(self, others: Sequence[str]) -> None:
         """Take down how other bodies of these names press this one, too, part by part."""
         limbs = [(limb.name, limb.part) for limb in self.scenario.limbs]
-        self.blowers = limbs + [(name, segment) for name in others for segment in SEGMENTS]
+        parts = [segment_name(segment) for segment in SEGMENTS]
+        self.blowers = limbs + [(name, part) for name in others for part in parts]
         self._blows = np.zeros((len(self._blows), len(self.blowers), 6))
+        self._blowing = np.zeros(len(self.blowers), bool)
 
     @property
     def partners(self) -> list[str]:
@@ -234,8 +238,9 @@ class Recording:
         self._torques[sample] = seen.torques
         if seen.things is not None:
             self._thing_positions[sample], self._thing_turns[sample] = seen.things
-        if seen.blows is not None:
+        if seen.blows is not None and seen.blows.any():  # what is never written takes no memory
             self._blows[sample] = seen.blows
+            self._blowing |= seen.blows[:, :3].any(1)
         if seen.held is not None:
             self._held[sample] = seen.held
         self._com[sample] = com
@@ -407,15 +412,15 @@ class Recording:
 
     def hits(self) -> list[Hit]:
         """Each time that a limb of another body meets this one, the first one first."""
-        forces = np.linalg.norm(self.blows[..., :3], axis=2)
         found = []
-        for number in np.flatnonzero(forces.any(0)):
-            pressed = np.diff((forces[:, number] > 0).astype(int), prepend=0, append=0)
+        for number in np.flatnonzero(self._blowing):
+            forces = np.linalg.norm(self.blows[:, number, :3], axis=1)
+            pressed = np.diff((forces > 0).astype(int), prepend=0, append=0)
             for start, stop in zip(
                 np.flatnonzero(pressed > 0), np.flatnonzero(pressed < 0), strict=True
             ):
                 total = self.blows[start:stop, number, :3].sum(0) / self.motion.rate
-                most = float(forces[start:stop, number].max())
+                most = float(forces[start:stop].max())
                 impulse = float(np.linalg.norm(total))
                 name, part = self.blowers[number]
                 found.append(Hit(int(start), name, part, impulse, most))

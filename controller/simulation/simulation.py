@@ -17,7 +17,7 @@ from ..control.balance import Balance, Memory
 from ..control.controller import Controller
 from ..control.legs import Legs
 from ..exceptions import SettingsError, SimulationError, demand
-from ..falls.compliance import arms_of, falling_body
+from ..falls.compliance import arms_of, falling_body, with_hands
 from ..falls.fall import Fall
 from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
@@ -504,14 +504,7 @@ class Simulation:
         played, what it begins with; None to make that, too."""
         if self._is_played:
             self._window = window or self.window(0)
-        self.world = World(
-            self.character,
-            self.rate,
-            Legs(self.character).segments,
-            self.scenario,
-            self.motion.rate,
-            membership=self.membership,
-        )
+        self.world = self._make_world()
         reference, world = self.target, self.world
         if self._window is not None:
             reference = self._window.reference
@@ -551,6 +544,17 @@ class Simulation:
         self._blows = np.zeros((len(self.recording.blowers), 7))
         self._pulls = np.zeros((steps, len(self.scenario.holds), 4))
         self._begun = True
+
+    def _make_world(self) -> World:
+        """The world in which the body stands: with hands, where it meets others."""
+        return World(
+            self.character if self.membership is None else with_hands(self.character),
+            self.rate,
+            Legs(self.character).segments,
+            self.scenario,
+            self.motion.rate,
+            membership=self.membership,
+        )
 
     def advance(self, sample: int) -> None:
         """Go on from one sample of the motion to the next one, which is `sample`."""
@@ -882,14 +886,7 @@ class Simulation:
     def _begin_standing(self, rising: GetUp, first: int) -> None:
         """Have the body that has got up at the sample `first` in a world in which it stands."""
         before = self.world
-        self.world = World(
-            self.character,
-            self.rate,
-            Legs(self.character).segments,
-            self.scenario,
-            self.motion.rate,
-            membership=self.membership,
-        )
+        self.world = self._make_world()
         self.world.follow(before)
         before.close()
         self._kept.clear()  # they went with their world

@@ -31,7 +31,7 @@ from ..geometry.rotations import (
     quaternion_from_matrix,
     rotation_vector,
 )
-from ..geometry.skeleton import FEET, SEGMENT_INDEX, SEGMENTS, TOES
+from ..geometry.skeleton import FEET, SEGMENT_INDEX, SEGMENTS, TOES, segment_name
 from ..geometry.solids import mass_properties
 from ..geometry.stance import SIMULATED_CLEARANCE
 from .holds import Hold
@@ -464,7 +464,7 @@ class World:
 
     def segment_of(self, link: int) -> str:
         """Name of the segment that a link carries, in words."""
-        return SEGMENTS[self.carried[link]].replace("_", " ")
+        return segment_name(SEGMENTS[self.carried[link]])
 
     def _shared(self, kind: str, one: Any) -> int:
         """Bullet's number of a thing, a collider or a limb, which is there once for all bodies that

@@ -16,6 +16,7 @@ from poise.addon.jobs.job import TogetherJob
 from poise.addon.operators.simulate import others_of
 from poise.addon.overlays import overlay
 from poise.addon.rigs import sampling
+from poise.addon.scene import bodies
 from poise.addon.settings.properties import shot_options
 from poise.addon.shots.cast import Cast
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -149,7 +150,7 @@ def test_the_window_simulates_and_bakes_all_that_are_selected(pair):
 
 def test_the_job_shows_all_of_them_and_stops_without_a_trace(pair):
     scene, anna = bpy.context.scene, pair[0]
-    job = TogetherJob(scene, shot_options(bpy.context, anna), ("Ben",), lambda _shot: None)
+    job = TogetherJob(scene, shot_options(bpy.context, anna), ("Ben",), lambda _one: None)
     job.start()
     while len(job.ghosts()) < 2 or job.ghosts()[0][1] < 5:
         assert not job.step(0.01)
@@ -184,6 +185,11 @@ def test_the_command_bakes_all_of_them_and_reports_each(pair, tmp_path, capsys):
         armature = bpy.data.objects[one["armature"]]
         assert compat.assigned(armature)[0].name == one["baked_action"]
         assert one["bake_error"] < 0.5
+
+
+def test_a_crowd_is_told_beforehand(pair):
+    assert not bodies.slowness_together(2, 5.0, 300.0)
+    assert "20 characters of 10 s: it will take about" in bodies.slowness_together(20, 10.0, 300.0)
 
 
 @pytest.mark.parametrize(

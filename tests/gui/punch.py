@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two characters in the window: one is marked as a collider and hits the other, which is simulated
-and baked; what it met is simulated again once that moves otherwise."""
+and baked; what it met is simulated again once that moves otherwise. Then both are simulated
+together, baked in one step, and undone."""
 
 import math
 
@@ -8,6 +9,7 @@ import bpy
 
 COLLIDER = "bpy.ops.poise.make_collider()"
 SIMULATE, BAKE = "bpy.ops.poise.simulate()", "bpy.ops.poise.bake()"
+TOGETHER = "bpy.ops.poise.simulate_together()"
 
 #: Panels that would push those of the objects out of sight.
 CLOSED = ("character", "gains")
@@ -67,6 +69,40 @@ def scenario(driver):
     changed = outdated.changed(before, now)
     driver.check("what it met has changed", changed == ["Objects"], changed)
     yield from driver.shot("punch_4_outdated")
+    yield from _together(driver, bpy.data.objects[name])
+
+
+def _together(driver, struck):
+    """Both are selected, simulated in one world, and baked."""
+    boxer = bpy.data.objects["Boxer"]
+    names = struck.name, boxer.name
+    struck.select_set(True)
+    bpy.ops.ed.undo_push(message="Both selected")
+    yield 0.5
+    yield from driver.shot("together_1_button")
+    yield from driver.click(TOGETHER)
+    yield lambda: driver.session.job() is None
+    scene, shown = bpy.context.scene, driver.module("overlays.overlay").ghosts(bpy.context.scene)
+    results = [driver.session.result_of(scene, bpy.data.objects[name]) for name in names]
+    for result, other in zip(results, reversed(names), strict=True):
+        driver.check(f"who meets {other} has a result", result.recording is not None, result.error)
+        met = {hit.by for hit in result.recording.hits()}
+        driver.check(f"{other} hits", met == {other}, met)
+    driver.check("there are two ghosts", len(shown) == 2, len(shown))
+    blow = max(results[0].recording.hits(), key=lambda hit: hit.impulse)
+    scene.frame_set(blow.sample + 10)
+    yield 1.0
+    yield from driver.shot("together_2_both")
+    before = [bpy.data.objects[name].animation_data.action.name for name in names]
+    yield from driver.click(BAKE)
+    yield lambda: driver.session.job() is None
+    after = [bpy.data.objects[name].animation_data.action.name for name in names]
+    driver.check("both are baked", all("Poise" in one for one in after), after)
+    yield from driver.shot("together_3_baked")
+    bpy.ops.ed.undo()
+    yield 0.5
+    undone = [bpy.data.objects[name].animation_data.action.name for name in names]
+    driver.check("one undo takes both back", undone == before != after, undone)
 
 
 def _add_boxer(driver):
