@@ -210,6 +210,9 @@ def _read_together(options: argparse.Namespace) -> tuple[Cast, dict[Shot, list[s
     told = {shot: warnings + _told_of(shot) for shot in cast.shots}
     for shot in cast.shots:
         shot.prepare()
+    for note in cast.notes:
+        say(note)
+        told[cast.shots[0]].append(note)
     command_together.simulate(cast)
     return cast, told
 
@@ -231,7 +234,9 @@ def _report_together(cast: Cast, told: dict[Shot, list[str]], file: Path) -> dic
 
 
 def _status_of(cast: Cast) -> int:
-    """The exit status of several: whether all were simulated to the end."""
+    """Say how many stood; the exit status of several: whether all were simulated to the end."""
+    stood = sum(shot.recording.success for shot in cast.shots)
+    say(f"{stood} of {len(cast.shots)} stood to the end.")
     return DONE if all(shot.recording.filled for shot in cast.shots) else MISSED
 
 

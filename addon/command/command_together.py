@@ -10,7 +10,7 @@ from ...controller.exceptions import PoiseError
 from ..scene import bodies
 from ..shots.cast import Cast
 from ..shots.shot import Shot, ShotOptions
-from ..terminal.command_files import chosen_scene, read_shot
+from ..terminal.command_files import chosen_scene, read_with
 from ..terminal.command_progress import follow, say
 
 #: What is of one character alone, by its option.
@@ -44,7 +44,7 @@ def read(options: argparse.Namespace, chosen: ShotOptions) -> Cast:
     """The Cast of the arguments, each read with progress. Raises PoiseError."""
     cast = Cast(chosen_scene(options), chosen, tuple(options.together))
     for shot in cast.shots:
-        read_shot(lambda _scene, _chosen, one=shot: one, options, chosen)
+        read_with(shot, cast.reading(shot))
     return cast
 
 

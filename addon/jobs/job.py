@@ -232,7 +232,11 @@ class TogetherJob(SimulateJob):
         """others: names of the other armatures. settings: function of an armature, what Job has."""
         self._cast = Cast(scene, options, others)
         shot, *rest = self._cast.shots
-        stages = [stage for one in self._cast.shots for stage in reading_stages(one)]
+        stages = []
+        for one in self._cast.shots:
+            prepared = in_background(one.prepare)
+            read = "reading", reading_source(one, self._cast.reading(one))
+            stages += [read, ("measuring the body", prepared)]
         stages.append(("simulating together", self._simulating()))
         stages += [("judging", in_background(one.judge)) for one in self._cast.shots]
         Job.__init__(self, shot, stages, rest)
@@ -246,6 +250,11 @@ class TogetherJob(SimulateJob):
             if sample is not None:
                 progress = (sample + 1) / len(together)
             yield progress
+
+    @property
+    def notes(self):
+        """Sentences on how they stand."""
+        return self._cast.notes
 
     def ghosts(self):
         """The newest sample of each."""
@@ -290,10 +299,11 @@ def reading_stages(shot, mend=False):
     return (("reading", reading_source(shot)), ("measuring the body", prepared))
 
 
-def reading_source(shot):
-    """The stage that reads the source, also while its bake is shown."""
+def reading_source(shot, reading=None):
+    """The stage that reads the source, also while its bake is shown. reading: how; None: as the
+    shot does."""
     with showing_source(shot.scene, shot.armature):
-        yield from shot.read()
+        yield from reading or shot.read()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from ..blender import preferences, session
 from ..blender.chosen import chosen_armature
 from ..blender.translations import tr
 from ..jobs.job import InspectJob, SimulateJob, TogetherJob
-from ..jobs.modal import JobOperator, poll_animated, unreadable
+from ..jobs.modal import JobOperator, poll_animated
 from ..settings.properties import shot_options
 from ..shots.outdated import settings_of, with_keys
 from .rectify import PerformOperator, RectifyJob
@@ -93,7 +93,8 @@ class POISE_OT_simulate_together(JobOperator, bpy.types.Operator):
         names = others_of(context, armature)
         why = "Select the other armatures, too" if not names else ""
         for name in names:
-            why = why or unreadable(context.scene.objects[name])
+            if context.scene.objects[name].mode == "EDIT":  # all else may stand there
+                why = why or f"'{name}' is in Edit Mode: leave it first"
         if why:
             cls.poll_message_set(tr(why))
         return not why
@@ -110,6 +111,8 @@ class POISE_OT_simulate_together(JobOperator, bpy.types.Operator):
 
     def finished(self):
         """Report the outcome of each."""
+        for told in self._job.notes:
+            self.report({"WARNING"}, tr(told))
         for shot in self._job.shots:
             name, why = shot.armature.name, shot.why
             if why:

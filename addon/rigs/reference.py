@@ -110,6 +110,7 @@ def reading(
     rig_map: rig.RigMap | None = None,
     rate: float | None = None,
     metres_per_unit: float | None = None,
+    stands: bool = False,
 ) -> Generator[float, None, Reading]:
     """Sample an armature's animation: yields the progress from 0 to 1 and returns a Reading.
 
@@ -120,6 +121,7 @@ def reading(
     rig_map: which bones carry what; None to find it.
     rate: frames per second [Hz]; None for the scene's.
     metres_per_unit: size of a scene unit [m]; None to conclude it from the length of the legs.
+    stands: whether it may have no animation in these frames, and stand as it does.
 
     The current frame and the assigned action and slot are the same afterwards, even if the
     generator is closed half-way. Raises RigError and MotionError.
@@ -127,14 +129,14 @@ def reading(
     scene = getattr(scene, "scene", scene)
     check_armature(armature)
     with unchanged(scene, armature):
-        chosen, slot = _animation(armature, action)
+        chosen, slot = _animation(armature, action, stands)
         sampled = sampled_frames(scene, armature, chosen, slot, frames)
         rate = _sample_rate(scene, sampled, rate)
         samples = yield from sampling(scene, armature, sampled)
         yield 1.0
     yield 1.0
     names, matrices, basis, objects, object_bases = samples
-    still = _still(armature, chosen, slot, sampled, matrices, objects)
+    still = _still(armature, chosen, slot, sampled, matrices, objects, stands)
     if frames is None:
         still = still or _cycles_on(scene, chosen, slot, sampled)
     check_object(armature, sampled, objects)
@@ -206,9 +208,10 @@ def check_armature(armature: "bpy.types.Object") -> None:
 
 
 def _animation(
-    armature: "bpy.types.Object", action: "bpy.types.Action | str | tuple | None"
+    armature: "bpy.types.Object", action: "bpy.types.Action | str | tuple | None", stands: bool
 ) -> "tuple[bpy.types.Action | None, bpy.types.ActionSlot | None]":
-    """The (action, slot) to read, assigned to the armature; (None, None) if others move it."""
+    """The (action, slot) to read, assigned to the armature; (None, None) if others move it, or if
+    it stands still and may."""
     if action is not None:
         return _assign_action(armature, action)
     own, slot = compat.assigned(armature)
@@ -217,7 +220,7 @@ def _animation(
         if played:
             return None, None
         if own is None:
-            if is_constrained(armature):
+            if stands or is_constrained(armature):
                 return None, None
             raise MotionError(
                 f"'{armature.name}' has no animation: assign an action, or add NLA strips that are "
@@ -228,7 +231,7 @@ def _animation(
             "Action editor."
         )
     if not any(key_count(curve) for curve in compat.curves(own, slot)):
-        if played:
+        if played or stands:
             return own, slot
         raise MotionError(
             f"The action '{own.name}' has no keys for '{armature.name}': choose another one."
@@ -268,9 +271,10 @@ def _still(
     frames: np.ndarray,
     matrices: np.ndarray,
     objects: np.ndarray,
+    stands: bool,
 ) -> str:
     """A sentence on frames that are beside the animation and in which nothing moves: what is
-    cyclic, constrained or driven goes on. Raises MotionError if they all are.
+    cyclic, constrained or driven goes on. Raises MotionError if they all are, unless it `stands`.
 
     matrices: (F, B, 4, 4) of the bones, objects: (F, 4, 4) of the armature.
     """
@@ -287,7 +291,7 @@ def _still(
         if np.ptp(matrices[beside], axis=0).max() or np.ptp(objects[beside], axis=0).max():
             continue
         spans.append((found[0], found[-1]))
-        if beside.all():
+        if beside.all() and not stands:
             raise MotionError(
                 f"'{armature.name}' is animated from frame {first:g} to {last:g}, and nothing "
                 f"moves from {found[0]:g} to {found[-1]:g}: choose frames among those."

@@ -350,6 +350,7 @@ class ArmatureShot:
             rig_map=rig_map,
             rate=options.fps,
             metres_per_unit=options.unit,
+            stands=bool(getattr(options, "together", ())),
         )
         _check_curves(reading)
         bake_target.check_editable(self.armature)
@@ -560,6 +561,11 @@ class Shot(ArmatureShot):
 
         mend: clean what pops or floats, too, and let `mended` tell.
         """
+        if self.options.together and any(np.any(one < 1) for one in self._weights.values()):
+            raise SettingsError(
+                f"Parts of '{self._armature}' follow the animation, and feel nobody's push: set "
+                "all of its physics weights to 1, or make it a collider of the others."
+            )
         self.rectified = None
         self.embody()
         if mend and not isinstance(self.motion, Endless):

@@ -98,10 +98,16 @@ def read_shot(kind, options, chosen):
     options."""
     with libraries_blamed():
         shot = kind(chosen_scene(options), chosen)
-        _show_source(shot)
-        follow("reading", shot.read())
-    tell_unit(shot.reading)
+        read_with(shot, shot.read())
     return shot
+
+
+def read_with(shot, reading):
+    """Read a shot by a generator, with progress."""
+    with libraries_blamed():
+        _show_source(shot)
+        follow("reading", reading)
+    tell_unit(shot.reading)
 
 
 def _show_source(shot):

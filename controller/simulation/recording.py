@@ -96,8 +96,8 @@ class Observation(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A limb of another body meets this one: from which sample on, whose, which, with what impulse
-    [N s] in all, and force [N] at most, in the mean of a sample."""
+    """Another body meets this one: from which sample on, whose, with which part of it above all,
+    with what impulse [N s] in all, and force [N] at most, in the mean of a sample."""
 
     sample: int
     by: str
@@ -411,18 +411,26 @@ class Recording:
         return self._blows[: self._count]
 
     def hits(self) -> list[Hit]:
-        """Each time that a limb of another body meets this one, the first one first."""
-        found = []
-        for number in np.flatnonzero(self._blowing):
-            forces = np.linalg.norm(self.blows[:, number, :3], axis=1)
-            pressed = np.diff((forces > 0).astype(int), prepend=0, append=0)
+        """Each time that a limb of a body that is animated meets this one, or any part of one that
+        is simulated: both are told the same of that. The first one first."""
+        found, limbs = [], len(self.scenario.limbs)
+        touching = np.flatnonzero(self._blowing)
+        meetings = [[number] for number in touching if number < limbs]
+        for start in range(limbs, len(self.blowers), len(SEGMENTS)):
+            own = (touching >= start) & (touching < start + len(SEGMENTS))
+            meetings += [touching[own].tolist()] if own.any() else []
+        for numbers in meetings:
+            blows = self.blows[:, numbers, :3]
+            forces = np.linalg.norm(blows.sum(1), axis=1)
+            pressed = np.diff(blows.any((1, 2)).astype(int), prepend=0, append=0)
             for start, stop in zip(
                 np.flatnonzero(pressed > 0), np.flatnonzero(pressed < 0), strict=True
             ):
-                total = self.blows[start:stop, number, :3].sum(0) / self.motion.rate
+                totals = blows[start:stop].sum(0) / self.motion.rate
                 most = float(forces[start:stop].max())
-                impulse = float(np.linalg.norm(total))
-                name, part = self.blowers[number]
+                impulse = float(np.linalg.norm(totals.sum(0)))
+                hardest = numbers[int(np.argmax(np.linalg.norm(totals, axis=1)))]
+                name, part = self.blowers[hardest]
                 found.append(Hit(int(start), name, part, impulse, most))
         return sorted(found)
 

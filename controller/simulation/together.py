@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping
 
 import numpy as np
 
-from ..exceptions import demand
+from ..exceptions import SimulationError, demand
 from .simulation import Simulation
 from .simulation_options import STOP
 from .world import MOST_TOGETHER, Engine
@@ -29,9 +29,11 @@ class Together:
     """
 
     def __init__(self, simulations: Mapping[str, Simulation]) -> None:
-        """simulations: by the names of who performs; none has begun. Raises SettingsError for
-        such as cannot be in one world."""
-        self.simulations = dict(simulations)
+        """simulations: by the names of who performs; none has begun, and each is to fall on when
+        it falls: Settings(when_it_falls="limp"). Raises SettingsError for such as cannot be in one
+        world."""
+        # The engine's order of them is the same, whoever is named first.
+        self.simulations = dict(sorted(simulations.items()))
         self.names = list(self.simulations)
         _check(self.simulations)
         first, *_ = self.simulations.values()
@@ -59,11 +61,12 @@ class Together:
     def pieces(self) -> Generator[int | None, None, None]:
         """The same in shorter pieces, for who cannot wait for a sample: yields None after each
         step."""
+        demand(self._engine.close.alive, "These have been simulated together before: make others.")
         started = time.perf_counter()
         try:
             if not self._engine.worlds:
                 self.begin()
-            running = [one.pieces() for one in self.simulations.values()]
+            running = [_named(*item) for item in self.simulations.items()]
             for sample in range(len(self)):
                 while {next(one) for one in running} != {sample}:
                     self._engine.step()
@@ -91,23 +94,34 @@ class Together:
         self._engine.close()
 
 
+def _named(name: str, simulation: Simulation) -> Generator[int | None, None, None]:
+    """The pieces of a simulation, which tells its name where it cannot go on."""
+    try:
+        yield from simulation.pieces()
+    except SimulationError as error:
+        raise SimulationError(f"'{name}': {error}") from error
+
+
 def _check(simulations: Mapping[str, Simulation]) -> None:
     """Raise SettingsError for simulations that cannot share a world."""
     demand(
         2 <= len(simulations) <= MOST_TOGETHER,
         f"{len(simulations)} characters are to be simulated together: choose 2 to {MOST_TOGETHER}.",
     )
+    demand(
+        len({*map(id, simulations.values())}) == len(simulations),
+        "The same one is to be two of those who are simulated together: make a simulation of each.",
+    )
     (first_name, first), *rest = simulations.items()
     for name, one in simulations.items():
         demand(
-            not one.weights,
-            f"Parts of '{name}' follow the animation, and feel nobody's push: set all of its "
-            "physics weights to 1, or make it a collider of the others.",
+            one.settings.when_it_falls != STOP,
+            f"'{name}' is to stop when it falls, and the others would go on: let it fall limp, "
+            "stiff or braced (when_it_falls).",
         )
         demand(
-            one.settings.when_it_falls != STOP,
-            f"'{name}' is to stop when it falls, and the others would go on: choose another of "
-            "When It Falls.",
+            not len(one.recording) and one.membership is None,
+            f"The simulation of '{name}' has begun before, or is one of others: make another one.",
         )
         demand(
             one.correction is None and one.guide is None,

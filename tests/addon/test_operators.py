@@ -816,6 +816,7 @@ class Drawn:
         self.region = SimpleNamespace(width=260)
         self.preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
         self.scene, self.active_object = bpy.context.scene, bpy.context.active_object
+        self.selected_objects = list(bpy.context.selected_objects)
 
 
 def drawn():

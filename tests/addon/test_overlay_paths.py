@@ -236,7 +236,7 @@ def test_paths_are_drawn_of_results_and_made_once(shot, drawn, monkeypatch):
     assert drawn(scene) == []
     scene.poise.ghost = "OVER"
     job = SimpleNamespace(
-        scene_name=scene.name, armature_name=armature.name, ghost=lambda: (shot, 3)
+        scene_name=scene.name, armature_name=armature.name, ghosts=lambda: [(shot, 3)]
     )
     monkeypatch.setattr(session, "_job", job)
     assert overlay.ghosts(scene) == [(shot, 3)]

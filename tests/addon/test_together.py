@@ -2,6 +2,7 @@
 """Several armatures simulated together: from the window, and from the command line."""
 
 import json
+import re
 
 import bpy
 import numpy as np
@@ -17,6 +18,8 @@ from poise.addon.operators.simulate import others_of
 from poise.addon.overlays import overlay
 from poise.addon.rigs import sampling
 from poise.addon.scene import bodies
+from poise.addon.scene.pushes import PushOptions
+from poise.addon.scene.walks import WalkOptions
 from poise.addon.settings.properties import shot_options
 from poise.addon.shots.cast import Cast
 from poise.addon.shots.shot import Shot, ShotOptions
@@ -60,7 +63,7 @@ def simulated(*names, **options):
     """A Cast of these names, simulated to the end."""
     cast = Cast(bpy.context.scene, ShotOptions(armature=names[0], **options), names[1:])
     for shot in cast.shots:
-        sampling.run(shot.read())
+        sampling.run(cast.reading(shot))
         shot.prepare()
     for _ in cast.simulate():
         pass
@@ -111,7 +114,7 @@ def test_colliders_among_them_are_simulated_and_no_colliders(pair):
 
 
 def test_what_cannot_share_a_world_is_refused(pair):
-    with pytest.raises(PoiseError, match="'Ben' is to be simulated together with itself"):
+    with pytest.raises(PoiseError, match="'Ben' is named twice among those"):
         Cast(bpy.context.scene, ShotOptions(armature="Anna"), ("Ben", "Ben"))
     with pytest.raises(PoiseError, match="no armature 'Zoe': choose one of"):
         Cast(bpy.context.scene, ShotOptions(armature="Anna"), ("Zoe",))
@@ -166,7 +169,60 @@ def test_one_alone_is_not_offered_together(pair):
     pair[1].select_set(True)
     assert bpy.ops.poise.simulate_together.poll()
     pair[1].animation_data_clear()
+    assert bpy.ops.poise.simulate_together.poll(), "who has no keys stands there"
+    bpy.context.view_layer.objects.active = pair[1]
+    bpy.context.scene.poise.armature = pair[0]
+    bpy.ops.object.mode_set(mode="EDIT")
     assert not bpy.ops.poise.simulate_together.poll()
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+
+@pytest.mark.parametrize("keys", [0, 1])
+def test_who_has_no_animation_stands_there_and_is_baked(pair, keys):
+    ben = pair[1]
+    ben.animation_data_clear()
+    for bone in list(ben.pose.bones)[: 3 * keys]:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+    cast = simulated("Anna", "Ben")
+    recording = cast.shots[1].recording
+    assert len(recording) == LAST and recording.hits() and recording.com[-1, 1] < -APART - 0.05
+    for shot in cast.shots:
+        shot.bake()
+        sampling.run(shot.measure())
+        assert shot.baked.error_mm < 0.5
+    assert compat.assigned(ben)[0].name == cast.shots[1].baked.action
+
+
+def test_who_is_with_a_walk_has_as_many_frames(pair, import_clip):
+    walker = import_clip("walk")
+    pair[1].location = (5, 5, 0)
+    bpy.context.scene.poise.pushes.items.clear()
+    cast = simulated(walker.name, "Ben", walk=WalkOptions(seconds=3.0))
+    walk, ben = (shot.recording for shot in cast.shots)
+    assert len(walk) == len(ben) and walk.motion.duration == pytest.approx(3.0, abs=0.05)
+    assert walk.motion.frame(0) == ben.motion.frame(0)
+
+
+def test_pushes_of_the_scene_are_left_out_for_all(pair):
+    bpy.context.scene.poise.pushes.items[0].whom = pair[1]
+    for shot in simulated("Anna", "Ben", pushes=PushOptions(ignore=True), frames=(1, 30)).shots:
+        assert not shot.recording.scenario.pushes
+
+
+def test_who_is_carried_by_another_is_no_body_of_its_own(pair):
+    pair[1].parent = pair[0]
+    with pytest.raises(PoiseError, match="'Ben' is parented to 'Anna', and so carried"):
+        Cast(bpy.context.scene, ShotOptions(armature="Anna"), ("Ben",))
+    pair[1].parent = None
+    pair[1].data.poise_weights.arms = 0.5
+    with pytest.raises(PoiseError, match="Parts of 'Ben' follow the animation"):
+        simulated("Anna", "Ben")
+
+
+def test_floors_that_differ_are_told(pair):
+    pair[1].location.z = 0.3
+    (told,) = simulated("Anna", "Ben", frames=(1, 40)).notes
+    assert re.fullmatch(r"'Ben' stands on a floor of its own, \+0\.(29|30) m from .*'Anna'\.", told)
 
 
 def test_the_command_bakes_all_of_them_and_reports_each(pair, tmp_path, capsys):

@@ -12,7 +12,7 @@ import pytest
 from poise.controller import Character, Scenario, Settings, Simulation
 from poise.controller.body.momentum import GRAVITY
 from poise.controller.control.legs import Legs
-from poise.controller.exceptions import SettingsError
+from poise.controller.exceptions import SettingsError, SimulationError
 from poise.controller.geometry.rotations import matrix_from_quaternion, multiply
 from poise.controller.geometry.solids import Collider, Solid
 from poise.controller.simulation.scenario import Push
@@ -114,6 +114,8 @@ def test_what_one_feels_the_other_feels(make_motion):
     blows = [one.blows[..., :3].sum((0, 1)) / one.motion.rate for one in (anna, ben)]
     assert blows[0][0] < -20 and np.allclose(blows[0], -blows[1], atol=1e-6)
     assert {hit.by for hit in anna.hits()} == {"Ben"} and {hit.by for hit in ben.hits()} == {"Anna"}
+    told = [[(h.sample, h.impulse, h.force) for h in one.hits()] for one in (anna, ben)]
+    assert np.allclose(*told), "and both are told the same of it"
     assert ben.com[-1, 0] > ben.com[0, 0] + 0.1, "she has shoved him away"
     alone = simulation(anna.motion, anna.scenario.pushes).run()
     assert alone.com[-1, 0] > anna.com[-1, 0] + 0.05, "whom he has stopped"
@@ -146,7 +148,7 @@ def test_each_stands_on_its_own_floor(make_motion):
     on_stage = placed(motion, 1.0, z=0.4)
     together = Together({"low": simulation(motion), "high": simulation(on_stage)})
     together.run()
-    low, high = (one.recording for one in together.simulations.values())
+    low, high = (together.simulations[name].recording for name in ("low", "high"))
     assert low.success and high.success
     assert np.allclose(high.com[-1] - low.com[-1], [1, 0, 0.4], atol=0.01)
     assert high.contacts[1:].all() and low.contacts[1:].all()
@@ -236,7 +238,6 @@ def test_things_and_colliders_are_there_once_for_all(make_motion):
         ({"settings": Settings(rate=600.0, when_it_falls="limp")}, "not the same physics rate"),
         ({"seconds": 1.5}, "not the same number of samples"),
         ({"colliders": 1}, "do not meet the same colliders"),
-        ({"weights": 1}, "Parts of 'Ben' follow the animation"),
     ],
 )
 def test_what_cannot_be_in_one_world_is_refused(make_motion, change, words):
@@ -245,11 +246,47 @@ def test_what_cannot_be_in_one_world_is_refused(make_motion, change, words):
     if "colliders" in change:
         more["colliders"] = (Collider("slab", Solid("box", (1.0, 1.0, 0.1)), (0.0, 5.0, 0.1)),)
     settings = change.get("settings", LIMP)
-    if "weights" in change:
-        more["weights"] = {"arms": np.full(len(motion), 0.5)}
-        settings = Settings()
     ben = simulation(placed(motion, 2.0), settings=settings, **more)
     with pytest.raises(SettingsError, match=words):
         Together({"Anna": simulation(make_motion(seconds=1.0)), "Ben": ben})
     with pytest.raises(SettingsError, match="1 characters are to be simulated together"):
         Together({"Ben": ben})
+
+
+def test_a_simulation_is_of_one_world_and_once(make_motion):
+    together = facing(make_motion, newtons=0.0, seconds=0.1)
+    anna, ben = together.simulations.values()
+    with pytest.raises(SettingsError, match="'a' has begun before, or is one of others"):
+        Together({"a": anna, "b": simulation(anna.motion)})
+    together.run()
+    with pytest.raises(SettingsError, match="have been simulated together before"):
+        together.run()
+    with pytest.raises(SettingsError, match="'b' has begun before, or is one of others"):
+        Together({"a": simulation(anna.motion), "b": ben})
+    one = simulation(anna.motion)
+    with pytest.raises(SettingsError, match="The same one is to be two of those"):
+        Together({"a": one, "b": one})
+
+
+def test_who_is_named_first_changes_nothing(make_motion):
+    found = []
+    for turned in (False, True):
+        cast = list(facing(make_motion, seconds=1.5).simulations.items())
+        fresh = {
+            name: simulation(one.motion, one.scenario.pushes)
+            for name, one in (reversed(cast) if turned else cast)
+        }
+        Together(fresh).run()
+        found.append({name: one.recording.body_positions for name, one in fresh.items()})
+    assert all((found[0][name] == found[1][name]).all() for name in ("Anna", "Ben"))
+
+
+def test_who_blows_up_is_named(make_motion):
+    together = facing(make_motion, newtons=0.0, seconds=0.5)
+    ben = together.simulations["Ben"]
+    together.begin()
+    still = np.zeros((2, ben.character.dofs))
+    away = np.array([90.0, 90.0, 9.0])
+    ben.world.reset(away, np.eye(3), np.full(3, 9e3), np.zeros(3), *still)
+    with pytest.raises(SimulationError, match=r"^'Ben': The simulation of 'person' blew up"):
+        together.run()
