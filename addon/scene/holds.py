@@ -30,7 +30,9 @@ LIMB_ITEMS = (
 )
 
 
-def _takes_part(_hold, thing):
+def _takes_part(hold, thing):
+    if thing.type == "ARMATURE":
+        return thing != hold.armature
     return thing.type == "MESH" and thing.poise.role in ("THING", "COLLIDER")
 
 
@@ -54,14 +56,20 @@ class POISE_PG_hold(bpy.types.PropertyGroup):
         description="What holds it",
         items=(
             ("WORLD", "World", "It stays where the empty is at the first frame"),
-            ("OBJECT", "Object", "A thing or a collider, which takes it along; a thing is carried"),
+            (
+                "OBJECT",
+                "Object",
+                "A thing or a collider, which takes it along; a thing is carried. Or the armature "
+                "of a character that is simulated together with this one: the part of that which "
+                "is nearest when the hold begins",
+            ),
         ),
         update=on_change,
     )
     holder: PointerProperty(
         name="Object",
         description="The thing or collider at which it is held, where the empty is at the first "
-        "frame, or as a thing is released",
+        "frame, or as a thing is released; or the armature of another character",
         type=bpy.types.Object,
         poll=_takes_part,
         update=on_change,
@@ -132,24 +140,27 @@ def used(scene, armature):
     return [thing for thing in of(scene, armature) if getattr(thing, PROPERTY).use]
 
 
-def collecting(scene, reading, around, options=None):
+def collecting(scene, reading, around, options=None, together=()):
     """Read the holds of the reading's armature: yields the progress from 0 to 1, returns a tuple of
     controller Hold, times counted from the first sample.
 
-    around: what objects.collecting gave of the scene. options: HoldOptions. The scene is as before.
+    around: what objects.collecting gave of the scene. options: HoldOptions. together: names of the
+    armatures that are simulated together with it. The scene is as before.
     Raises SettingsError for one that cannot be read.
     """
     found = []
     for number, (limb, first, last, breaking, to) in enumerate((options or HoldOptions()).holds, 1):
         name = f"--hold {number}"
         span = _span(reading, name, first, last)
-        found.append(Hold(LIMBS[limb], *span, None, to, None, breaking, name))
+        found.append(
+            Hold(LIMBS[limb], *span, None, to, None, breaking, name, to_character=to in together)
+        )
     if hasattr(scene, "poise"):
-        found += yield from _sampling(scene, reading, around)
+        found += yield from _sampling(scene, reading, around, together)
     return tuple(found)
 
 
-def _sampling(scene, reading, around):
+def _sampling(scene, reading, around, together):
     """The scene's own, each where it is at its first frame; yields the progress, returns a list."""
     empties, found = used(scene, scene.objects[reading.armature]), []
     before = scene.frame_current, scene.frame_subframe
@@ -161,7 +172,7 @@ def _sampling(scene, reading, around):
                 f"The hold '{empty.name}' or its collection is disabled in the viewport, so that "
                 "Blender does not move it: enable it in the Outliner.",
             )
-            found.append(_hold(scene, reading, around, empty, layer))
+            found.append(_hold(scene, reading, around, together, empty, layer))
             yield len(found) / len(empties)
     finally:
         if empties:
@@ -169,9 +180,20 @@ def _sampling(scene, reading, around):
     return found
 
 
-def _hold(scene, reading, around, empty, layer):
+def _hold(scene, reading, around, together, empty, layer):
     settings = getattr(empty, PROPERTY)
     start, end = _span(reading, empty.name, settings.first, settings.last)
+    limb, force = LIMBS[settings.limb.lower()], settings.breaking
+    if settings.to == "OBJECT" and settings.holder is not None:
+        character = settings.holder
+        if character.type == "ARMATURE":
+            demand(
+                character.name in together,
+                f"The hold '{empty.name}' is to '{character.name}', who is not simulated together "
+                "with this one: select both and press Simulate Together, or switch it off.",
+            )
+            name = character.name
+            return Hold(limb, start, end, None, name, None, force, empty.name, to_character=True)
     held, at = _holder(scene, settings, empty.name, around), start
     if held is not None and hasattr(held, "start"):  # where a thing is beforehand, it is not held
         at = held.start
@@ -181,10 +203,9 @@ def _hold(scene, reading, around, empty, layer):
     place = matrix[:3, 3] * reading.metres_per_unit
     if held is not None:
         place = _on(held, place, round(at * reading.motion.rate))
-    limb = LIMBS[settings.limb.lower()]
     name = "" if held is None else held.name
     place = tuple(place.tolist())
-    return Hold(limb, start, end, place, name, None, settings.breaking, empty.name)
+    return Hold(limb, start, end, place, name, None, force, empty.name)
 
 
 def _holder(scene, settings, name, around):

@@ -468,7 +468,9 @@ class Shot(ArmatureShot):
         self._waypoints = yield from waypoints.collecting(
             self.scene, self.reading, options.waypoints
         )
-        held = yield from holds.collecting(self.scene, self.reading, self.objects, options.holds)
+        held = yield from holds.collecting(
+            self.scene, self.reading, self.objects, options.holds, options.together
+        )
         if held:
             self.objects = self.objects | {"holds": held}
         self._weights = weights.collect(self.scene, self.reading, options.weights)

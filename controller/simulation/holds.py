@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hands and feet that are held: to the world, to a thing or to a collider, for a while.
+"""Hands and feet that are held: to the world, to a thing, a collider or a character, for a while.
 
 What holds pulls at one point, in any direction, and leaves the limb free to turn about it. It lets
 go at its end, or before, where it is pulled harder than it bears.
@@ -46,7 +46,9 @@ class Hold:
     target: (3,) [m] where it is held, in the world, or with `to` in the frame of that thing's or
     collider's solid; None for where it is when the hold begins. to: name of a thing or a collider,
     empty for the world. point: (3,) [m] of the segment, in its frame, None for the palm or the
-    ankle. breaking: force [N] beyond which it breaks. name: for messages.
+    ankle. breaking: force [N] beyond which it breaks. name: for messages. to_character: `to` is a
+    character that is simulated together with this one, of whom the part is held that is nearest
+    to the limb when the hold begins; target is None then.
     """
 
     segment: str
@@ -57,6 +59,7 @@ class Hold:
     point: tuple[float, float, float] | None = None
     breaking: float = BREAKING
     name: str = ""
+    to_character: bool = False
 
     def __post_init__(self) -> None:
         for field in ("target", "point"):  # JSON knows lists only
@@ -138,7 +141,7 @@ def check_holds(
     for hold in holds:
         _check_times(hold, motion)
         demand(
-            not hold.to or hold.to in free or hold.to in reach.colliders,
+            not hold.to or hold.to_character or hold.to in free or hold.to in reach.colliders,
             f"The hold '{hold.name}' of the {hold.limb} is to '{hold.to}', which is neither a "
             "thing nor a collider: mark it under Objects, or hold the limb to the world.",
         )

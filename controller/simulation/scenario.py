@@ -252,6 +252,9 @@ class Scenario:
         data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]
         for name in {"pushes", "colliders", "limbs", "holds"} & data.keys():
             data[name] = [asdict(part) for part in data[name]]
+        for hold in data.get("holds", ()):  # as it was written before there were such
+            if not hold["to_character"]:
+                del hold["to_character"]
         return _plain(data)
 
     @classmethod

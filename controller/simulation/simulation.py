@@ -504,6 +504,12 @@ class Simulation:
         played, what it begins with; None to make that, too."""
         if self._is_played:
             self._window = window or self.window(0)
+        for one in self.scenario.holds:
+            demand(
+                not one.to_character or self.membership is not None,
+                f"The hold '{one.name}' is to '{one.to}', who is not simulated together with "
+                "this one: simulate both together.",
+            )
         self.world = self._make_world()
         reference, world = self.target, self.world
         if self._window is not None:

@@ -123,6 +123,12 @@ def _check(simulations: Mapping[str, Simulation]) -> None:
             not len(one.recording) and one.membership is None,
             f"The simulation of '{name}' has begun before, or is one of others: make another one.",
         )
+        for hold in one.scenario.holds:
+            demand(
+                not hold.to_character or hold.to in {*simulations} - {name},
+                f"The hold '{hold.name}' of '{name}' is to '{hold.to}', who is not simulated "
+                "together with it: choose one of those who are.",
+            )
         demand(
             one.correction is None and one.guide is None,
             f"'{name}' is rectified or played: simulate it together with others by balance alone.",

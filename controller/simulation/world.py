@@ -92,6 +92,13 @@ _HOLD_TIME = 0.05
 #: Share of what a held point is off that the engine takes back in a step: with its own 0.2 a hand
 #: on its way was 13 mm behind, with this 3 mm. By trial.
 _RECOVERED = 0.5
+#: Of another character a limb holds on to what is so near [m]. By judgement: an arm's thickness.
+_WITHIN = 0.15
+#: The segment at which a limb begins, by that of its parts; without sides.
+_TOPS = {
+    **dict.fromkeys(("upper_arm", "forearm"), "upper_arm"),
+    **dict.fromkeys(("thigh", "shin", "foot", "toe"), "thigh"),
+}
 #: A hold gives way to nothing below this [N], before it breaks.
 _FIRM = 1e6
 _ON_TIME = 1e-9  # [s]
@@ -153,7 +160,7 @@ class Touch(NamedTuple):
 class Held(NamedTuple):
     """How a hold is: whether it holds now, has ended, or has broken; its place (3,) [m] in the
     world or on what it is to, and what is missing to that (3,) [m]; the force (3,) [N] with which
-    it pulls the body, in the last step, and over a while."""
+    it pulls the body, in the last step, and over a while; the link of what it is to."""
 
     holds: bool = False
     over: bool = False
@@ -162,6 +169,7 @@ class Held(NamedTuple):
     missing: tuple[float, ...] = (0.0, 0.0, 0.0)
     pull: tuple[float, ...] = (0.0, 0.0, 0.0)
     force: tuple[float, ...] = (0.0, 0.0, 0.0)
+    link: int = -1
 
     @property
     def strain(self) -> float:
@@ -315,9 +323,18 @@ class Engine:
         that: hands that hold each other, say."""
         for own, other, depths in self._depths(world, 0.0):
             for one, two in depths:
-                pair = own, one, other, two
-                self._overlapping.add(pair)
-                pybullet.setCollisionFilterPair(own, other, one, two, 0, self.client)
+                self.let_pass((own, one, other, two))
+
+    def let_pass(self, pair: tuple[int, int, int, int]) -> None:
+        """Let two links (body, link, body, link) of two bodies pass until they have left each
+        other, and are not held."""
+        own, one, other, two = pair
+        self._overlapping.add(pair)
+        pybullet.setCollisionFilterPair(own, other, one, two, 0, self.client)
+
+    def body_of(self, name: str) -> "World":
+        """The newest world of a body of that name."""
+        return [world for world in self.worlds.values() if world.name == name][-1]
 
     def demand_apart(self) -> None:
         """Raise SettingsError if two bodies are inside each other."""
@@ -345,6 +362,8 @@ class Engine:
             for own, other, depths in self._depths(world, _APART)
             for one, two in depths
         }
+        gripped = {pair for world in self.worlds.values() for pair in world.gripped()}
+        touching |= gripped & self._overlapping
         for pair in sorted(self._overlapping - touching):
             own, one, other, two = pair
             if own in self.worlds and other in self.worlds:
@@ -445,13 +464,20 @@ class World:
         self._segment_links = [self.links[i] for i in range(1, len(SEGMENTS))]
         self._rest = [0.0] * (6 + character.dofs)
         self._torque_mode = pybullet.TORQUE_CONTROL
-        # All that will ever hold, without force: the engine's order of them is always the same.
-        self._holds = [self._make_hold(hold) for hold in self.scenario.holds]
+        # All that will ever hold, without force: the engine's order of them is always the same. Of
+        # what a character is held by, none knows beforehand.
+        self._holds = [
+            None if hold.to_character else self._make_hold(hold, self._holder(hold), -1)
+            for hold in self.scenario.holds
+        ]
         self._held = [Held()] * len(self._holds)
 
     def close(self) -> None:
         """Free the engine's memory. Safe to call twice."""
         if self.engine.shared:
+            if self.engine.close.alive:
+                for number in range(len(self._holds)):
+                    self._drop_hold(number)
             self.engine.leave(self, (self.body, self._floor))
         else:
             self.engine.close()
@@ -599,14 +625,15 @@ class World:
 
     # --- Holds ------------------------------------------------------------------------------------
 
-    def _make_hold(self, hold: Hold) -> int:
-        """Bullet's number of a constraint that holds a point of a segment, with no force yet."""
+    def _make_hold(self, hold: Hold, holder: int, link: int) -> int:
+        """Bullet's number of a constraint that holds a point of a segment to a link of a body, with
+        no force yet."""
         index = SEGMENT_INDEX[hold.segment]
         number = pybullet.createConstraint(
             self.body,
             self.links[index],
-            self._holder(hold),
-            -1,
+            holder,
+            link,
             pybullet.JOINT_POINT2POINT,
             [0, 0, 0],
             (hold.grip(self.character) - self.character.centres[index]).tolist(),
@@ -624,6 +651,8 @@ class World:
         """The body that a hold is to, -1 for the world."""
         if not hold.to:
             return -1
+        if hold.to_character:
+            return self.engine.body_of(hold.to).body
         pairs = (
             *zip(self.scenario.colliders, self._colliders, strict=True),
             *zip(self.scenario.things, self._things, strict=True),
@@ -646,19 +675,63 @@ class World:
     def _begin_hold(self, hold: Hold) -> Held:
         """A hold that begins where the limb is."""
         place = np.array(self._held_point(hold))
-        body = self._holder(hold)
+        body, held = self._holder(hold), -1
+        link = self.links[SEGMENT_INDEX[hold.segment]]
+        if hold.to_character:
+            near = pybullet.getClosestPoints(
+                self.body, body, _WITHIN, linkIndexA=link, physicsClientId=self._client
+            )
+            if not near:  # nothing to hold on to
+                return Held(over=True)
+            held = min((point[_DISTANCE], point[_OTHER_LINK]) for point in near)[1]
         if body >= 0:
-            centre, turn = pybullet.getBasePositionAndOrientation(body, self._client)
-            place = matrix_from_quaternion(np.array(turn)[_W_FIRST]).T @ (place - centre)
-            # What grips a thing does not bounce off it.
-            link = self.links[SEGMENT_INDEX[hold.segment]]
+            centre, frame = self._frame_of(body, held)
+            place = frame.T @ (place - centre)
+        # What grips something does not bounce off it.
+        if hold.to_character:
+            self.engine.let_pass((self.body, link, body, held))
+        elif body >= 0:
             self._pass(body, self._parting.get(body, set()) | {link})
         target = place if hold.target is None else np.array(hold.target)
-        return Held(True, place=tuple(target.tolist()), missing=tuple((target - place).tolist()))
+        missing = tuple((target - place).tolist())
+        return Held(True, place=tuple(target.tolist()), missing=missing, link=held)
+
+    def _frame_of(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray]:
+        """Centre of mass (3,) [m] and frame (3, 3) of a link of any body."""
+        if link < 0:
+            centre, turn = pybullet.getBasePositionAndOrientation(body, self._client)
+        else:
+            state = pybullet.getLinkState(body, link, 0, 1, self._client)
+            centre, turn = state[_CENTRE], state[1]
+        return np.array(centre), matrix_from_quaternion(np.array(turn)[_W_FIRST])
+
+    def gripped(self) -> Iterable[tuple[int, int, int, int]]:
+        """(body, link, body, link) of each hold to another character that holds now."""
+        for hold, now in zip(self.scenario.holds, self._held, strict=True):
+            if hold.to_character and now.holds:
+                link = self.links[SEGMENT_INDEX[hold.segment]]
+                yield self.body, link, self._holder(hold), now.link
+
+    def _drop_hold(self, number: int) -> None:
+        """Have the engine forget a hold to another character."""
+        made = self._holds[number]
+        if made is not None and self.scenario.holds[number].to_character:
+            pybullet.removeConstraint(made, **self._keywords)
+            self._holds[number] = None
+
+    def _grip_anew(self, before: "World") -> None:
+        """Go on holding whoever was held in another world."""
+        for number, (hold, now) in enumerate(zip(self.scenario.holds, self._held, strict=True)):
+            if hold.to_character and hold.to == before.name and now.holds:
+                self._drop_hold(number)
+                self._hold_as(number, now)
 
     def _hold_as(self, number: int, now: Held) -> None:
         """Have the engine hold as that says."""
         before, self._held[number] = self._held[number], now
+        hold = self.scenario.holds[number]
+        if now.holds and self._holds[number] is None:
+            self._holds[number] = self._make_hold(hold, self._holder(hold), now.link)
         if now.holds:
             pivot = [a - b for a, b in zip(now.place, now.missing, strict=True)]
             pybullet.changeConstraint(
@@ -698,34 +771,51 @@ class World:
             if now.holds:
                 place, body = np.subtract(now.place, now.missing), self._holder(hold)
                 if body >= 0:
-                    centre, turn = pybullet.getBasePositionAndOrientation(body, self._client)
-                    place = matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ place + centre
+                    centre, frame = self._frame_of(body, now.link)
+                    place = frame @ place + centre
                 gaps[-1] = float(np.linalg.norm(place - self._held_point(hold)))
         return gaps
 
     def pulls(self) -> list[Pull]:
-        """Each hold that holds now."""
-        return [
+        """Each hold that holds now, and each limb by which another character is held to it."""
+        own = [
             Pull(hold.top, self._held_point(hold), now.force)
             for hold, now in zip(self.scenario.holds, self._held, strict=True)
             if now.holds
         ]
+        return own + [pull for _, pull in self._held_by_others()]
+
+    def _held_by_others(self) -> Iterable[tuple[str, Pull]]:
+        """The segment of a limb that another character holds on to, and the Pull of that."""
+        for other in self.engine.worlds.values() if self.engine.shared else ():
+            for hold, now in zip(other.scenario.holds, other.held, strict=True):
+                if hold.to_character and hold.to == self.name and now.holds:
+                    segment = SEGMENTS[self.carried[now.link]]
+                    top = _TOPS.get(segment.rpartition("_")[0])
+                    if top is not None:
+                        force = tuple(-part for part in now.force)
+                        name = top + segment[-2:]
+                        yield segment, Pull(name, other._held_point(hold), force)
 
     def held_jacobians(self) -> list[np.ndarray]:
         """(3, dofs) of each point that is held now: by how much it moves [m] in the world as the
         joints turn [rad]."""
+        held = [
+            (hold.segment, self._held_point(hold))
+            for hold, now in zip(self.scenario.holds, self._held, strict=True)
+            if now.holds
+        ]
+        held += [(segment, [*pull.place]) for segment, pull in self._held_by_others()]
         found = []
-        for hold, now in zip(self.scenario.holds, self._held, strict=True):
-            if now.holds:
-                jacobian = np.zeros((3, len(self._dofs)))
-                point = np.array(self._held_point(hold))
-                for joint in self._joints_to(hold.segment):
-                    links = [joint.first + i for i in range(len(joint.axes))]
-                    states = pybullet.getLinkStates(self.body, links, 0, 1, self._client)
-                    for link, axis, state in zip(links, joint.axes, states, strict=True):
-                        frame = matrix_from_quaternion(np.array(state[_TURN])[_W_FIRST])
-                        jacobian[:, link] = np.cross(frame[:, axis], point - state[_ORIGIN])
-                found.append(jacobian)
+        for segment, place in held:
+            jacobian, point = np.zeros((3, len(self._dofs))), np.array(place)
+            for joint in self._joints_to(segment):
+                links = [joint.first + i for i in range(len(joint.axes))]
+                states = pybullet.getLinkStates(self.body, links, 0, 1, self._client)
+                for link, axis, state in zip(links, joint.axes, states, strict=True):
+                    frame = matrix_from_quaternion(np.array(state[_TURN])[_W_FIRST])
+                    jacobian[:, link] = np.cross(frame[:, axis], point - state[_ORIGIN])
+            found.append(jacobian)
         return found
 
     def _joints_to(self, segment: str) -> list[Joint]:
@@ -821,7 +911,7 @@ class World:
         gripping = {
             (self._holder(hold), self.links[SEGMENT_INDEX[hold.segment]])
             for hold, now in zip(self.scenario.holds, self._held, strict=True)
-            if now.holds
+            if now.holds and not hold.to_character
         }
         for body, links in list(self._parting.items()):
             left = links - self._depths(body, _APART).keys()
@@ -1058,10 +1148,17 @@ class World:
             depths = self._depths(body)
             self._pass(body, [link for link, depth in depths.items() if depth > _INSIDE])
         for number, (hold, now) in enumerate(zip(self.scenario.holds, before._held, strict=True)):
-            if now.holds and hold.to:
+            if now.holds and hold.to and not hold.to_character:
                 holder, link = self._holder(hold), self.links[SEGMENT_INDEX[hold.segment]]
                 self._pass(holder, self._parting.get(holder, set()) | {link})
             self._hold_as(number, now)
+        if self.engine.shared:
+            self.engine.meet(self)
+            for pair in self.gripped():
+                self.engine.let_pass(pair)
+            for partner in [*self.engine.worlds.values()]:
+                if partner.member != self.member:
+                    partner._grip_anew(before)
 
     def _place(self, place: Sequence[Any], speeds: Sequence[Any], joints: Iterable[Any]) -> None:
         """Put the body at a place (position (3,) of the pelvis' centre of mass, Bullet's

@@ -261,3 +261,28 @@ def test_what_is_of_one_alone_is_no_part_of_it(pair, tmp_path, capsys, arguments
     before = listing(tmp_path)
     assert poise("bake", shot, "--armature", "Anna", "--together", "Ben", *arguments) == 2
     assert words in capsys.readouterr().err and listing(tmp_path) == before
+
+
+def test_a_hand_holds_on_to_another_character(pair, tmp_path, capsys):
+    scene = bpy.context.scene
+    scene.poise.pushes.items.clear()
+    empty = bpy.data.objects.new("grip", None)
+    scene.collection.objects.link(empty)
+    hold = empty.poise_hold
+    hold.armature, hold.limb, hold.to, hold.holder = pair[0], "LEFT_HAND", "OBJECT", pair[1]
+    hold.first, hold.last = 5, 50
+    pair[1].location.y = -0.4
+    cast = simulated("Anna", "Ben")
+    (told,) = cast.shots[0].report()["holds"]
+    assert told["to"] == "Ben" and told["broke"] is None
+    assert not cast.shots[1].report()["holds"]
+    alone = Shot(scene, ShotOptions(armature="Anna"))
+    with pytest.raises(PoiseError, match="is to 'Ben', who is not simulated together"):
+        sampling.run(alone.read())
+    scene.collection.objects.unlink(empty)
+    bpy.context.view_layer.update()
+    report = tmp_path / "report.json"
+    arguments = ("--armature", "Anna", "--together", "Ben", "--hold", "left_hand@5-50:Ben")
+    assert poise("simulate", save(tmp_path), *arguments, "--report", report) == 0
+    assert json.loads(report.read_text())["holds"][0]["to"] == "Ben"
+    assert "left hand" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from poise.controller.control.legs import Legs
 from poise.controller.exceptions import SettingsError, SimulationError
 from poise.controller.geometry.rotations import matrix_from_quaternion, multiply
 from poise.controller.geometry.solids import Collider, Solid
+from poise.controller.simulation.holds import Hold
 from poise.controller.simulation.scenario import Push
 from poise.controller.simulation.together import Together
 from poise.controller.simulation.world import Engine, Membership, World
@@ -290,3 +291,106 @@ def test_who_blows_up_is_named(make_motion):
     ben.world.reset(away, np.eye(3), np.full(3, 9e3), np.zeros(3), *still)
     with pytest.raises(SimulationError, match=r"^'Ben': The simulation of 'person' blew up"):
         together.run()
+
+
+# Holds -------------------------------------------------------------------------------------------
+
+
+def holding(make_motion, newtons, breaking=2000.0, seconds=2.5, **settings):
+    """Anna, whose left hand holds on to Ben in front of her from 0.2 s on, and Ben, who is pushed
+    away from her."""
+    motion = make_motion(seconds=seconds, sway=_arms_ahead)
+    hold = Hold("forearm_l", 0.2, seconds, None, "Ben", breaking=breaking, to_character=True)
+    ben = placed(make_motion(seconds=seconds), 0.85, yaw=np.pi)
+    falls = Settings(**{"when_it_falls": "brace"} | settings)
+    return Together(
+        {
+            "Anna": simulation(motion, settings=falls, holds=(hold,)),
+            "Ben": simulation(ben, (Push(0.6, 0.2, (newtons, 0, 0)),), falls),
+        }
+    )
+
+
+def _arms_ahead(time):
+    """The left arm straight ahead."""
+    return {"upper_arm_l": np.tile([0.0, -1.45, 0.0], (len(time), 1))}
+
+
+def test_who_is_held_drags_along_who_holds_and_is_held_back(make_motion):
+    together = holding(make_motion, 250.0)
+    together.run()
+    anna, ben = (one.recording for one in together.simulations.values())
+    (grasp,) = anna.grasps()
+    assert grasp.began is not None and not grasp.broke and grasp.force > 30
+    assert grasp.gap < 0.01
+    assert not ben.scenario.holds and np.ptp(anna.com[:, 0]) > 0.02, "he drags her along"
+    alone = simulation(ben.motion, ben.scenario.pushes).run()
+    most = [one.com[:, 0].max() for one in (ben, alone)]
+    assert most[0] < most[1] - 0.05, "and she holds him back"
+
+
+def test_a_hold_on_another_breaks(make_motion):
+    together = holding(make_motion, 500.0, breaking=60.0)
+    together.run()
+    (grasp,) = together.simulations["Anna"].recording.grasps()
+    assert grasp.broke and grasp.ended < len(together) - 30
+
+
+def test_a_hold_goes_on_where_both_fall(make_motion):
+    together = holding(make_motion, 900.0, seconds=4.0)
+    together.run()
+    anna, ben = (one.recording for one in together.simulations.values())
+    assert ben.stood is not None, "he has fallen"
+    (grasp,) = anna.grasps()
+    assert not grasp.broke and grasp.ended == len(together) - 1
+    assert grasp.gap < 0.03
+    assert np.isfinite(anna.body_positions).all() and np.isfinite(ben.body_positions).all()
+
+
+def test_hands_that_hold_each_other_in_flight_keep_the_momentum(fliers):
+    engine, worlds = fliers
+    one = worlds[0]
+    hold = Hold("forearm_l", 0.0, 9.0, None, "B", to_character=True)
+    legs = Legs(one.character).segments
+    holder = World(
+        one.character, RATE, legs, Scenario(holds=(hold,)), membership=Membership(engine, 0, "A")
+    )
+    worlds[0] = holder
+    one.close()
+    zeros = np.zeros(holder.character.dofs)
+    root = np.array([0.75, -0.52, 50.0])
+    holder.reset(root, np.eye(3), np.array([-1.5, -2.0, 0]), np.zeros(3), zeros, zeros)
+    engine.meet(holder)
+    before, strains = sum(momentum(world)[0] for world in worlds), []
+    for step in range(60):
+        for world in worlds:
+            world.advance(step / RATE)
+        engine.step()
+        for world in worlds:
+            world.step()
+        strains.append(holder.held[0].strain)
+    assert holder.held[0].holds and holder.gaps()[0] < 0.02
+    assert max(strains) > 20, "they pull at each other [N]"
+    fallen = 60 / RATE * GRAVITY * sum(world.character.mass for world in worlds)
+    change = sum(momentum(world)[0] for world in worlds) - before
+    assert np.abs(change + [0, 0, fallen]).max() < 1e-3 * np.abs(momentum(holder)[0]).max()
+
+
+def test_who_is_out_of_reach_is_not_held(make_motion):
+    hold = Hold("forearm_l", 0.2, 0.8, None, "Ben", to_character=True)
+    motion = make_motion(seconds=1.0)
+    ben = simulation(placed(motion, 3.0))
+    together = Together({"Anna": simulation(motion, holds=(hold,)), "Ben": ben})
+    together.run()
+    (grasp,) = together.simulations["Anna"].recording.grasps()
+    assert grasp.began is None
+
+
+def test_holds_to_who_is_not_there_are_refused(make_motion):
+    hold = Hold("forearm_l", 0.2, 0.8, None, "Cara", name="grip", to_character=True)
+    motion = make_motion(seconds=1.0)
+    with pytest.raises(SettingsError, match="The hold 'grip' is to 'Cara', who is not simulated"):
+        simulation(motion, holds=(hold,)).run()
+    pair = {"Anna": simulation(motion, holds=(hold,)), "Ben": simulation(placed(motion, 2.0))}
+    with pytest.raises(SettingsError, match="The hold 'grip' of 'Anna' is to 'Cara', who is not"):
+        Together(pair)
