@@ -77,6 +77,8 @@ FLESH = 20e3, 3e3
 _DEEP = 0.05
 #: What is deeper than this [m] in a collider as it begins to fall has been in it. By trial.
 _INSIDE = 0.02
+#: What is in the floor then, that lifts out with [1/s2] and [1/s], by its mass. By trial.
+_LIFT, _LIFT_DAMPING = 100.0, 12.0
 #: So is what has swallowed a foot but for this share of its thickness. By trial.
 _SWALLOWED = 0.9
 #: Things that have not started wait so far [m] below the floor, and from each other.
@@ -114,8 +116,8 @@ _OTHER_BODY = 2
 _LINK, _OTHER_LINK, _ON_BODY, _ON_OTHER, _NORMAL, _DISTANCE = range(3, 9)
 # where a force [N] and its direction are, across and along what is touched,
 _ACROSS, _ALONG, _ALONG_TOO = (9, _NORMAL), (10, 11), (12, 13)
-# and of a link: its centre of mass and the frame of its joint.
-_CENTRE, _ORIGIN, _TURN = 0, 4, 5
+# and of a link: its centre of mass, the frame of its joint and how fast the first is.
+_CENTRE, _ORIGIN, _TURN, _VELOCITY = 0, 4, 5, 6
 
 _AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 _W_FIRST = [3, 0, 1, 2]
@@ -618,6 +620,7 @@ class World:
                 self._launch(number, thing)
         if self._parting:
             self._part()
+            self._float()
         for body, path in self._paths.items():
             self._move(body, path, time)
         for number, hold in enumerate(scenario.holds):
@@ -840,14 +843,7 @@ class World:
         if point is not None:
             arm = np.asarray(point) - self.character.centres[index]
             centre = centre + matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ arm
-        pybullet.applyExternalForce(
-            self.body,
-            link,
-            np.asarray(force, float).tolist(),
-            list(centre),
-            pybullet.WORLD_FRAME,
-            **self._keywords,
-        )
+        self._push_link(link, np.asarray(force, float).tolist(), list(centre))
 
     def hold(self, wrench: np.ndarray) -> None:
         """Help from outside during the next step: force [N] and torque [N m] (6,) on the pelvis,
@@ -921,6 +917,25 @@ class World:
             links -= left
             if not links:
                 del self._parting[body]
+
+    def _float(self) -> None:
+        """Lift limbs out of the floor that were in it as the body began to fall."""
+        if self._floor not in self._parting:
+            return
+        deepest: dict[int, tuple[float, Sequence[float]]] = {}
+        for point in pybullet.getClosestPoints(self.body, self._floor, 0.0, **self._keywords):
+            link, found = point[_LINK], (-point[_DISTANCE], point[_ON_BODY])
+            deepest[link] = max(deepest.get(link, found), found)
+        for link in sorted(self._parting[self._floor] & deepest.keys()):
+            depth, place = deepest[link]
+            rises = pybullet.getLinkState(self.body, link, 1, 1, self._client)[_VELOCITY][2]
+            lift = GRAVITY + _LIFT * depth - _LIFT_DAMPING * rises
+            mass = self.character.masses[self.carried[link]]
+            self._push_link(link, [0.0, 0.0, float(mass * max(lift, 0.0))], place)
+
+    def _push_link(self, link: int, force: list[float], place: Sequence[float]) -> None:
+        frame = pybullet.WORLD_FRAME
+        pybullet.applyExternalForce(self.body, link, force, list(place), frame, self._client)
 
     def _check_start(self) -> None:
         """Raise SettingsError if the body begins inside of what it can touch. Of another body's
@@ -1147,6 +1162,10 @@ class World:
                 pybullet.resetBasePositionAndOrientation(body, *place, **self._keywords)
             depths = self._depths(body)
             self._pass(body, [link for link, depth in depths.items() if depth > _INSIDE])
+        if self.falling:  # so may a hand that was not to touch the floor, in that
+            depths = self._depths(self._floor)
+            deep = {link for link, depth in depths.items() if depth > _INSIDE}
+            self._pass(self._floor, deep - {*self.foot_links})
         for number, (hold, now) in enumerate(zip(self.scenario.holds, before._held, strict=True)):
             if now.holds and hold.to and not hold.to_character:
                 holder, link = self._holder(hold), self.links[SEGMENT_INDEX[hold.segment]]

@@ -10,10 +10,16 @@ import pytest
 from poise.controller import Character, Settings, SettingsError, Simulation
 from poise.controller.body.momentum import GRAVITY
 from poise.controller.control.legs import Legs
-from poise.controller.falls.compliance import ARM_REACH, Arm, Compliance, relaxed_limits
+from poise.controller.falls.compliance import (
+    ARM_REACH,
+    Arm,
+    Compliance,
+    falling_body,
+    relaxed_limits,
+)
 from poise.controller.falls.loss import BalanceLoss, Moving
 from poise.controller.geometry.rotations import matrix_from_quaternion
-from poise.controller.geometry.skeleton import SEGMENT_INDEX
+from poise.controller.geometry.skeleton import SEGMENT_INDEX, SEGMENTS
 from poise.controller.geometry.solids import Collider, Solid
 from poise.controller.simulation.recording import Recording
 from poise.controller.simulation.scenario import Push, Scenario, Thing
@@ -145,6 +151,34 @@ def test_a_world_follows_another_exactly(adult, standing):
     after.step()
     moved = after.things()[0] - before.things()[0]
     assert moved[0] * 300 == pytest.approx([1, 2, 3 - 1.67 * GRAVITY / 300], abs=0.02)
+
+
+def test_a_hand_that_is_in_the_floor_as_the_fall_begins_comes_out_of_it(adult):
+    """Feet alone meet the floor before that: a hand that reaches down may be in it."""
+    before, zeros = worlds(adult)[0], np.zeros(adult.dofs)
+    bent = zeros.copy()
+    pose = {"spine": 1.4, "shoulder": -1.4, "elbow": -0.7, "hip": -2.0}
+    for number, name in enumerate(adult.dof_names):
+        if name.endswith("pitch"):
+            bent[number] = pose.get(name.split("_")[0], 0.0)
+    before.reset(np.array([0, 0, adult.ground + 0.45]), np.eye(3), *np.zeros((2, 3)), bent, zeros)
+    body = falling_body(adult, bent)
+    legs = Legs(adult).segments
+    after = World(body, 300.0, legs, Scenario(whole_body=True), falling=True)
+    after.follow(before)
+    deep = {SEGMENTS[after.carried[link]] for link in after._parting[after._floor]}
+    assert deep and deep <= {"forearm_l", "forearm_r", "head"}, deep
+    fastest, hands = 0.0, [SEGMENT_INDEX["forearm_l"], SEGMENT_INDEX["forearm_r"]]
+    heights = []
+    for step in range(450):
+        after.advance(step / 300)
+        after.step()
+        fastest = max(fastest, np.abs(after.state(False).speeds[6:]).max())
+        heights.append(after.body_transforms()[0][hands, 2].min())
+    assert fastest < 120, "nothing is thrown about [rad/s]"
+    assert after._floor not in after._parting and min(heights[-100:]) > adult.ground
+    before.close()
+    after.close()
 
 
 def test_bodies_fall_freely_in_smaller_steps(adult, standing):
