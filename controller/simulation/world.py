@@ -209,6 +209,12 @@ def _substeps_of(character: Character) -> int:
     return min(round(_FALLING_STEPS * smaller), _MOST_FALLING_STEPS)
 
 
+def _ordered(pair: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """Two links of two bodies, (body, link, body, link), the lower body first."""
+    own, one, other, two = pair
+    return min(pair, (other, two, own, one))
+
+
 class _Path:
     """How a collider moves: straight and evenly from sample to sample."""
 
@@ -266,8 +272,8 @@ class Engine:
 
     substeps: steps of the physics in one of the control, of which PyBullet tells the last one's
     impulses over the time of all. shared: several bodies are to be in it; who drives them steps it
-    once for all. scenery: {(kind, name): Bullet's number} of
-    things, colliders and limbs that are in it. started: the things among them that have.
+    once for all. scenery: {(kind, name): Bullet's number} of things, colliders and limbs that are
+    in it. started: the things among them that have.
     """
 
     def __init__(self, rate: float, shared: bool = False) -> None:
@@ -286,7 +292,6 @@ class Engine:
         #: Pairs of links of two bodies, (body, link, body, link), that overlap since one of them
         #: was put there.
         self._overlapping: set[tuple[int, int, int, int]] = set()
-        self._floors = 0
         pybullet.setGravity(0, 0, -GRAVITY, self.client)
         pybullet.setPhysicsEngineParameter(
             fixedTimeStep=1 / rate,
@@ -307,13 +312,6 @@ class Engine:
             steps = substeps if substeps > 1 else 0  # which is PyBullet's own
             pybullet.setPhysicsEngineParameter(numSubSteps=steps, physicsClientId=self.client)
 
-    def floor_group(self) -> int:
-        """The group of another body's floor: of several bodies each has its own."""
-        if not self.shared:
-            return _STATIC
-        self._floors = self._floors % MOST_TOGETHER + 1
-        return _LIMB << self._floors
-
     def step(self) -> None:
         """Advance by a step of the control."""
         if self._overlapping:
@@ -323,7 +321,7 @@ class Engine:
     def meet(self, world: "World") -> None:
         """Let a body that was put where it is pass what it overlaps of others until it has left
         that: hands that hold each other, say."""
-        for own, other, depths in self._depths(world, 0.0):
+        for own, other, depths in self._met_by(world):
             for one, two in depths:
                 self.let_pass((own, one, other, two))
 
@@ -331,7 +329,7 @@ class Engine:
         """Let two links (body, link, body, link) of two bodies pass until they have left each
         other, and are not held."""
         own, one, other, two = pair
-        self._overlapping.add(pair)
+        self._overlapping.add(_ordered(pair))
         pybullet.setCollisionFilterPair(own, other, one, two, 0, self.client)
 
     def body_of(self, name: str) -> "World":
@@ -341,7 +339,7 @@ class Engine:
     def demand_apart(self) -> None:
         """Raise SettingsError if two bodies are inside each other."""
         for world in self.worlds.values():
-            for _, other, depths in self._depths(world, 0.0):
+            for _, other, depths in self._met_by(world):
                 pair = max(depths, key=depths.__getitem__, default=None)
                 if pair is not None and depths[pair] > _DEEP:
                     part, partner = world.segment_of(pair[0]), self.worlds[other]
@@ -353,40 +351,40 @@ class Engine:
 
     def deepest(self) -> float:
         """How deep [m] two bodies are in each other now."""
-        pairs = (pair for world in self.worlds.values() for pair in self._depths(world, 0.0))
+        pairs = (pair for world in self.worlds.values() for pair in self._met_by(world))
         return max((max(depths.values(), default=0.0) for _, _, depths in pairs), default=0.0)
 
     def _part(self) -> None:
         """Let parts of two bodies meet that have left each other."""
+        there = {
+            pair for pair in self._overlapping if pair[0] in self.worlds and pair[2] in self.worlds
+        }
+        gripped = {_ordered(pair) for world in self.worlds.values() for pair in world.gripped()}
         touching = {
             (own, one, other, two)
-            for world in self.worlds.values()
-            for own, other, depths in self._depths(world, _APART)
-            for one, two in depths
+            for own, other in {(own, other) for own, _, other, _ in there - gripped}
+            for one, two in self._depths(own, other, _APART)
         }
-        gripped = {pair for world in self.worlds.values() for pair in world.gripped()}
-        touching |= gripped & self._overlapping
-        for pair in sorted(self._overlapping - touching):
-            own, one, other, two = pair
-            if own in self.worlds and other in self.worlds:
-                pybullet.setCollisionFilterPair(own, other, one, two, 1, self.client)
-        self._overlapping &= touching
+        left = there - gripped - touching
+        for own, one, other, two in sorted(left):
+            pybullet.setCollisionFilterPair(own, other, one, two, 1, self.client)
+        self._overlapping = there - left
 
-    def _depths(
-        self, world: "World", within: float
-    ) -> Iterable[tuple[int, int, dict[tuple[int, int], float]]]:
+    def _met_by(self, world: "World") -> Iterable[tuple[int, int, dict[tuple[int, int], float]]]:
         """The body of a world, that of each other one, and how deep [m] which pairs of their links
-        are in each other, or as close as `within` [m]."""
-        own = world.body
+        are in each other."""
         for other, partner in self.worlds.items():
             if partner.member != world.member:
-                depths: dict[tuple[int, int], float] = {}
-                for point in pybullet.getClosestPoints(
-                    own, other, within, physicsClientId=self.client
-                ):
-                    pair = point[_LINK], point[_OTHER_LINK]
-                    depths[pair] = max(depths.get(pair, -within), -point[_DISTANCE])
-                yield own, other, depths
+                yield world.body, other, self._depths(world.body, other, 0.0)
+
+    def _depths(self, own: int, other: int, within: float) -> dict[tuple[int, int], float]:
+        """How deep [m] which pairs of links of two bodies are in each other, or as close as
+        `within` [m]."""
+        depths: dict[tuple[int, int], float] = {}
+        for point in pybullet.getClosestPoints(own, other, within, physicsClientId=self.client):
+            pair = point[_LINK], point[_OTHER_LINK]
+            depths[pair] = max(depths.get(pair, -within), -point[_DISTANCE])
+        return depths
 
     def leave(self, world: "World", bodies: Iterable[int]) -> None:
         """Take a body of several out, with what belongs to it."""
@@ -436,7 +434,8 @@ class World:
         self._whole = self.scenario.touches_body or self.engine.shared
         self._client = self.engine.client
         self._keywords = {"physicsClientId": self._client}
-        self._ground = self.engine.floor_group()
+        # Each of several has a floor of its own.
+        self._ground = _LIMB << (1 + self.member) if self.engine.shared else _STATIC
         self._floor, self._below = self._make_floor(), (0.0, 0.0)
         self.body = self._make_body()
         self.engine.worlds[self.body] = self
