@@ -77,8 +77,7 @@ class Cast:
         first = self.shots[0]
         if shot is not first and first.options.walk is not None:
             motion = first.reading.motion
-            frames = motion.frame(0), motion.frame(len(motion) - 1), motion.frame_step
-            shot.options = replace(shot.options, frames=frames)
+            shot.choose(motion.frame(0), motion.frame(len(motion) - 1), motion.frame_step)
         yield from shot.read()
 
     @property

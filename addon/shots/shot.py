@@ -484,6 +484,10 @@ class Shot(ArmatureShot):
             self.stretched = leg_stretch.find(self.armature, self.reading)
         yield 1.0
 
+    def choose(self, *frames):
+        """Read these frames, as ShotOptions has them, instead of those of the options."""
+        self.options = replace(self.options, frames=frames)
+
     def _plan(self):
         """The ContactPlan of what was read; None if contacts are to be found."""
         given = self.options.contacts

@@ -336,6 +336,7 @@ class Simulation:
         self._left: list[World] = []  # to which who is played may go back
         self._loss = self._foresee_fall()
         self._kept: deque[Saved] = deque()
+        self._placings: deque[Any] = deque(maxlen=1 + round(_BURST * motion.rate))
         self._begun = False
         #: The sample at which what the controller performs begins: of one that has got up, later,
         #: and of a walk that is played, again and again.
@@ -776,9 +777,10 @@ class Simulation:
         return bool(self._too_fast(sample, centres, _WILD).any() or not spins < _SPINNING)
 
     def _keep_state(self) -> None:
-        """Keep the state of the newest sample, and of as many before as a burst takes; not where
-        others are in it."""
+        """Keep the state of the newest sample, and of as many before as a burst takes; where others
+        are in it, of the body alone."""
         if self.membership is not None:
+            self._placings.append(self.world.placing())
             return
         self._kept.append(self.world.save())
         if len(self._kept) > 1 + _BURST * self.motion.rate:
@@ -788,10 +790,12 @@ class Simulation:
         self, sample: int, observation: Observation
     ) -> Generator[int | None, None, int]:
         """Have a body that the engine has begun to throw about fall, from before that; where others
-        are in it, from where it is. Returns the sample."""
+        are in it, who go on, from how it was then. Returns the sample."""
         if self.membership is not None:
-            self._demand_whole(sample, observation.centres)
-            self._record(sample, observation)
+            if self._placings:
+                self.world.put_back(self._placings[0])
+            centres, turns = self.world.body_transforms()
+            self._record(sample, observation._replace(centres=centres, turns=turns))
             yield sample
             return sample
         sample = len(self.log) - len(self._kept)
@@ -896,6 +900,7 @@ class Simulation:
         self.world.follow(before)
         before.close()
         self._kept.clear()  # they went with their world
+        self._placings.clear()
         settings, scenario = self.settings, self.scenario
         if self.walks_on:
             turn, (x, y, _) = rising.placing

@@ -12,7 +12,7 @@ import sys
 import weakref
 from collections.abc import Collection, Iterable, Sequence
 from importlib import metadata
-from itertools import chain
+from itertools import chain, combinations
 from math import hypot
 from typing import Any, NamedTuple
 
@@ -270,10 +270,10 @@ def load_engine() -> None:
 class Engine:
     """A world of PyBullet's, for one body, or for several that meet.
 
-    substeps: steps of the physics in one of the control, of which PyBullet tells the last one's
-    impulses over the time of all. shared: several bodies are to be in it; who drives them steps it
-    once for all. scenery: {(kind, name): Bullet's number} of things, colliders and limbs that are
-    in it. started: the things among them that have.
+    substeps: steps of the physics in the last one of the control, of which PyBullet tells the last
+    one's impulses over the time of all. shared: several bodies are to be in it; who drives them
+    steps it once for all. scenery: {(kind, name): Bullet's number} of things, colliders and limbs
+    that are in it. started: the things among them that have.
     """
 
     def __init__(self, rate: float, shared: bool = False) -> None:
@@ -292,6 +292,7 @@ class Engine:
         #: Pairs of links of two bodies, (body, link, body, link), that overlap since one of them
         #: was put there.
         self._overlapping: set[tuple[int, int, int, int]] = set()
+        self._touching = False  # whether two of the bodies do, or are about to
         pybullet.setGravity(0, 0, -GRAVITY, self.client)
         pybullet.setPhysicsEngineParameter(
             fixedTimeStep=1 / rate,
@@ -303,20 +304,28 @@ class Engine:
         if shared:  # what two touch, both must: else each body would touch all floors
             pybullet.setPhysicsEngineParameter(collisionFilterMode=0, physicsClientId=self.client)
 
-    def refine(self) -> None:
-        """Take several steps in one while a body falls."""
-        falling = [one.character for one in self.worlds.values() if one.falling]
-        substeps = max(map(_substeps_of, falling), default=1)
-        if substeps != self.substeps:
-            self.substeps = substeps
-            steps = substeps if substeps > 1 else 0  # which is PyBullet's own
-            pybullet.setPhysicsEngineParameter(numSubSteps=steps, physicsClientId=self.client)
+    @property
+    def next_substeps(self) -> int:
+        """Steps of the physics in the next one of the control: several while a body falls, or
+        touches another one."""
+        fine = [one for one in self.worlds.values() if one.falling or self._touching]
+        return max((_substeps_of(one.character) for one in fine), default=1)
 
     def step(self) -> None:
         """Advance by a step of the control."""
         if self._overlapping:
             self._part()
+        substeps = self.next_substeps
+        if substeps != self.substeps:
+            self.substeps = substeps
+            steps = substeps if substeps > 1 else 0  # which is PyBullet's own
+            pybullet.setPhysicsEngineParameter(numSubSteps=steps, physicsClientId=self.client)
         pybullet.stepSimulation(self.client)
+        if self.shared:
+            self._touching = any(
+                pybullet.getContactPoints(one, other, physicsClientId=self.client)
+                for one, other in combinations(self.worlds, 2)
+            )
 
     def meet(self, world: "World") -> None:
         """Let a body that was put where it is pass what it overlaps of others until it has left
@@ -394,7 +403,6 @@ class Engine:
         if not self.worlds:
             self.close()
             return
-        self.refine()
         for body in bodies:
             pybullet.removeBody(body, physicsClientId=self.client)
             # What takes its number does not touch anything: what may touch what is remembered by
@@ -439,7 +447,6 @@ class World:
         self._floor, self._below = self._make_floor(), (0.0, 0.0)
         self.body = self._make_body()
         self.engine.worlds[self.body] = self
-        self.engine.refine()
         self._colliders = [self._shared("collider", c) for c in self.scenario.colliders]
         self._limbs = [self._shared("limb", limb) for limb in self.scenario.limbs]
         ways = (*self.scenario.colliders, *self.scenario.limbs)
@@ -978,7 +985,8 @@ class World:
         position, rotation, velocity, spin = path.at(time)
         pybullet.resetBasePositionAndOrientation(body, position, rotation, self._client)
         # Gravity would pull it down in the step: so much upwards beforehand, in the mean of all.
-        velocity[2] += GRAVITY / self.rate * (self._substeps + 1) / (2 * self._substeps)
+        substeps = self.engine.next_substeps
+        velocity[2] += GRAVITY / self.rate * (substeps + 1) / (2 * substeps)
         pybullet.resetBaseVelocity(body, velocity, spin, self._client)
 
     def supports(self, ankles: Sequence[Sequence[float]]) -> list[Ground]:
@@ -1142,10 +1150,7 @@ class World:
 
     def follow(self, before: "World") -> None:
         """Go on where another world of the same scene and body is, with what moves in it."""
-        place = pybullet.getBasePositionAndOrientation(before.body, before._client)
-        speeds = pybullet.getBaseVelocity(before.body, before._client)
-        joints = pybullet.getJointStates(before.body, self._dofs, before._client)
-        self._place(place, speeds, [joint[:2] for joint in joints])
+        self._place(*before.placing())
         self._launched = set(before._launched)
         for own, other in zip(self._things, before._things, strict=True):
             place = pybullet.getBasePositionAndOrientation(other, before._client)
@@ -1177,6 +1182,17 @@ class World:
             for partner in [*self.engine.worlds.values()]:
                 if partner.member != self.member:
                     partner._grip_anew(before)
+
+    def placing(self) -> tuple[Sequence[Any], Sequence[Any], list[Any]]:
+        """How the body is now, without what else is in the world, for `put_back`."""
+        place = pybullet.getBasePositionAndOrientation(self.body, self._client)
+        speeds = pybullet.getBaseVelocity(self.body, self._client)
+        joints = pybullet.getJointStates(self.body, self._dofs, self._client)
+        return place, speeds, [joint[:2] for joint in joints]
+
+    def put_back(self, placing: tuple[Sequence[Any], Sequence[Any], list[Any]]) -> None:
+        """Have the body as it was, while all else in the world stays as it is."""
+        self._place(*placing)
 
     def _place(self, place: Sequence[Any], speeds: Sequence[Any], joints: Iterable[Any]) -> None:
         """Put the body at a place (position (3,) of the pelvis' centre of mass, Bullet's

@@ -102,7 +102,9 @@ def test_a_collision_in_flight_keeps_the_momentum_of_the_pair(fliers):
     fallen = steps / RATE * GRAVITY * sum(world.character.mass for world in worlds)
     size = np.abs(before[0][0]).max()
     total = change.sum(0)
-    assert np.abs(total[0] + [0, 0, fallen]).max() < 1e-3 * size
+    assert np.abs(total[0, :2]).max() < 1e-3 * size
+    # Where its steps become finer, the engine has gravity act for a fraction of a step more.
+    assert abs(total[0, 2] + fallen) < 3e-3 * size
     # Gravity turns nothing about the axis that it is along.
     assert abs(total[1, 2]) < 5e-3 * size
 
@@ -394,3 +396,20 @@ def test_holds_to_who_is_not_there_are_refused(make_motion):
     pair = {"Anna": simulation(motion, holds=(hold,)), "Ben": simulation(placed(motion, 2.0))}
     with pytest.raises(SettingsError, match="The hold 'grip' of 'Anna' is to 'Cara', who is not"):
         Together(pair)
+
+
+def test_who_is_thrown_about_by_the_engine_falls_from_before_that(make_motion):
+    """Who is alone returns to before that with all of its world; others cannot."""
+    together = facing(make_motion, newtons=0.0, seconds=2.0, apart=3.0)
+    samples = iter(together)
+    for _ in range(40):
+        next(samples)
+    ben = together.simulations["Ben"]
+    before = ben.recording.body_positions[-1].copy()
+    pybullet.resetBaseVelocity(ben.world.body, [0, 0, 20], physicsClientId=together._engine.client)
+    for _ in samples:
+        pass
+    assert ben.recording.stood == 41 and len(ben.recording) == len(together)
+    moved = np.linalg.norm(np.diff(ben.recording.body_positions, axis=0), axis=2) * 60
+    assert np.abs(ben.recording.body_positions[40] - before).max() < 0.01 and moved.max() < 12
+    assert together.simulations["Anna"].recording.success
