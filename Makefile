@@ -128,7 +128,7 @@ wang: $(ready)
 	$(bin)/python -m poise.experiments.wang $(ARGS)
 
 together: $(ready)
-	@echo "make together: sixty pairs that meet; about 6 minutes on two processors."
+	@echo "make together: sixty pairs that meet; about 8 minutes on two processors."
 	$(bin)/python -m poise.experiments.together $(ARGS)
 
 falls: $(ready)

@@ -4,7 +4,7 @@
 Five clips in place meet each other: the first is pushed towards the second for 0.2 s with 150 to
 600 N, from a distance of 0.75 to 1.1 m, each looking where chance has turned them. In twenty of the
 sixty, somebody walks into the second, who stands 1 m ahead. Who falls braces. What is told of this
-is in `researcher.md`, Several together.
+is in `researcher.md`, Met.
 """
 
 import argparse

@@ -77,7 +77,7 @@ def bake(cast: Cast) -> None:
 
 
 def each(cast: Cast, told: dict[str, Any]) -> Iterator[tuple[Shot, dict[str, Any]]]:
-    """Each shot with its report, of what `report` gave."""
+    """Each shot with its report. told: that of the first one, with the others' in it."""
     for shot, one in zip(cast.shots, (told, *told["together"]), strict=True):
         say(f"'{shot.armature.name}':")
         yield shot, one

@@ -141,6 +141,8 @@ class Job:
     def _finish(self):
         session.end(self)
         session.keep(self.scene_name, self.armature_name, self.shot, self.settings)
+        for shot in self.shots[1:]:
+            session.keep(self.scene_name, shot.armature.name, shot)
 
     def ghost(self):
         """What it shows of its simulation: (shot, index of the sample, None for the one at the
@@ -285,11 +287,6 @@ class BakeJob(Job):
     def baked(self):
         """Whether the keys are written."""
         return self.doing == "comparing"
-
-    def _finish(self):
-        session.end(self)
-        for shot in self.shots:
-            session.keep(self.scene_name, shot.armature.name, shot)
 
 
 def reading_stages(shot, mend=False):

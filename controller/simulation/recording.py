@@ -170,8 +170,6 @@ class Recording:
         self.parts: list[Part] = []
         #: Whether it would get up, if what it lies on were level.
         self.is_kept_down = False
-        #: Whose limbs may press the body, and which: of the scenario, and of who meets it.
-        self.blowers = [(limb.name, limb.part) for limb in scenario.limbs]
         self._count = 0
         self._upright: bool | None = None  # until somebody asks
         self._centres = np.zeros((count, len(SEGMENTS), 3))
@@ -183,8 +181,8 @@ class Recording:
         self._slopes = np.zeros((count, 2, 2))
         self._thing_positions = np.full((count, things, 3), np.nan)
         self._thing_turns = np.full((count, things, 4), np.nan)
-        self._blows = np.zeros((count, len(self.blowers), 6))
-        self._blowing = np.zeros(len(self.blowers), bool)  # which have, once
+        self._room = count
+        self.meet(())
         self._held = np.full((count, len(scenario.holds), 6), np.nan)
         self._residual = np.zeros((count, 6))
         self._rising = np.zeros(count, bool)
@@ -213,9 +211,10 @@ class Recording:
         """Take down how other bodies of these names press this one, too, part by part."""
         limbs = [(limb.name, limb.part) for limb in self.scenario.limbs]
         parts = [segment_name(segment) for segment in SEGMENTS]
+        #: Whose limbs may press the body, and which: of the scenario, and of who meets it.
         self.blowers = limbs + [(name, part) for name in others for part in parts]
-        self._blows = np.zeros((len(self._blows), len(self.blowers), 6))
-        self._blowing = np.zeros(len(self.blowers), bool)
+        self._blows = np.zeros((self._room, len(self.blowers), 6))
+        self._blowing = np.zeros(len(self.blowers), bool)  # which have, once
 
     @property
     def partners(self) -> list[str]:

@@ -1377,7 +1377,8 @@ class World:
         return sorted(found)
 
     def add_blows(self, blows: np.ndarray) -> None:
-        """Add to (L, 7) what each limb has pressed the body with in the last step: the impulse
+        """Add to (L, 7) what each limb, and each segment of every other body in the engine, in the
+        order of Recording.blowers, has pressed the body with in the last step: the impulse
         [N s] (3,) across what touches; its size, and that times its place [m] (3,)."""
         numbers = {body: number for number, body in enumerate(self._limbs)}
         partners = self.engine.worlds if self.engine.shared else {}
