@@ -243,6 +243,7 @@ class TogetherJob(SimulateJob):
         stages += [("judging", in_background(one.judge)) for one in self._cast.shots]
         Job.__init__(self, shot, stages, rest)
         self._settings = {one.armature.name: settings(one.armature) for one in self._cast.shots}
+        self.settings = self._settings[self.armature_name]
 
     def _simulating(self):
         together = yield from in_background(lambda: self._cast.together)

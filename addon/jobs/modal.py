@@ -234,7 +234,8 @@ class JobOperator:
             raise PoiseError(f"{reason}.")
         self._whose = session.uids(context.scene, armature)
         job = self.make_job(context, armature)
-        if job.shot.reading is None and isinstance(job.shot, Shot):
+        unread = job.shot.reading is None and isinstance(job.shot, Shot)
+        if unread and job.settings is None:  # else the job knows them
             settings = settings_of(context.scene, armature, job.shot.options)
             job.settings = with_keys(settings, armature)
         job.start()
