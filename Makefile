@@ -61,7 +61,7 @@ help:
 # WORKERS: processes that test. 0 is this one.
 WORKERS ?= 2
 test: $(ready)
-	@echo "make test: running the tests with $$($(bin)/python -V) in $(WORKERS) processes; about 5 minutes."
+	@echo "make test: running the tests with $$($(bin)/python -V) in $(WORKERS) processes; about 6 minutes."
 	$(bin)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 slow: $(ready)
@@ -88,7 +88,7 @@ demo: $(ready)
 	$(bin)/python demo/run.py --output build/demo
 
 bench: $(ready)
-	@echo "make bench: measuring speed; about 5 minutes. Leave the machine alone meanwhile."
+	@echo "make bench: measuring speed; about 6 minutes. Leave the machine alone meanwhile."
 	$(bin)/python tests/bench.py
 
 figures: $(ready)
@@ -152,7 +152,7 @@ skills: $(ready)
 	$(bin)/python -m poise.experiments.skills
 
 waypoints: $(ready)
-	@echo "make waypoints: nine captured clips and walks on stairs with waypoints; about 5 minutes."
+	@echo "make waypoints: nine captured clips and walks on stairs with waypoints; about 6 minutes."
 	$(bin)/python -m poise.experiments.waypoints
 
 lint: $(lint_ready)

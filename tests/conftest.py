@@ -3,7 +3,8 @@
 
 Proofs, which are marked `slow`, take the captured clips: they lie in `../shared/motions` beside the
 checkout, or in the folder that the environment variable POISE_MOTIONS names; without them these
-proofs are skipped. All other tests take stand-ins of the same names, made by code.
+proofs are skipped. All other tests take stand-ins of the same names, made by code; so do those that
+only take long, over 1.5 s, and are marked `slow(captured=False)`.
 """
 
 import gc
@@ -169,9 +170,10 @@ def standins(tmp_path_factory):
 
 @pytest.fixture
 def clips(request):
-    """Name -> Clip: in a proof, of all captured clips, in the order of their README; else of the
-    stand-ins."""
-    if request.node.get_closest_marker("slow"):
+    """Name -> Clip: in a proof, of all captured clips, in the order of their README, unless it is
+    marked `slow(captured=False)`; else of the stand-ins."""
+    slow = request.node.get_closest_marker("slow")
+    if slow and slow.kwargs.get("captured", True):
         return {clip.name: clip for clip in _table(request.getfixturevalue("motions"))}
     return request.getfixturevalue("standins")
 

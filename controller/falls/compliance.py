@@ -16,7 +16,7 @@ from ..body.anthropometry import HAND_SHARE
 from ..body.character import PITCH, Character, Joint
 from ..body.state import State
 from ..gains.gains import Gains, size_of
-from ..geometry.rotations import angles_yxz, rotation_about, unit
+from ..geometry.rotations import angles_yxz, cross, rotation_about, unit
 from ..geometry.skeleton import SIDES, joint_of_dof
 
 #: [N m] of a joint of an adult, scaled to the body: what a standing one has. At the end of a
@@ -92,7 +92,7 @@ class Arm:
         twist = joint.basis @ self._upward(angles)
         roll = joint.basis @ [math.cos(pitch), 0.0, -math.sin(pitch)]
         axes = np.stack([joint.basis[:, PITCH], roll, twist])
-        return axes @ unit(np.cross(self.axis, -twist))
+        return axes @ unit(cross(self.axis, -twist))
 
     def frame(self, angles: np.ndarray) -> np.ndarray:
         """(3, 3) of the upper arm in the trunk, with angles (dofs,) of all joints."""

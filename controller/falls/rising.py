@@ -14,6 +14,7 @@ import numpy as np
 from ..body.character import Character
 from ..gains.gains import unmirrored
 from ..geometry.rotations import (
+    cross,
     exponential,
     matrix_from_quaternion,
     rotation_about,
@@ -253,7 +254,7 @@ class Rising:
         if not stage.side:
             return turn @ rotation_about(1, math.radians(stage.pitch))
         down = np.array([0.0, 0.0, 1.0 if self._sides["L"] == "l" else -1.0])
-        return np.stack([np.cross(down, turn[:, 0]), down, turn[:, 0]], 1)
+        return np.stack([cross(down, turn[:, 0]), down, turn[:, 0]], 1)
 
     def _pitches(self, degrees: dict[str, float]) -> np.ndarray:
         """(dofs,) [rad] of joints, 0 elsewhere."""
@@ -287,4 +288,4 @@ def _pointing(arm: Arm, along: np.ndarray, bent: np.ndarray, now: np.ndarray) ->
     trunk, and the elbow bends to another: those nearest to `now` (3,)."""
     up = -unit(along)
     ahead = unit(bent - (bent @ up) * up)
-    return arm.angles(np.stack([ahead, np.cross(up, ahead), up], 1), now)
+    return arm.angles(np.stack([ahead, cross(up, ahead), up], 1), now)

@@ -108,7 +108,7 @@ def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Hamilton product of (..., 4) quaternions: first b, then a."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     w = a[..., 0] * b[..., 0] - (a[..., 1:] * b[..., 1:]).sum(-1)
-    v = a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:] + np.cross(a[..., 1:], b[..., 1:])
+    v = a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:] + cross(a[..., 1:], b[..., 1:])
     return np.concatenate([w[..., None], v], -1)
 
 
@@ -136,7 +136,7 @@ def frame_from_up(up: np.ndarray, left: np.ndarray) -> np.ndarray:
     """(..., 3, 3) right-handed frames (x forward, y left, z up): z exact, y as near as can be."""
     z = unit(up)
     y = unit(left - (left * z).sum(-1, keepdims=True) * z)
-    return np.stack([np.cross(y, z), y, z], -1)
+    return np.stack([cross(y, z), y, z], -1)
 
 
 def angles_yxz(matrix: np.ndarray) -> np.ndarray:

@@ -86,6 +86,7 @@ def told(script, argument):
     return json.loads(run.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow(captured=False)
 def test_all_that_is_told_of_segments_follows_from_their_entries():
     path = TESTS / "data" / "before_rooms" / "last" / "gains.json"
     found, given = told(BODY, path), json.loads(path.read_text())

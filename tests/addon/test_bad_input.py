@@ -419,6 +419,7 @@ def test_gains_file_that_is_no_json(tmp_path, shot, capfd):
     assert_refused(capfd, tmp_path, shot, "gains.json' is not JSON", "--gains", path)
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("name", ["none.blend", "text.blend"])
 def test_module_ends_with_1_and_a_sentence(tmp_path, name):
     (tmp_path / "text.blend").write_text("no blend")
@@ -435,6 +436,7 @@ def test_module_ends_with_1_and_a_sentence(tmp_path, name):
     assert set(listing(tmp_path)) == {"text.blend"}
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize(
     "told", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}]
 )
@@ -451,6 +453,7 @@ def test_terminal_that_lacks_letters_of_a_name(tmp_path, import_clip, told):
     assert rb"\u0124\xe9ro \u2603" in done.stdout and b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.skipif(sys.platform == "win32", reason="no descriptors to close there")
 def test_streams_that_are_closed(tmp_path, import_clip):
     """As some daemons start programs: what is printed must not go into the file that is written."""
@@ -463,6 +466,7 @@ def test_streams_that_are_closed(tmp_path, import_clip):
     assert [action.name for action in bpy.data.actions if "Poise" in action.name]
 
 
+@pytest.mark.slow(captured=False)
 def test_whoever_reads_it_may_go(tmp_path, import_clip):
     """As `head` does, once it has its lines."""
     import_clip(CLIP)
@@ -474,6 +478,7 @@ def test_whoever_reads_it_may_go(tmp_path, import_clip):
     assert "Traceback" not in told and "poise:" not in told and "Exception" not in told
 
 
+@pytest.mark.slow(captured=False)
 def test_module_ends_with_2_after_wrong_usage(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "poise", "bake", "--frames", "all"],

@@ -157,6 +157,7 @@ def test_gains_that_are_none(shot, capfd):
 # --- Files --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_nothing_is_overwritten_unless_told(shot, capfd):
     gains, report = shot.with_name("shot_gains.json"), shot.with_name("report.json")
     gains.write_text("precious")
@@ -181,6 +182,7 @@ def test_folders_that_nothing_can_be_written_to(shot, capfd, monkeypatch, option
         assert_refused(capfd, shot, message, option, "/proc/out.json")
 
 
+@pytest.mark.slow(captured=False)
 def test_full_disk_at_a_checkpoint(shot, monkeypatch, capsys):
     write = Path.write_text
 
@@ -200,6 +202,7 @@ def test_full_disk_at_a_checkpoint(shot, monkeypatch, capsys):
     assert set(listing(shot.parent)) == {"shot.blend", "shot_gains.json"}
 
 
+@pytest.mark.slow(captured=False)
 def test_report_that_cannot_be_written(shot, monkeypatch, capsys):
     write = Path.write_text
 
@@ -230,6 +233,7 @@ def make_checkpoint(shot, monkeypatch, *options):
     return shot.with_name("shot_gains.json.checkpoint")
 
 
+@pytest.mark.slow(captured=False)
 def test_checkpoint_of_another_search(shot, monkeypatch, capfd):
     checkpoint = make_checkpoint(shot, monkeypatch, "--seed=7")
     message = f"'{checkpoint}' belongs to another search: .* differ; delete it to start anew"
@@ -238,6 +242,7 @@ def test_checkpoint_of_another_search(shot, monkeypatch, capfd):
     assert optimize(shot, "--seed=7") == 3
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("damage", ["cut", "empty", "list"])
 def test_damaged_checkpoint(shot, monkeypatch, capfd, damage):
     checkpoint = make_checkpoint(shot, monkeypatch)
@@ -256,6 +261,7 @@ needs_dask = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow(captured=False)
 @needs_dask
 def test_scheduler_that_is_not_there(shot, capfd, monkeypatch):
     monkeypatch.setattr(cluster, "_PATIENCE", 0.5)

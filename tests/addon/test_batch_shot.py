@@ -227,6 +227,7 @@ def family(tmp_path, monkeypatch):
 HANG = "while True: time.sleep(1)"
 
 
+@pytest.mark.slow(captured=False)
 def test_hanging_shot_is_ended_with_its_children(make_task, family):
     task, records = make_task(HANG, timeout=4.0), []
     thread = threading.Thread(target=lambda: records.append(perform(task)))

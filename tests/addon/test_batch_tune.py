@@ -53,6 +53,7 @@ def found(monkeypatch, factor, chosen, confirmed_at=None):
     return calls
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize(
     ("factor", "chosen", "confirmed_at", "used"),
     [
@@ -79,6 +80,7 @@ def test_gains_are_used_if_they_are_better(
     assert before["optimization"] is None
 
 
+@pytest.mark.slow(captured=False)
 def test_best_gains_are_used_if_the_shot_gets_further(tmp_path, import_clip, monkeypatch):
     """From gains that are far too weak."""
     import_clip("wave")

@@ -196,6 +196,7 @@ def test_what_is_written_is_compressed_but_a_shot_that_was_not(shot):
         assert shot.stat().st_size > 2 * len(written)
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_what_takes_long_is_told_beforehand(shot, capsys, monkeypatch):
     """By the speed of the first second: here each look at the clock is so much later."""
@@ -221,6 +222,7 @@ def test_the_open_file_is_baked_without_naming_it(shot):
     assert shot.with_name("shot_poise.blend").exists()
 
 
+@pytest.mark.slow(captured=False)
 def test_keys_are_thinned(shot):
     report = shot.with_name("report.json")
     counts = {}
@@ -257,6 +259,7 @@ def test_blending_starts_and_ends_on_the_source(shot):
     assert apart[2] < 5e-4
 
 
+@pytest.mark.slow(captured=False)
 def test_a_bake_is_shown_by_a_strip_and_its_source_is_read_again(shot):
     report = shot.with_name("report.json")
     assert poise("bake", shot, FRAMES, "--nla", "--report", report) == 0
@@ -485,6 +488,7 @@ def linked(library):
     return into.objects[0]
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("compressed", [False, True])
@@ -758,6 +762,7 @@ def test_reports_are_no_shots_and_names_have_an_end(shot, capsys):
         assert "is too long for the disk: choose a shorter one." in capsys.readouterr().err
 
 
+@pytest.mark.slow(captured=False)
 def test_a_guessed_unit_is_told_and_can_be_overruled(shot, capsys):
     """Newtons mean nothing without it."""
     bpy.ops.wm.open_mainfile(filepath=str(shot))
@@ -798,6 +803,7 @@ def test_one_process_at_a_time_writes_an_output(shot, capsys):
     assert set(listing(shot.parent)) == {shot.name, "out.blend"}
 
 
+@pytest.mark.slow(captured=False)
 def test_cleaned_and_simulated_in_place_twice_reads_the_first_source(shot, capsys):
     for _ in range(2):
         assert poise("bake", shot, FRAMES, "--clean-feet", "--in-place") == 0
@@ -808,6 +814,7 @@ def test_cleaned_and_simulated_in_place_twice_reads_the_first_source(shot, capsy
     assert names == {"wave", "wave Poise Clean", "wave Poise Clean Poise"}
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize(("verb", "ending"), [("bake", "Poise"), ("clean", "Poise Clean")])
 def test_in_place_twice_reads_the_source_again(shot, capsys, verb, ending):
     assert poise(verb, shot, FRAMES, "--in-place") == 0

@@ -55,6 +55,7 @@ def search_report(path):
 # --- What it writes and tells -------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_gains_and_report_of_a_search_without_success(shot, capsys):
     before = shot.read_bytes()
     folder = shot.parent
@@ -90,6 +91,7 @@ def test_gains_and_report_of_a_search_without_success(shot, capsys):
     assert tuned["optimiser"]["seed"] == report["settings"]["seed"] == 3
 
 
+@pytest.mark.slow(captured=False)
 def test_success_is_told_and_confirmed(shot, capsys):
     options = ("--target=0.01", "--budget=1h", "--rate=300", "--output", shot.parent / "g.json")
     assert optimize(shot, *options) == 0
@@ -109,6 +111,7 @@ def test_the_same_seed_gives_the_same_file(shot):
     assert contents[0] == contents[1] != contents[2]
 
 
+@pytest.mark.slow(captured=False)
 def test_bake_uses_the_gains_bit_for_bit(shot):
     gains, report = shot.with_name("gains.json"), shot.with_name("report.json")
     assert optimize(shot, "--output", gains, "--mass=60") == 3
@@ -128,6 +131,7 @@ def test_bake_takes_a_preset(shot, name):
     assert json.loads(report.read_text())["gains"]["tuned"] == shipped["tuned"]
 
 
+@pytest.mark.slow(captured=False)
 def test_starts_from_a_file_a_preset_or_the_most_alike(tmp_path, import_clip, capsys):
     import_clip("kick")
     shot = save(tmp_path)
@@ -148,6 +152,7 @@ def test_starts_from_a_file_a_preset_or_the_most_alike(tmp_path, import_clip, ca
     assert "name" not in content, "it is not the preset that it was made from"
 
 
+@pytest.mark.slow(captured=False)
 def test_no_preset_to_compare_with_ends_nothing(shot, capsys):
     options = ("--generations=1", "--warm-start=auto", "--balance=virtual_forces")
     assert optimize(shot, *options) == 3
@@ -229,6 +234,7 @@ def test_it_goes_on_where_it_was_killed(shot, monkeypatch, capsys):
     assert not list(folder.glob("*.checkpoint*")) and not list(folder.glob("*.lock"))
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_keeps_the_checkpoint(shot, monkeypatch, capsys, ctrl_c, times):
     def interrupt():
@@ -285,6 +291,7 @@ def test_on_a_terminal_trials_are_told(shot, monkeypatch, capsys):
     assert line.endswith("\r") and not line.strip(), "the line is cleared"
 
 
+@pytest.mark.slow(captured=False)
 def test_gains_that_cannot_be_written_are_told(shot, monkeypatch, capsys):
     def full(_gains, path):
         raise GainsError(f"The gains file '{path}' cannot be written (No space left on device).")
@@ -377,6 +384,7 @@ SIGTERM, SIGHUP = (
 )
 
 
+@pytest.mark.slow(captured=False)
 def test_a_second_process_for_the_same_output_is_refused(shot, capsys):
     gains = shot.with_name("shot_gains.json")
     with claimed(gains, "taken"):

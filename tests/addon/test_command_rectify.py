@@ -71,6 +71,7 @@ def test_bake_rectifies_and_reports(shot, capsys):
     assert report["foot_slide"]["after"] is not None
 
 
+@pytest.mark.slow(captured=False)
 def test_each_second_is_told(shot, capsys):
     assert poise("simulate", shot, "--frames=1:65", *RECTIFY[1:]) in (0, 3)
     lines = [line for line in capsys.readouterr().err.splitlines() if "rectified" in line]
@@ -78,6 +79,7 @@ def test_each_second_is_told(shot, capsys):
     assert set(listing(shot.parent)) == {"shot.blend"}
 
 
+@pytest.mark.slow(captured=False)
 def test_a_budget_bakes_what_it_reached_and_goes_on(shot, monkeypatch, capsys):
     whole, parts = shot.with_name("whole.json"), shot.with_name("parts.json")
     assert poise("simulate", shot, *RECTIFY, "--report", whole) == 0
@@ -147,6 +149,7 @@ def test_interrupted_it_keeps_the_checkpoint(shot, monkeypatch, capsys):
     assert set(listing(shot.parent)) == {"shot.blend", "shot_poise.blend"}
 
 
+@pytest.mark.slow(captured=False)
 def test_a_checkpoint_of_another_search_is_refused(shot, monkeypatch, capsys):
     mine = shot.with_name("mine.json")
     with monkeypatch.context() as patch:
@@ -244,6 +247,7 @@ def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     assert "Tune: so it says." in capsys.readouterr().err
 
 
+@pytest.mark.slow(captured=False)
 def test_what_is_to_be_mended_is_told_before(tmp_path, import_clip, capsys):
     """Of held keys, whatever the method; a blown-up body was told of gains instead."""
     for curve in compat.curves(*compat.assigned(import_clip("run"))):

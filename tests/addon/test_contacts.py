@@ -260,6 +260,7 @@ def shot(tmp_path, import_clip):
     return save(tmp_path)
 
 
+@pytest.mark.slow(captured=False)
 def test_commands_write_and_follow_a_plan(shot, capsys):
     plan, report = shot.with_name("plan.json"), shot.with_name("report.json")
     assert poise("simulate", shot, "--write-contacts", plan) == 0
@@ -276,6 +277,7 @@ def test_commands_write_and_follow_a_plan(shot, capsys):
     assert again.is_file() and shot.with_name("shot_poise.blend").is_file()
 
 
+@pytest.mark.slow(captured=False)
 def test_commands_read_what_is_kept_in_the_file(shot):
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     (armature,) = (thing for thing in bpy.context.scene.objects if thing.type == "ARMATURE")
@@ -294,6 +296,7 @@ def test_commands_refuse_to_write_a_plan_over_the_shot_or_of_an_endless_walk(sho
     assert not plan.exists()
 
 
+@pytest.mark.slow(captured=False)
 def test_bake_cleans_feet_first(shot, tmp_path):
     """What is simulated is the cleaned action, by the same contacts; the source stays."""
     output, report = tmp_path / "out.blend", tmp_path / "report.json"

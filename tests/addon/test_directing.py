@@ -72,6 +72,7 @@ def direct(folder, take=TAKE, *arguments):
 # --- What they write and tell ---------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_what_was_learned_is_told_and_written(folder, quick, capsys):
     before = (folder / "shot.blend").read_bytes()
     assert learn(folder, "--report", folder / "learned.json") == 0
@@ -90,6 +91,7 @@ def test_what_was_learned_is_told_and_written(folder, quick, capsys):
     assert (folder / "hero.skills").read_bytes() == first
 
 
+@pytest.mark.slow(captured=False)
 def test_a_script_is_directed_baked_and_reported(hero, capsys):
     moved = hero / "elsewhere"
     moved.mkdir()
@@ -126,6 +128,7 @@ def test_a_script_is_directed_baked_and_reported(hero, capsys):
     assert end - start == 8 * report["fps"] and action.frame_range[1] == end
 
 
+@pytest.mark.slow(captured=False)
 def test_a_push_goes_where_the_script_says_from_where_the_walk_heads(hero):
     """To the left of the walk: the mean of its centre of mass goes there."""
     assert direct(hero, TAKE, "--report", hero / "report.json") == 0
@@ -140,6 +143,7 @@ def test_a_push_goes_where_the_script_says_from_where_the_walk_heads(hero):
     assert -ahead.y * push["force"][0] + ahead.x * push["force"][1] > 39
 
 
+@pytest.mark.slow(captured=False)
 def test_clips_go_over_to_faster_ones(folder, quick, capsys, import_clip):
     """The second is the same walk at a higher rate, so that it is faster."""
     bpy.context.scene.render.fps = 72
@@ -159,6 +163,7 @@ def test_clips_go_over_to_faster_ones(folder, quick, capsys, import_clip):
     assert report["skill"] in known and report["bake_error"] < 0.05
 
 
+@pytest.mark.slow(captured=False)
 def test_the_same_take_again(hero):
     found = []
     for _ in range(2):
@@ -169,6 +174,7 @@ def test_the_same_take_again(hero):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow(captured=False)
 def test_who_falls_as_told_to_ends_with_0(hero):
     shove = {"newtons": 900, "direction": 90, "seconds": 0.3}
     take = TAKE | {"commands": [{"at": 0, "speed": 1.0}, {"at": 3, "push": shove}]}
@@ -178,6 +184,7 @@ def test_who_falls_as_told_to_ends_with_0(hero):
     assert content["fell_at"] < 5 and content["seconds"] == pytest.approx(8)
 
 
+@pytest.mark.slow(captured=False)
 def test_a_clip_whose_feet_come_down_twice_is_learned_alone(folder, quick, capsys, monkeypatch):
     def refuses(_character, motion, _cycle):
         raise MotionError(f"'{motion.name}' cannot be blended")
@@ -214,6 +221,7 @@ def test_a_budget_keeps_what_is_known_of_each_clip(folder, quick, capsys, monkey
     assert [one.name for one in SkillSet.load(folder / "hero.skills").skills] == ["shot"]
 
 
+@pytest.mark.slow(captured=False)
 def test_who_falls_ends_with_3_and_says_when(hero, capsys):
     shove = {"part": "trunk", "newtons": 900, "direction": 90, "seconds": 0.3}
     take = TAKE | {"commands": [{"at": 0, "speed": 1.0}, {"at": 3, "push": shove}]}
@@ -227,6 +235,7 @@ def test_who_falls_ends_with_3_and_says_when(hero, capsys):
     assert (hero / "take.blend").exists()
 
 
+@pytest.mark.slow(captured=False)
 def test_scripts_push_a_baked_walk_too(folder, capsys):
     (folder / "take.json").write_text(json.dumps(TAKE))
     report = folder / "report.json"
@@ -350,6 +359,7 @@ def test_clips_that_are_not_there(folder, capsys):
     assert "There is no file" in error and "gone.bvh" in error
 
 
+@pytest.mark.slow(captured=False)
 def test_a_folder_of_scripts_becomes_a_crowd(hero):
     scripts = hero / "takes"
     scripts.mkdir()

@@ -56,6 +56,7 @@ def test_the_character_has_three_actions_with_a_slot_each(scene):
     assert compat.assigned(armature)[0].name == "Wave (keyed)"
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("name", ["Wave (keyed)", "Squat (keyed)", "Hello (captured)"])
 def test_each_action_stands_and_its_push_moves_it(scene, name):
     armature, action = character(scene), bpy.data.actions[name]

@@ -70,6 +70,7 @@ def test_a_fall_that_goes_on_is_baked_to_the_end(tmp_path, import_clip, capsys):
     assert batch_strip._FELL in strip.read_text()
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_what_the_source_measures_is_the_same_whatever_becomes_of_it(tmp_path, import_clip):
     import_clip("dance")
@@ -83,6 +84,7 @@ def test_what_the_source_measures_is_the_same_whatever_becomes_of_it(tmp_path, i
     assert [figure["after"] for figure in limp] != [figure["after"] for figure in stiff]
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_a_get_up_is_baked_and_told(tmp_path, import_clip, capsys):
     import_clip("side_kick")
@@ -156,6 +158,7 @@ def placed(shot, frames):
     return points, {name: ends[:, i] for i, name in enumerate(names)}
 
 
+@pytest.mark.slow(captured=False)
 def test_a_fall_is_baked_where_it_was_simulated(fallen):
     """Bones of spine and neck that share a turn put shoulders and head into the floor."""
     shot = fallen("limp", "dance", frames=(1, 180))
@@ -172,6 +175,7 @@ def test_a_fall_is_baked_where_it_was_simulated(fallen):
     assert np.linalg.norm(apart, axis=2).max() < 1e-3
 
 
+@pytest.mark.slow(captured=False)
 def test_what_is_not_simulated_stops_on_a_body_that_lies(fallen):
     """Clavicles, hands and neck went on with the animation, and so did all after the range."""
     shot = fallen("limp", "dance", frames=(1, 230))

@@ -65,6 +65,7 @@ def go_on(job, samples):
     step_until(job, lambda: job.play.sample >= last)
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_what_was_played_is_the_result_to_the_last_bit(job, armature):
     job.play.wants(stands=False)
@@ -102,6 +103,7 @@ def test_a_take_does_not_depend_on_the_panel_locomotion(job, armature):
     assert "Frame Rate" in changed()
 
 
+@pytest.mark.slow(captured=False)
 def test_who_pauses_stands_still_and_who_goes_back_waits(job):
     job.play.wants(stands=False)
     go_on(job, 150)
@@ -120,6 +122,7 @@ def test_who_pauses_stands_still_and_who_goes_back_waits(job):
     assert job.play.sample == back and job.paused
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_three_seconds_back_are_three_seconds(job):
     job.play.wants(stands=False)
@@ -137,6 +140,7 @@ def test_three_seconds_back_are_three_seconds(job):
     assert not job.differs
 
 
+@pytest.mark.slow(captured=False)
 def test_a_take_of_a_scene_that_was_changed_says_so(job, armature):
     job.play.wants(stands=False)
     go_on(job, 60)
@@ -177,6 +181,7 @@ def test_it_ends_where_it_falls_if_it_is_to_stop_there(pushed_over, armature):
     assert outdated.changed(settings, outdated.settings_of(scene, armature, options)) == []
 
 
+@pytest.mark.slow(captured=False)
 def test_it_falls_and_lies_as_it_is_to(pushed_over):
     """Told what it will do all the same; the take is the same to the last bit, and says when it
     lost its balance."""
@@ -258,6 +263,7 @@ def test_the_ghost_and_the_figures_show_who_is_played(job, armature):
     assert along == pytest.approx([np.sin(job.play.yaw), -np.cos(job.play.yaw), 0.0], abs=1e-6)
 
 
+@pytest.mark.slow(captured=False)
 def test_keys_lead_it(armature, window):
     operator = window.begin(operators.POISE_OT_play)
     job = operator._job
@@ -311,6 +317,7 @@ def view(window, monkeypatch):
     monkeypatch.setattr(utils, "location_3d_to_region_2d", lambda *_: None)
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("means", ["T", "LEFTMOUSE"])
 def test_a_ball_is_thrown_from_where_one_looks_and_baked(armature, window, view, means):
     scene = bpy.context.scene
@@ -410,6 +417,7 @@ def test_who_runs_is_not_played(import_clip):
     assert session.job() is None
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_a_script_of_a_take_is_baked_the_same(job, armature, tmp_path):
     job.play.wants(stands=False)
@@ -452,6 +460,7 @@ def skills(armature, tmp_path):
     settings.skills = ""
 
 
+@pytest.mark.slow(captured=False)
 def test_skills_say_how_fast_it_is_played(armature, window, skills):
     inspect = InspectJob(bpy.context.scene, properties.shot_options(bpy.context, armature))
     inspect.start()

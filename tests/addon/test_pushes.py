@@ -373,6 +373,7 @@ def test_the_list_can_be_edited():
         bpy.ops.poise.remove_push()
 
 
+@pytest.mark.slow(captured=False)
 def test_a_pushed_body_moves_that_way(stand):
     bpy.ops.poise.simulate()
     still = session.result_of(bpy.context.scene, stand).recording.com

@@ -130,6 +130,7 @@ def test_rectify_gives_a_result_like_a_simulation(armature, tmp_path):
     json.dumps(report, allow_nan=False)
 
 
+@pytest.mark.slow(captured=False)
 def test_the_bake_is_what_was_rectified(armature):
     shot = rectified(armature)
     bpy.ops.poise.bake()
@@ -146,6 +147,7 @@ def test_the_bake_is_what_was_rectified(armature):
     assert np.linalg.norm(expected) > 1e-4, "it has moved at all"
 
 
+@pytest.mark.slow(captured=False)
 def test_stopped_is_kept_and_resumed_exactly(armature, tmp_path):
     whole = places(rectified(armature).recording)
     bpy.ops.poise.discard()
@@ -256,6 +258,7 @@ def test_a_damaged_checkpoint_is_no_hindrance(armature, tmp_path):
     job.cancel()
 
 
+@pytest.mark.slow(captured=False)
 def test_other_settings_begin_anew(armature, tmp_path):
     job = new_job(armature)
     step_until(job, lambda: nodes(job) == 2)
@@ -432,6 +435,7 @@ def test_the_border_is_rectified_where_gains_fall(squat, monkeypatch):
     job.cancel()
 
 
+@pytest.mark.slow(captured=False)
 def test_method_rectify_is_the_same_button(armature):
     scene_settings().method = "RECTIFY"
     bpy.ops.poise.simulate()
@@ -446,6 +450,7 @@ def add_push(frame, strength=60.0):
     push.name, push.frame, push.strength = "Push", frame, strength
 
 
+@pytest.mark.slow(captured=False)
 def test_push_here_keeps_the_calm_part(armature):
     assert not bpy.ops.poise.push_here.poll()
     calm = rectified(armature)
@@ -462,6 +467,7 @@ def test_push_here_keeps_the_calm_part(armature):
     assert push.start == pytest.approx(15 / 60)
 
 
+@pytest.mark.slow(captured=False)
 def test_push_here_from_the_current_frame(armature):
     calm = rectified(armature)
     scene_settings().rectification.since = "FRAME"
@@ -492,6 +498,7 @@ def test_a_push_that_was_stopped_is_resumed_exactly(armature, drawn):
     assert "Push Here" in drawn(armature)
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -540,6 +547,7 @@ def test_the_correction_is_an_action_beside_the_others(armature):
     assert compat.assigned(armature)[0].name == "walk"
 
 
+@pytest.mark.slow(captured=False)
 def test_the_correction_is_the_reference_and_its_offsets(armature):
     shot = rectified(armature)
     target, reference = shot.target, shot.simulation.reference
@@ -555,6 +563,7 @@ def test_the_correction_is_the_reference_and_its_offsets(armature):
 # --- The operator in a window --------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_escape_discards_and_says_so(window, armature):
     before = rectified(armature)
     operator = window.begin(operators.POISE_OT_rectify)
@@ -603,6 +612,7 @@ def test_only_reading_owns_the_scene(armature):
 # --- Panels --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_panel_before_during_and_after(armature, drawn):
     text = drawn(armature)
     assert "10 CPU s a second" in text

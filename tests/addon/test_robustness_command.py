@@ -68,6 +68,7 @@ def measure(shot, *arguments):
 # --- What it tells and writes -------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_table_plot_and_report(quick, shot, capsys):
     before = shot.read_bytes()
     assert measure(shot, "--report", shot.parent / "limit.json") == 0
@@ -102,6 +103,7 @@ def test_table_plot_and_report(quick, shot, capsys):
     assert report["gains"]["balance"] == "foot_forces"
 
 
+@pytest.mark.slow(captured=False)
 def test_spheres_in_kilograms(quick, shot, capsys):
     png, report = shot.parent / "s.png", shot.parent / "s.json"
     arguments = ("--kind=spheres", "--output", png, "--report", report)
@@ -230,6 +232,7 @@ def test_gains_for_nobody(shot, capsys):
     assert "none.json" in refused(capsys, shot, *SHORT, "--gains", shot.parent / "none.json")
 
 
+@pytest.mark.slow(captured=False)
 def test_a_clip_that_falls_has_a_limit_of_zero(tmp_path, import_clip, capsys):
     import_clip("side_kick")  # falls after half a second, without a push
     shot = save(tmp_path)

@@ -70,6 +70,7 @@ def test_a_knock_out_outside_of_the_frames_is_told(armature):
     assert collected() == {}
 
 
+@pytest.mark.slow(captured=False)
 def test_no_search_is_offered_to_who_is_knocked_out(import_clip):
     armature = import_clip("stand")
     armature.data.poise_strength.use_knock_out = True
@@ -113,6 +114,7 @@ def test_the_panel_shows_when_and_what(armature):
     assert drawn[:2] == ["use_knock_out", "knock_out"]
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_who_is_knocked_out_falls_there(tmp_path, import_clip, capsys):
     import_clip("wave")
@@ -126,6 +128,7 @@ def test_who_is_knocked_out_falls_there(tmp_path, import_clip, capsys):
     assert "'tail=0.5' is not a strength such as leg_l=0.2" in capsys.readouterr().err
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.once
 def test_who_is_knocked_out_goes_down_limp_though_falls_stop(tmp_path, import_clip, capsys):
     import_clip("wave")

@@ -70,6 +70,7 @@ def simulated(*names, **options):
     return cast
 
 
+@pytest.mark.slow(captured=False)
 def test_who_is_shoved_shoves_the_other_who_feels_as_much(pair):
     anna, ben = simulated("Anna", "Ben").shots
     impulses = []
@@ -88,12 +89,14 @@ def test_who_is_shoved_shoves_the_other_who_feels_as_much(pair):
     assert alone.simulation.scenario.pushes, "and whoever's is simulated alone"
 
 
+@pytest.mark.slow(captured=False)
 def test_a_push_is_on_whom_it_names(pair):
     bpy.context.scene.poise.pushes.items[0].whom = pair[1]
     anna, ben = simulated("Anna", "Ben").shots
     assert not anna.recording.scenario.pushes and len(ben.recording.scenario.pushes) == 1
 
 
+@pytest.mark.slow(captured=False)
 def test_frames_are_those_of_all(pair):
     character("Cara", last=LAST + 15).location = (3, 0, 0)
     cast = simulated("Anna", "Cara")
@@ -177,6 +180,7 @@ def test_one_alone_is_not_offered_together(pair):
     bpy.ops.object.mode_set(mode="OBJECT")
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("keys", [0, 1])
 def test_who_has_no_animation_stands_there_and_is_baked(pair, keys):
     ben = pair[1]
@@ -193,6 +197,7 @@ def test_who_has_no_animation_stands_there_and_is_baked(pair, keys):
     assert compat.assigned(ben)[0].name == cast.shots[1].baked.action
 
 
+@pytest.mark.slow(captured=False)
 def test_who_is_with_a_walk_has_as_many_frames(pair, import_clip):
     walker = import_clip("walk")
     pair[1].location = (5, 5, 0)
@@ -225,6 +230,7 @@ def test_floors_that_differ_are_told(pair):
     assert re.fullmatch(r"'Ben' stands on a floor of its own, \+0\.(29|30) m from .*'Anna'\.", told)
 
 
+@pytest.mark.slow(captured=False)
 def test_the_command_bakes_all_of_them_and_reports_each(pair, tmp_path, capsys):
     shot, report = save(tmp_path), tmp_path / "report.json"
     arguments = ("--armature", "Anna", "--together", "Ben", "--report", report)
@@ -263,6 +269,7 @@ def test_what_is_of_one_alone_is_no_part_of_it(pair, tmp_path, capsys, arguments
     assert words in capsys.readouterr().err and listing(tmp_path) == before
 
 
+@pytest.mark.slow(captured=False)
 def test_a_hand_holds_on_to_another_character(pair, tmp_path, capsys):
     scene = bpy.context.scene
     scene.poise.pushes.items.clear()

@@ -200,6 +200,7 @@ def test_whatever_moves_or_shapes_what_is_in_the_scene_is_named(settings, armatu
     assert outdated.changed(before, now()) == [], "names move nothing"
 
 
+@pytest.mark.slow(captured=False)
 def test_a_bake_is_no_change_of_what_it_was_made_from(settings, armature):
     bpy.ops.mesh.primitive_cube_add(location=(0, 9, 5))
     bpy.context.object.poise.role = "THING"
@@ -286,6 +287,7 @@ def fallen(shot, ended=None):
     return SimpleNamespace(rectified=rectified, simulation=shot.simulation)
 
 
+@pytest.mark.slow(captured=False)
 def test_what_of_the_scene_is_not_followed_is_said(armature, drawn, draw_panels):
     scene = bpy.context.scene
     bpy.ops.poise.simulate()
@@ -314,6 +316,7 @@ def test_after_a_fall_the_next_step_is_a_button(settings, armature, drawn):
         assert quick.steps_after_fall(fallen(shot, ended)) == (step,)
 
 
+@pytest.mark.slow(captured=False)
 def test_after_a_fall_that_was_to_be_nothing_is_to_mend(settings, armature, drawn):
     settings.when_it_falls = "LIMP"
     assert "When It Falls" in drawn(armature) and "Also set in Full" not in drawn(armature)

@@ -127,6 +127,7 @@ def test_after_a_bake_the_keys_count(import_clip):
     assert shot.verdict is of_simulation, "the bake is gone"
 
 
+@pytest.mark.slow(captured=False)
 def test_what_was_cleaned_is_compared_with_the_cleaned_motion(import_clip, tmp_path, capsys):
     """A pop that Automatic has taken out is no flaw, and nothing that a search could mend."""
     armature = import_clip("stand")
@@ -151,6 +152,7 @@ def test_what_was_cleaned_is_compared_with_the_cleaned_motion(import_clip, tmp_p
     assert verdict["keeper"] and verdict["compared_with"] == "cleaned"
 
 
+@pytest.mark.slow(captured=False)
 def test_few_keys_are_judged_as_they_are(import_clip):
     """What a bow with a key in each second loses, only the keys can tell."""
     armature = import_clip("bow")

@@ -141,6 +141,7 @@ def test_the_sidebar_finds_the_cycle(registered, walker, draw_panels):
     assert chosen == WalkOptions(4.0, (settings.first, settings.last), "Path")
 
 
+@pytest.mark.slow(captured=False)
 def test_the_cycle_is_one_of_the_source_while_a_bake_is_shown(registered, walker):
     settings = bpy.context.scene.poise.walk
     settings.enabled, settings.seconds = True, 4.0
@@ -220,6 +221,7 @@ def test_a_curve_and_commands_do_not_lead_together(registered, walker):
     assert read(walker).walk.commands[0].heading == pytest.approx(1.0)
 
 
+@pytest.mark.slow(captured=False)
 def test_a_commanded_walk_is_baked_exactly_and_told(registered, walker):
     key(walker, "turn", at108=0.0, at150=-0.7)
     walker.data.poise_walk.pace = 0.9
@@ -247,6 +249,7 @@ def test_changed_commands_ask_to_simulate_again(registered, walker):
         assert outdated.changed(before, now(walk)) == told
 
 
+@pytest.mark.slow(captured=False)
 def test_the_command_line_walks_by_a_script(registered, walker, tmp_path, capsys):
     path, report, script = save(tmp_path), tmp_path / "report.json", tmp_path / "take.json"
     commands = [{"at": 0, "speed": 0.9}, {"at": 1, "heading": 45}, {"at": 7, "skill": "stand"}]

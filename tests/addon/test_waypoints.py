@@ -113,6 +113,7 @@ def test_whose_they_are_and_whether_they_are_used(walker, import_clip):
     assert "Waypoints" in quick.also_set(bpy.context.scene, walker)
 
 
+@pytest.mark.slow(captured=False)
 def test_a_body_gets_to_its_waypoint_and_says_so(walker):
     add(x=0.15, y=0.1)
     bpy.context.scene.poise.waypoints.end_in_place = False
@@ -138,6 +139,7 @@ def test_a_body_gets_to_its_waypoint_and_says_so(walker):
     assert np.linalg.norm((ring.mean(0) - dot.mean(0))[:2]) < 0.03
 
 
+@pytest.mark.slow(captured=False)
 def test_tries_are_seen_one_after_the_other(walker):
     """The window shows each, and in the end the best is the result."""
     add(x=0.2)
@@ -171,6 +173,7 @@ def test_endless_walks_have_none(walker):
         bpy.ops.poise.simulate()
 
 
+@pytest.mark.slow(captured=False)
 def test_automatic_prefers_what_comes_to_more_waypoints(walker, monkeypatch):
     add()
     shot = Shot(bpy.context.scene, ShotOptions(armature=walker.name))
@@ -217,6 +220,7 @@ def test_the_panel_lists_those_of_the_armature_by_frame(walker, monkeypatch):
     assert frames == [60, 120] and drawn[-1] == ("end_in_place", False)
 
 
+@pytest.mark.slow(captured=False)
 def test_the_command_line_takes_them_and_tells(walker, tmp_path, capsys):
     hips = walker.matrix_world @ walker.pose.bones[0].head
     shot, path = save(tmp_path), tmp_path / "report.json"

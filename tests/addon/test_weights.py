@@ -206,6 +206,7 @@ def test_the_bake_is_the_source_outside_of_physics(import_clip):
     assert report["units"]["residual_torque"] == "N m"
 
 
+@pytest.mark.slow(captured=False)
 def test_command_line(import_clip, tmp_path, capsys):
     import_clip("stand")
     shot, report = tmp_path / "shot.blend", tmp_path / "report.json"

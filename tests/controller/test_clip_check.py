@@ -230,6 +230,7 @@ def test_a_root_that_goes_on_elsewhere_is_brought_back(clip):
     assert np.abs(trajectory.root - whole).max() < 0.02
 
 
+@pytest.mark.slow(captured=False)
 def test_what_mends_a_clip_without_asking_is_named(clip):
     motion = clip("hips_twist")
     both = checked(bent(lifted(motion, 50, 90, 0.3, 10), 21, 24))

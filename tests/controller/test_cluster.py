@@ -246,6 +246,7 @@ def test_no_scheduler_there(dask, monkeypatch, listens):
             cluster.connect(address)
 
 
+@pytest.mark.slow(captured=False)
 def test_scheduler_without_useful_workers(start_scheduler, start_workers, no_poise, monkeypatch):
     monkeypatch.setattr(cluster, "_PATIENCE", PATIENCE)
     address = start_scheduler()

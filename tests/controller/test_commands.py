@@ -225,6 +225,7 @@ def test_who_stands_does_so_on_both_soles_side_by_side_under_the_weight(walker):
     assert np.abs(com[:2] / character.mass - middle).max() < 0.03
 
 
+@pytest.mark.slow(captured=False)
 def test_a_body_stops_stands_still_and_walks_on(walker):
     character, motion, cycle = walker
     endless = stopping(cycle, motion.rate).motion(character, motion)
@@ -477,6 +478,7 @@ def test_weight_goes_where_an_inverted_pendulum_that_is_borne_so_is():
     assert found[1000] == pytest.approx(0.15, abs=0.01)
 
 
+@pytest.mark.slow(captured=False)
 def test_a_body_steps_aside_and_goes_sideways(walker):
     character, motion, cycle = walker
     commands = (

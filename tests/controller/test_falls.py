@@ -271,6 +271,7 @@ def fallen(make_motion):
     return run
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("direction", [FORWARD, *OTHERS])
 @pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
 def test_it_falls_and_rests(fallen, kind, direction):
@@ -333,6 +334,7 @@ def test_hands_go_where_it_falls(fallen):
     assert (hands[:, 0] > chest[lands, 0] - 0.05).all() and (hands[:, 2] < chest[lands, 2]).all()
 
 
+@pytest.mark.slow(captured=False)
 def test_a_limp_body_gains_no_energy(standing):
     falls = simulation(standing, "limp", seconds=4.0)
     energies = []
@@ -437,6 +439,7 @@ def test_falls_are_deterministic(standing):
     assert one.summary()["deepest"] == other.summary()["deepest"]
 
 
+@pytest.mark.slow(captured=False)
 def test_pieces_of_a_fall_are_of_few_steps_and_change_nothing(standing, monkeypatch):
     whole, other = (simulation(standing, "brace", seconds=2.0, rate=1000) for _ in range(2))
     step, taken, counts = World.step, [], []
@@ -520,6 +523,7 @@ def test_feet_slip_on_what_is_slippery(make_motion, friction, falls):
     assert (recording.stood is not None) == falls, recording.why()
 
 
+@pytest.mark.slow(captured=False)
 def test_it_falls_where_what_it_stands_on_goes_away(make_motion):
     """A trapdoor under the left foot."""
     motion = make_motion(4.0)

@@ -187,6 +187,7 @@ def test_who_walks_a_bend_leans_into_it(walker, monkeypatch):
     assert np.abs(_lean(line, line.places(character, motion, np.arange(181))[1], 60.0)).max() == 0
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("clip", ["walk", pytest.param("walk_slow", marks=pytest.mark.slow)])
 def test_a_body_is_led_round_a_tight_bend(walker, clip):
     """With a radius of 1.5 m: by itself `walk` fell after three seconds, most of a metre away."""
@@ -264,6 +265,7 @@ def test_who_falls_to_the_left_steps_to_the_left(walker):
     assert _left_landing(walker, -0.2)[1] < -0.04
 
 
+@pytest.mark.slow(captured=False)
 def test_a_pushed_walker_steps_to_the_side_and_walks_on(walker):
     """A push to the left while the right foot stands: the left one lands farther left than it
     does without."""

@@ -270,6 +270,7 @@ def test_a_cart_draws_who_holds_it_along(reaching):
     assert np.nanmax(recording.hold_gaps) < NEAR
 
 
+@pytest.mark.slow(captured=False)
 def test_a_cart_drags_a_limp_body_by_its_wrist(reaching):
     tone = np.ones(len(reaching))
     tone[30:] = 0
@@ -313,6 +314,7 @@ def test_a_hand_gets_to_where_it_is_held_and_stays(reaching):
     assert np.linalg.norm(before) < 1e-3, "until then nothing pulls"
 
 
+@pytest.mark.slow(captured=False)
 def test_a_foot_is_held_to_the_world(reaching):
     """It takes no step, and floor and hold together carry what the floor alone would."""
     push = Push(1.0, 0.2, (0.0, 80.0, 0.0))
@@ -329,6 +331,7 @@ def test_a_foot_is_held_to_the_world(reaching):
     )
 
 
+@pytest.mark.slow(captured=False)
 def test_the_same_twice_to_the_last_bit(make_motion):
     motion = make_motion(1.6, sway=arms(1.4, 0.3))
 

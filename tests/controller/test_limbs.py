@@ -104,6 +104,7 @@ def blow(motion, speed):
     return Simulation(character, motion, settings=settings, scenario=scenario).run()
 
 
+@pytest.mark.slow(captured=False)
 def test_a_body_leans_away_from_a_light_touch_and_falls_at_a_hard_one(make_motion):
     standing = make_motion(4.0)
     light, hard = (blow(standing, speed) for speed in (0.3, 6.0))
@@ -122,6 +123,7 @@ def test_a_body_leans_away_from_a_light_touch_and_falls_at_a_hard_one(make_motio
     assert max(hit.force for hit in hard.hits()) > 3 * max(hit.force for hit in light.hits())
 
 
+@pytest.mark.slow(captured=False)
 def test_it_is_the_same_to_the_last_bit_every_time(make_motion):
     standing = make_motion(2.0)
     one, other = (blow(standing, 6.0) for _ in range(2))

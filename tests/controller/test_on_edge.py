@@ -70,6 +70,7 @@ def test_the_reference_rolls_over_the_outer_edges(tipped, held):
     assert inner - character.ground == pytest.approx(high, abs=0.004)
 
 
+@pytest.mark.slow(captured=False)
 def test_the_body_stands_on_its_edges(tipped, held):
     recording = Simulation(Character.from_motion(tipped), tipped).run()
     assert recording.success, recording.why()

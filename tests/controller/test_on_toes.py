@@ -79,6 +79,7 @@ def test_the_body_stands_on_its_toes(tiptoe, held):
     assert recording.summary()["slide_error"] < 0.01
 
 
+@pytest.mark.slow(captured=False)
 def test_who_falls_off_the_toes_sets_the_heels_down(tiptoe, held, monkeypatch):
     """And so stands, where a body that keeps its heels up falls."""
     from poise.controller.control import foot_forces

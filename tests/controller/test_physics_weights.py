@@ -70,6 +70,7 @@ def test_without_weights_nothing_changes(body, swinging):
     assert weighed.summary()["residual"] == 0
 
 
+@pytest.mark.slow(captured=False)
 def test_a_walk_goes_as_without_weights_until_it_is_handed_back(walker):
     """Also the leg in the air is as stiff as that decides where it lands."""
     body, motion, _ = walker
@@ -173,6 +174,7 @@ def test_help_is_shown_in_newtons(body, swinging):
     assert recording.summary()["residual_torque"] > 0
 
 
+@pytest.mark.slow(captured=False)
 def test_help_falls_as_the_weight_rises(body, swinging):
     sway = [
         np.abs(simulate(body, swinging, {"root": w}, (PUSH,)).root_displacement()[:, :2]).max()

@@ -50,6 +50,7 @@ def test_the_reference_keeps_all_of_a_pivot_and_nothing_of_a_tremor(pivoting):
         assert found == pytest.approx(kept, abs=within)
 
 
+@pytest.mark.slow(captured=False)
 def test_feet_that_stick_do_not_turn_the_body_the_other_way(pivoting):
     motion = pivoting(0.4)
     recording = Simulation(Character.from_motion(motion), motion).run()

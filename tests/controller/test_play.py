@@ -65,6 +65,7 @@ def again(walker, walk):
     return recording.body_positions
 
 
+@pytest.mark.slow(captured=False)
 def test_what_was_played_comes_out_again_to_the_last_bit(walker, play, tmp_path):
     """Through a file, with a push, and a stretch that was taken back."""
     go_on(play, 0.5)
@@ -133,6 +134,7 @@ def test_a_ball_hits_from_where_it_is_thrown(target):
     assert (turned + pi) % (2 * pi) - pi == pytest.approx(0, abs=radians(25))
 
 
+@pytest.mark.slow(captured=False)
 def test_what_was_thrown_is_thrown_again_to_the_last_bit(walker, target, tmp_path):
     """Through a file, and a stretch that was taken back, of which a ball is thrown no more."""
     go_on(target, 0.5)
@@ -169,6 +171,7 @@ def test_balls_are_counted(target, play):
         play.throw(0.0)
 
 
+@pytest.mark.slow(captured=False)
 def test_it_goes_as_it_is_told(play):
     play.wants(stands=False, speed=0.9)
     go_on(play, 6.0)
@@ -183,6 +186,7 @@ def test_it_goes_as_it_is_told(play):
     assert play.pace < 0.1
 
 
+@pytest.mark.slow(captured=False)
 def test_it_steps_aside_as_it_is_told_and_comes_out_again(walker, play):
     go_on(play, 0.3)
     play.wants(aside=0.3)
@@ -207,6 +211,7 @@ def test_nobody_is_told_to_step_aside_faster_than_it_can(play):
     assert play.aside == 0
 
 
+@pytest.mark.slow(captured=False)
 def test_it_goes_to_a_place_and_stands_there(play):
     go_on(play, 0.5)
     root = play.centres[-1][0][:2]
@@ -223,6 +228,7 @@ def test_it_goes_to_a_place_and_stands_there(play):
     assert play.goal is None, "what is told later comes first"
 
 
+@pytest.mark.slow(captured=False)
 def test_it_goes_along_a_way_and_stands_at_its_end(play):
     go_on(play, 0.5)
     root, along = play.centres[-1][0][:2], np.linspace(0, 2.2, 30)[1:]
@@ -258,6 +264,7 @@ def test_speeds_stay_within_what_the_walk_can(play):
     assert play.speed == play.slowest
 
 
+@pytest.mark.slow(captured=False)
 def test_who_falls_goes_on_no_more_and_can_be_taken_back(play):
     go_on(play, 1.0)
     play.push(600.0, 0.0, 0.4)
@@ -349,6 +356,7 @@ def knock_over(play):
         assert play.seconds < 5
 
 
+@pytest.mark.slow(captured=False)
 def test_who_is_down_goes_back_to_before_and_to_where_it_lies(faller):
     """And what it does a second time is the same, to the last bit."""
     knock_over(faller)

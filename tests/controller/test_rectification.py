@@ -125,6 +125,7 @@ class Judged(SerialExecutor):
 # --- Going on ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_it_goes_from_node_to_node_to_the_end(problem):
     going = search(problem)
     assert going.progress == (0, 31) and going.time_left() is None
@@ -164,6 +165,7 @@ def test_poll_never_waits(problem):
     assert going.poll() and Idle.futures[0].cancelled()
 
 
+@pytest.mark.slow(captured=False)
 def test_target_is_the_reference_with_what_was_found(problem):
     going = ended(search(problem))
     target = going.target_trajectory()
@@ -201,6 +203,7 @@ def test_what_is_good_as_it_is_is_not_searched(problem, monkeypatch):
     assert part.correction.offsets[3].any() and not part.correction.offsets[1:3].any()
 
 
+@pytest.mark.slow(captured=False)
 def test_another_seed_finds_something_else(problem):
     found = []
     for seed in (0, 1, 0):
@@ -208,6 +211,7 @@ def test_another_seed_finds_something_else(problem):
     assert np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("method", ["simplex", "sampling"])
 def test_the_other_methods_find_their_way(problem, method):
     if method == "simplex":
@@ -217,6 +221,7 @@ def test_the_other_methods_find_their_way(problem, method):
     assert same(going.recording, replayed(problem, going.correction))
 
 
+@pytest.mark.slow(captured=False)
 def test_more_generations_find_something_better(monkeypatch, problem):
     found = []
     for preset in (Preset(8, 1), Preset(8, 6)):
@@ -228,6 +233,7 @@ def test_more_generations_find_something_better(monkeypatch, problem):
 # --- Exactness -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_replay_is_the_search_to_the_last_bit_here_and_elsewhere(problem):
     going = ended(search(problem))
     assert going.ended == "done"
@@ -255,6 +261,7 @@ def test_any_number_of_workers_finds_the_same(make_motion):
         assert same(together.recording, alone.recording)
 
 
+@pytest.mark.slow(captured=False)
 def test_with_spheres_and_on_a_podium_it_is_the_same_too(make_motion):
     box = Collider("Podium", Solid("box", (0.6, 0.6, 0.05)), (0, 0, 0.05))
     sphere = Solid("sphere", (0.1,))
@@ -365,6 +372,7 @@ def test_it_can_be_stopped_before_anything_was_found(problem):
 # --- Checkpoints ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_a_resumed_search_is_one_that_never_stopped(problem, tmp_path):
     whole = ended(search(problem))
     path = tmp_path / "search.json"
@@ -438,6 +446,7 @@ def test_a_full_disk_ends_nothing(problem, tmp_path):
 # --- From the middle on --------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_from_a_moment_on_it_keeps_what_was_before(problem):
     earlier = ended(search(problem))
     push = Push(0.3, 0.1, (60.0, 0.0, 0.0))
@@ -453,6 +462,7 @@ def test_from_a_moment_on_it_keeps_what_was_before(problem):
     assert [node.sample for node in going.nodes] == [24, 30]
 
 
+@pytest.mark.slow(captured=False)
 def test_from_a_moment_on_it_does_not_go_back_farther(problem):
     earlier = ended(search(problem))
     judge = Judged(lambda node: node == 5)

@@ -386,6 +386,7 @@ def test_gains_of_another_character_are_told_of(problem, gains):
     assert result["error"][0] == "GainsError" and "knee_pitch" in result["error"][1]
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize(
     ("kind", "little", "much"), [("pushes", 20.0, 1500.0), ("spheres", 0.2, 40.0)]
 )

@@ -103,6 +103,7 @@ def test_samples_come_one_by_one(swinging):
     assert len(simulation.recording.com) == 11
 
 
+@pytest.mark.slow(captured=False)
 def test_pieces_of_a_sample_are_of_few_steps_and_change_nothing(standing):
     character, whole = Character.from_motion(standing), simulate(standing, rate=1000)
     simulation = Simulation(character, standing, settings=Settings(rate=1000))
@@ -150,6 +151,7 @@ print("DIGEST", hashlib.sha256(recording.rotation_deltas().tobytes()).hexdigest(
 """
 
 
+@pytest.mark.slow(captured=False)
 def test_same_seed_same_result_in_another_process(swinging):
     recordings = [simulate(swinging, noise=5.0, seed=seed) for seed in (3, 3, 4)]
     digests = [hashlib.sha256(r.rotation_deltas().tobytes()).hexdigest() for r in recordings]

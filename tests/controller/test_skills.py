@@ -208,6 +208,7 @@ def test_a_clip_without_a_cycle_cannot_be_learned(blender, import_clip):
         Learning(Character.from_motion(motion), motion, None, 0, SerialExecutor())
 
 
+@pytest.mark.slow(captured=False)
 def test_a_body_reaches_what_it_is_told(walk):
     """One real try, as a worker runs it: it turns twice, stops and goes on, and what is counted is
     the speed before."""

@@ -31,6 +31,7 @@ def test_an_undisturbed_body_takes_no_step(person):
     assert (with_steps.body_positions == without.body_positions).all()
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("force", [(260.0, 0.0), (220.0, 60.0), (-160.0, 0.0)])
 def test_a_step_saves_what_feet_in_place_cannot(person, force):
     without = pushed(person, force, steps=False)
@@ -44,6 +45,7 @@ def test_a_step_saves_what_feet_in_place_cannot(person, force):
     assert np.linalg.norm(np.diff(recording.com[-30:], axis=0), axis=1).max() * 60 < 0.1
 
 
+@pytest.mark.slow(captured=False)
 def test_a_body_that_falls_is_never_thrown_about(person):
     """Feet that slip under a falling body can burst in the engine: the record ends before."""
     for force in (260.0, 265.0, 270.0):
@@ -100,6 +102,7 @@ def test_a_step_can_be_taken_again_from_its_middle(person):
     assert steps == same_steps
 
 
+@pytest.mark.slow(captured=False)
 def test_the_mirrored_push_is_answered_with_the_other_foot(person):
     moved = []
     for sign in (1, -1):

@@ -46,6 +46,7 @@ def test_shares_multiply_and_the_last_one_holds(adult):
     assert Strength.build(adult, {"tone": np.ones(4), "arm_l": 1.0}, 4) is None
 
 
+@pytest.mark.slow(captured=False)
 def test_full_strength_changes_nothing(swinging):
     one = simulation(swinging).run()
     other = simulation(swinging, strength={"tone": np.ones(len(swinging)), "leg_l": 1.0}).run()
@@ -55,6 +56,7 @@ def test_full_strength_changes_nothing(swinging):
 # --- Faints and weak limbs -----------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("kind", [LIMP, "brace", STIFF])
 def test_who_faints_goes_down_at_once_whatever_the_way(make_motion, kind):
     motion = make_motion(5.0)
@@ -67,6 +69,7 @@ def test_who_faints_goes_down_at_once_whatever_the_way(make_motion, kind):
     assert low[0] == pytest.approx(low[1], abs=6)
 
 
+@pytest.mark.slow(captured=False)
 def test_until_it_faints_all_is_as_it_is_without(make_motion):
     motion = make_motion(2.0)
     one = simulation(motion).run()
@@ -75,6 +78,7 @@ def test_until_it_faints_all_is_as_it_is_without(make_motion):
     assert not np.array_equal(one.body_positions[61], other.body_positions[61])
 
 
+@pytest.mark.slow(captured=False)
 @pytest.mark.parametrize(("side", "sign"), [("l", 1.0), ("r", -1.0)])
 def test_a_leg_that_gives_way_has_it_fall_to_that_side(make_motion, side, sign):
     motion = make_motion(4.0)
@@ -91,6 +95,7 @@ def test_a_little_weakness_is_stood_with(make_motion):
     assert recording.success
 
 
+@pytest.mark.slow(captured=False)
 def test_a_weak_arm_does_not_brace(make_motion):
     motion = make_motion(2.6)
     push = Push(0.5, 0.2, (600.0, 0.0, 0.0))
@@ -121,6 +126,7 @@ def test_who_comes_to_gets_up_then_and_not_before(make_motion):
 # --- What is told of it ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_the_reason_is_told(make_motion):
     motion = make_motion(3.0)
     frame = round(motion.frame(round(0.5 * motion.rate)))

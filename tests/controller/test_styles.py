@@ -52,6 +52,7 @@ def test_heavy_arms_hang_lower(performed):
     assert (heavy.body_positions[:, SEGMENT_INDEX["forearm_l"], 2] - raised).mean() < -0.001
 
 
+@pytest.mark.slow(captured=False)
 def test_virtual_forces_know_no_styles(performed):
     plain, styled = (performed(balance="virtual_forces", style=name) for name in ("close", "heavy"))
     assert np.array_equal(plain.body_positions, styled.body_positions)

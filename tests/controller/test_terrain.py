@@ -215,6 +215,7 @@ def performed(place, **values):
     return Simulation(body, place.motion, scenario=place.scenario, **values)
 
 
+@pytest.mark.slow(captured=False)
 def test_a_step_that_is_missing_is_told_with_foot_frames_and_height(walk):
     place = stairs.on_stairs(walk(), up=True)
     whole = place.scenario.colliders

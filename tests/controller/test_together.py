@@ -109,6 +109,7 @@ def test_a_collision_in_flight_keeps_the_momentum_of_the_pair(fliers):
     assert abs(total[1, 2]) < 5e-3 * size
 
 
+@pytest.mark.slow(captured=False)
 def test_what_one_feels_the_other_feels(make_motion):
     together = facing(make_motion)
     together.run()
@@ -124,6 +125,7 @@ def test_what_one_feels_the_other_feels(make_motion):
     assert alone.com[-1, 0] > anna.com[-1, 0] + 0.05, "whom he has stopped"
 
 
+@pytest.mark.slow(captured=False)
 def test_the_same_again_is_the_same_bit_for_bit(make_motion):
     recordings = []
     for _ in range(2):
@@ -136,6 +138,7 @@ def test_the_same_again_is_the_same_bit_for_bit(make_motion):
         assert (first.blows == second.blows).all()
 
 
+@pytest.mark.slow(captured=False)
 def test_who_is_alone_among_others_stands_as_alone(make_motion):
     together = facing(make_motion, newtons=0.0, apart=5.0)
     together.run()
@@ -272,6 +275,7 @@ def test_a_simulation_is_of_one_world_and_once(make_motion):
         Together({"a": one, "b": one})
 
 
+@pytest.mark.slow(captured=False)
 def test_who_is_named_first_changes_nothing(make_motion):
     found = []
     for turned in (False, True):
@@ -319,6 +323,7 @@ def _arms_ahead(time):
     return {"upper_arm_l": np.tile([0.0, -1.45, 0.0], (len(time), 1))}
 
 
+@pytest.mark.slow(captured=False)
 def test_who_is_held_drags_along_who_holds_and_is_held_back(make_motion):
     together = holding(make_motion, 250.0)
     together.run()
@@ -332,6 +337,7 @@ def test_who_is_held_drags_along_who_holds_and_is_held_back(make_motion):
     assert most[0] < most[1] - 0.05, "and she holds him back"
 
 
+@pytest.mark.slow(captured=False)
 def test_a_hold_on_another_breaks(make_motion):
     together = holding(make_motion, 500.0, breaking=60.0)
     together.run()
@@ -339,6 +345,7 @@ def test_a_hold_on_another_breaks(make_motion):
     assert grasp.broke and grasp.ended < len(together) - 30
 
 
+@pytest.mark.slow(captured=False)
 def test_a_hold_goes_on_where_both_fall(make_motion):
     together = holding(make_motion, 900.0, seconds=4.0)
     together.run()
@@ -399,6 +406,7 @@ def test_holds_to_who_is_not_there_are_refused(make_motion):
         Together(pair)
 
 
+@pytest.mark.slow(captured=False)
 def test_who_is_thrown_about_by_the_engine_falls_from_before_that(make_motion):
     """Who is alone returns to before that with all of its world; others cannot."""
     together = facing(make_motion, newtons=0.0, seconds=2.0, apart=3.0)

@@ -195,6 +195,7 @@ def test_settings_keep_waypoints_through_json():
 # --- The body -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(captured=False)
 def test_a_body_gets_there_by_looking_where_it_came_to(steps):
     settings = Settings(waypoints=(way(3.0, 0.1, 0.1), way(END, 0.0, 0.0, "the end")))
     problem = Problem(steps, settings=settings)

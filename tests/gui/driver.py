@@ -41,6 +41,12 @@ TURNS = 2
 #: A job works so long in each turn [s]: without a graphics card drawing takes as long. Where a
 #: scenario measures time, or whether the window is alive, it works as for a user.
 WORK = 0.1
+#: Buttons are sought row by row of so many pixels: they are 20 high. [s] on each, TURNS at least.
+ROW, HOVER = 17, 0.01
+#: So far [pixels] a notch of the mouse wheel moves a sidebar, and two pages of it overlap.
+NOTCH, _OVERLAP = 40, 100
+#: The mouse wheel's two ways, as xdotool has them.
+_UP, _DOWN = 4, 5
 #: Blender's colour of what is chosen, and of how far a bar is.
 _BLUE = 0.278, 0.447, 0.702
 #: Modules with panels that a scenario can open or close.
@@ -411,31 +417,34 @@ class Driver:
         property, such as `bpy.context.scene.poise.noise`; scrolls if need be."""
         if (yield from self._find_in_sight(command, across)):
             return
-        _xdotool("click", "--repeat", 60, 4)  # to the top
-        yield 0.5
-        for _ in range(6):
+        yield from self._scroll(60, _UP)  # to the top
+        for _ in range(4):
             if (yield from self._find_in_sight(command, across)):
                 return
-            _xdotool("click", "--repeat", 10, 5)
-            yield 0.5
+            page = self.sidebar.height - _OVERLAP
+            yield from self._scroll(page // NOTCH, _DOWN)
         raise LookupError(f"there is no button for {command} in the sidebar")
 
     def scroll(self, notches):
         """Turn the mouse wheel so far over the sidebar, downward."""
         region = self.sidebar
         self.point_at(region.x + region.width // 2, region.y + region.height // 2)
-        _xdotool("click", "--repeat", notches, 5)
+        yield from self._scroll(notches, _DOWN)
+
+    def _scroll(self, notches, way):
+        """Turn the mouse wheel so far where the mouse is."""
+        _xdotool("click", "--repeat", notches, "--delay", 10, way)
         yield 0.5
 
     def _find_in_sight(self, command, across):
         """Sweep the mouse over what is visible of the sidebar; returns whether it is there."""
         region = self.sidebar
         manager = bpy.context.window_manager
-        rows = range(30, region.height - 10, 14)
+        rows = range(30, region.height - 10, ROW)
         # From the last find on: what is pressed next is often near.
         for below in sorted(rows, key=lambda row: abs(row - self._found)):
             self.point_at(region.x + across * region.width, region.y + region.height - below)
-            yield 0.05
+            yield HOVER
             manager.clipboard = ""
             with bpy.context.temp_override(window=self.window, area=self.area, region=region):
                 if bpy.ops.ui.copy_python_command_button.poll():
