@@ -5,6 +5,7 @@ Their ranges are checked by it, and whoever offers them makes all of it: propert
 panels, arguments, tables of the documentation.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -55,6 +56,12 @@ def option(default: Any, label: str, words: str, *args: Any, **more: Any) -> Any
 def options_of(owner: Any) -> dict[str, Option]:
     """{field: Option} of a dataclass, or of an object of one, in the order of its fields."""
     return {f.name: f.metadata["option"] for f in fields(owner) if "option" in f.metadata}
+
+
+def needed_by(options: Mapping[str, Option], name: str) -> list[str]:
+    """Names of the options without which one means nothing: what it needs, what that needs, …"""
+    needs = options[name].needs
+    return [needs, *needed_by(options, needs)] if needs else []
 
 
 def units_of(owner: Any) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...controller.checks import clip_check, verdict
-from ...controller.options import Option
+from ...controller.options import Option, needed_by
 from ..blender import session
 from ..blender.translations import tr
 
@@ -103,12 +103,14 @@ def draw_options(
     column.use_property_split = False
     for name, one in options.items():
         if one.seldom == seldom:
-            if one.choices is not None:  # which have no room beside their name
-                column.label(text=tr(one.label), translate=False)
-            row = column.row()
             # While a job is at work all is inactive; an inactive part would be bright again.
-            idle = one.needs and getattr(settings, one.needs) == _default(settings, one.needs)
+            needed = needed_by(options, name)
+            idle = any(getattr(settings, need) == _default(settings, need) for need in needed)
+            row = column.column(align=True)
             row.active = not idle or session.job() is not None
+            if one.choices is not None:  # which have no room beside their name
+                row.label(text=tr(one.label), translate=False)
+            row = row.row()
             zero = one.zero and not getattr(settings, name)
             text = {"text": tr(f"{one.label}, 0: {one.zero}")} if zero else {}
             row.prop(settings, name, expand=one.choices is not None, **text)

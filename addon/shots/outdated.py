@@ -13,7 +13,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ...controller.options import options_of
+from ...controller.options import needed_by, options_of
 from ..blender import compat
 from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
@@ -69,10 +69,11 @@ def settings_of(
     empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
     described = options_of(options)
     for name, one in described.items():
-        if not one.needs:
+        needed = needed_by(described, name)
+        if not needed:
             found[one.label] = (getattr(options, name),)
-        elif getattr(options, one.needs) != described[one.needs].default:  # else it means nothing
-            found[described[one.needs].label] += (getattr(options, name),)
+        elif all(getattr(options, need) != described[need].default for need in needed):
+            found[described[needed[-1]].label] += (getattr(options, name),)  # else it means nothing
     if options.walk and options.walk.played:  # what the panels say of these is of others
         del found["Locomotion"], found[described["when_it_falls"].label]
     return found | {

@@ -95,6 +95,7 @@ UNITS = {
     "rest_at": "s",
     "deepest": "mm",
     "up_at": "s",
+    "went_on": "frame",
     "help": "N",
     "help_torque": "N m",
     "reached": "s",

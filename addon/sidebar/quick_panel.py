@@ -120,6 +120,9 @@ def _draw_fall(layout, context):
     row = column.row()
     row.active = layout.active and settings.when_it_falls != "STOP"
     row.prop(settings, "get_up")
+    row = column.row(align=True)
+    row.active = layout.active and settings.when_it_falls != "STOP" and settings.get_up
+    row.prop(settings, "once_up", expand=True)
 
 
 def _draw_also_set(layout, context, armature):

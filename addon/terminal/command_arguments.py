@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...controller import BALANCE_MODES
-from ...controller.falls.behaviours import STOP
+from ...controller.falls.behaviours import STAND, STOP
 from ...controller.options import Option, options_of
 from ...controller.ranges import RANGES, Range
 from ...controller.reference.cleaning import CLEANING
@@ -91,9 +91,12 @@ def shot_arguments() -> argparse.ArgumentParser:
 
 
 def check_falls(options: argparse.Namespace) -> None:
-    """Call `usage_error` for whoever is to get up, but not to fall."""
+    """Call `usage_error` for whoever is to get up, but not to fall, or to go on, but not to get
+    up."""
     if options.get_up and options.when_it_falls == STOP:
         options.usage_error("--get-up needs --when-it-falls limp, brace or stiff")
+    if options.once_up != STAND and not options.get_up:
+        options.usage_error("--once-up needs --get-up")
 
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..gains.gains import unmirrored
-from ..geometry.rotations import unit
+from ..geometry.rotations import cross, unit
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from .compliance import ARM_REACH, Arm, Compliance
 
@@ -29,6 +29,12 @@ WHEN_IT_FALLS = {
     LIMP: ("Limp", "It goes down like somebody who has lost consciousness, and lies"),
     "brace": ("Brace", "Hands reach for the floor, chin and trunk curl, legs brake; then it lies"),
     "stiff": ("Stiff", "It holds the pose in which it loses its balance, down to the floor"),
+}
+#: That it stands still once it has got up, or goes on: {value: (name, words)}.
+STAND, GO_ON = "stand", "go_on"
+ONCE_UP = {
+    STAND: ("Stand", "It stands still; a walk that is led by commands is walked on"),
+    GO_ON: ("Go On", "It goes on with the animation, from where it lost its balance"),
 }
 
 #: Stature [m] for which lengths are.
@@ -258,7 +264,7 @@ class _BracingArm:
         second = unit(far * along - upper * first)
         bend = float(first @ second)
         ahead = unit(second - bend * first)
-        frame = np.stack([ahead, np.cross(-first, ahead), -first], 1)
+        frame = np.stack([ahead, cross(-first, ahead), -first], 1)
         nearest = self._arm.angles(trunk.T @ frame, angles[self._arm.dofs])
         return nearest, -math.acos(max(-1.0, min(1.0, bend)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a body stands once it has got up: still, in a pose of its animation."""
+"""How a body stands once it has got up: still, in a pose of its animation, or as it goes on."""
 
 from dataclasses import dataclass, replace
 
@@ -7,12 +7,18 @@ import numpy as np
 
 from ..body.character import Character
 from ..geometry.motion import Motion
-from ..geometry.rotations import matrix_from_quaternion, multiply, quaternion_from_matrix
+from ..geometry.rotations import (
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    quaternion_from_matrix,
+    rotation_vector,
+)
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from ..geometry.stance import DUAL
+from ..reference.lying import Hold, started
 from ..reference.performed import Changed, performed_motion
 from ..reference.reference import Reference
-from .compliance import arms_of
 from .loss import Moving
 from .posing import BodyPose, Goals, Tree, meet
 from .rising import marks_of
@@ -26,14 +32,19 @@ _AS_GOOD, _WITHIN = 0.03, 0.01
 #: What a metre counts by which the centre of mass is lower than it ever is, and a foot in the air
 #: [m]. By trial.
 _LOWER, _LIFTED = 1.0, 1.0
+#: Who goes on does so in a pose at most so much [m] lower than the highest and no faster [m/s], and
+#: is as it is in the animation after so long [s]. By trial.
+_CROUCHED, _SLOW, _AS_ANIMATED = 0.12, 0.2, 1.0
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A motion of somebody who stands still, and the pose of that, on its character's ground."""
+    """A motion of somebody who stands, the pose in which it begins, on its character's ground, and
+    which samples of the animation it shows (n,), None of one who stands still."""
 
     motion: Motion
     pose: BodyPose
+    shown: np.ndarray | None = None
 
     def placed(self, turn: np.ndarray, move: np.ndarray, first_frame: float) -> Motion:
         """The motion, turned (3, 3) about the vertical through the origin, then moved (3,) [m]."""
@@ -53,7 +64,51 @@ def standing_still(
     """Somebody who stands for so many samples in the last pose of a motion in which one can stand:
     with both feet flat on the floor, side by side if they are not so already, and the centre of
     mass above them. reference: of the motion."""
-    sample, stands = _sample(character, motion, reference)
+    moving, both, stands = _seen(character, motion, reference)
+    low = moving.height.max() - moving.height
+    cost = np.maximum(moving.outside, -_WITHIN) + _LOWER * low + _LIFTED * ~both
+    sample = int(np.flatnonzero(cost <= cost.min() + _AS_GOOD)[-1])
+    pose, turns, moved = _posed(character, motion, reference, sample, bool(stands[sample]))
+    return Standing(_changed(motion, np.full(count, sample), turns, moved, np.ones(count)), pose)
+
+
+def going_on(
+    character: Character, motion: Motion, reference: Reference, lost: int, count: int
+) -> Standing | None:
+    """Somebody who goes on with a motion for so many samples, from a pose in which one can stand:
+    the first one since a sample at which balance was lost, or the last before; None if there is
+    none. reference: of the motion."""
+    moving, _, stands = _seen(character, motion, reference)
+    stands &= np.linalg.norm(moving.velocity, axis=1) < _SLOW
+    if not stands.any():
+        return None
+    able = np.flatnonzero(stands & (moving.height >= moving.height[stands].max() - _CROUCHED))
+    sample = int(next((one for one in able if one >= lost), able[-1]))
+    pose, turns, moved = _posed(character, motion, reference, sample, True)
+    shown = np.minimum(started(sample, count, motion.rate), len(motion) - 1)
+    share = np.clip(np.arange(count) / (_AS_ANIMATED * motion.rate), 0, 1)
+    return Standing(
+        _changed(motion, shown, turns, moved, 1 - share**2 * (3 - 2 * share)), pose, shown
+    )
+
+
+def _changed(
+    motion: Motion, shown: np.ndarray, turns: np.ndarray, moved: np.ndarray, shares: np.ndarray
+) -> Motion:
+    """Samples (n,) of a motion, changed by turns (S, 4) and a displacement (3,) [m] of its pelvis
+    as far as shares (n,) say."""
+    hold = Hold(0, shown.astype(float), np.zeros(len(shown)))
+    rotations, positions = hold.shown_turns(motion.rotations), hold.shown(motion.positions)
+    partly = exponential(shares[:, None, None] * rotation_vector(turns))
+    played = replace(motion, rotations=rotations, positions=positions)
+    return performed_motion(Changed(played, partly, shares[:, None] * moved))
+
+
+def _posed(
+    character: Character, motion: Motion, reference: Reference, sample: int, stands: bool
+) -> tuple[BodyPose, np.ndarray, np.ndarray]:
+    """How one stands in a sample of a motion, and the turns (S, 4) and the displacement (3,) [m] of
+    the pelvis that make it so. stands: whether feet are there as they are to be."""
     trajectory = reference.trajectory
     pose = BodyPose(
         trajectory.root[sample],
@@ -61,44 +116,24 @@ def standing_still(
         trajectory.angles[sample],
     )
     pose = _on_both_feet(character, pose, stands)
-    still = replace(
-        motion,
-        rotations=np.repeat(motion.rotations[sample : sample + 1], count, axis=0),
-        positions=np.repeat(motion.positions[sample : sample + 1], count, axis=0),
-    )
     placed = Tree(character).placed(pose)
     raw = reference.raw
     turns = quaternion_from_matrix(placed.frames @ raw.frames[sample].swapaxes(1, 2))
-    moved = pose.root - raw.joints[sample, 0]
-    performed = performed_motion(
-        Changed(still, np.repeat(turns[None], count, axis=0), np.repeat(moved[None], count, axis=0))
-    )
-    return Standing(performed, pose)
+    return pose, turns, pose.root - raw.joints[sample, 0]
 
 
-def as_near(character: Character, reference: Reference, angles: np.ndarray) -> Reference:
-    """The Reference of somebody who stands still, with the angles of its shoulders that are nearest
-    to those of a pose (dofs,) [rad]: arms have come to where they are by other ways."""
-    wanted, speeds = reference.angles.copy(), reference.speeds.copy()
-    for arm in arms_of(character, angles):
-        wanted[:, arm.dofs] = arm.angles(arm.frame(wanted[0]), angles[arm.dofs])
-        speeds[:, arm.dofs] = 0.0
-    return replace(reference, angles=wanted, speeds=speeds)
-
-
-def _sample(character: Character, motion: Motion, reference: Reference) -> tuple[int, bool]:
-    """The last sample of a motion in which one can stand, and whether feet are there as they are
-    to be."""
+def _seen(
+    character: Character, motion: Motion, reference: Reference
+) -> tuple[Moving, np.ndarray, np.ndarray]:
+    """How a motion moves, by sample, whether both feet carry it (n,), and whether they are besides
+    where they are to be (n,)."""
     count = min(len(motion), len(reference))
-    smooth, rate = reference.smooth, motion.rate
+    smooth = reference.smooth
     corners = character.sole_corners(smooth.joints[:count], smooth.frames[:count])
     com = np.einsum("fsi,s->fi", smooth.centres[:count], character.masses / character.mass)
-    outside = Moving(com, corners, rate).outside
-    high = com[:, 2] - corners[..., 2].min((1, 2))
+    moving = Moving(com, corners, motion.rate)
     both = reference.stance[:count] == DUAL
-    cost = np.maximum(outside, -_WITHIN) + _LOWER * (high.max() - high) + _LIFTED * ~both
-    sample = int(np.flatnonzero(cost <= cost.min() + _AS_GOOD)[-1])
-    return sample, bool(both[sample] and outside[sample] <= -_WITHIN)
+    return moving, both, both & (moving.outside <= -_WITHIN)
 
 
 def _on_both_feet(character: Character, pose: BodyPose, stands: bool) -> BodyPose:

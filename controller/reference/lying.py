@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a body that has fallen shows of its animation: what is not simulated comes to a stop."""
+"""What a body that has fallen shows of its animation: what is not simulated comes to a stop, and
+starts again where it goes on with that."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +12,18 @@ from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 #: The animation of what is not simulated runs down in so long [s], and the bones of spine and neck
 #: stop to share a turn in so long [s]: before anybody is on the floor. By judgement.
 _STOPS, _WHOLE = 0.3, 0.2
+#: Who goes on with its animation stands still for so long [s], and takes so long until it has the
+#: speed of that; what is not simulated has come to where it is to go on for so long [s] before.
+_STANDS, _STARTS, _COMES = 0.5, 0.5, 1.0
+
+
+def started(sample: float, count: int, rate: float) -> np.ndarray:
+    """(count,) which samples of an animation are shown by who goes on with it from one of them."""
+    since = np.maximum(np.arange(count) / rate - _STANDS, 0)
+    share = np.clip(since / _STARTS, 0, 1)
+    # The integral of a speed that rises from 0 to 1 smoothly.
+    run = _STARTS * (share**3 - share**4 / 2) + np.maximum(since - _STARTS, 0)
+    return sample + rate * run
 
 
 @dataclass(frozen=True)
@@ -25,16 +39,36 @@ class Hold:
     whole: np.ndarray
 
     @classmethod
-    def of(cls, stood: int | None, count: int, rate: float) -> "Hold | None":
-        """That of a body that falls after so many of its samples; None if it does not."""
+    def of(
+        cls,
+        stood: int | None,
+        count: int,
+        rate: float,
+        again: Sequence[tuple[int, np.ndarray, int | None]] = (),
+    ) -> "Hold | None":
+        """That of a body that falls after so many of its samples; None if it does not. again: for
+        each time that it goes on with its animation, how many samples there are before, which of
+        the animation the following ones show, and how many there are until it falls again."""
         if stood is None:
             return None
-        last, samples = max(stood - 1, 0), np.arange(count)
-        share = np.clip((samples - last) / (_STOPS * rate), 0, 1)
-        # The integral of a speed that falls from 1 to 0 smoothly.
-        run = _STOPS * rate * (share - share**3 + share**4 / 2)
-        whole = np.clip((samples - last) / (_WHOLE * rate), 0, 1)
-        return cls(stood, np.minimum(samples, last) + run, whole**2 * (3 - 2 * whole))
+        samples = np.arange(count)
+        at, whole = samples.astype(float), np.zeros(count)
+        falls = [stood, *(falls for _, _, falls in again if falls is not None)]
+        for number, fall in enumerate(falls):
+            last = max(fall - 1, 0)
+            share = np.clip((samples[last:] - last) / (_STOPS * rate), 0, 1)
+            # The integral of a speed that falls from 1 to 0 smoothly.
+            run = _STOPS * rate * (share - share**3 + share**4 / 2)
+            at[last:] = at[last] + run
+            whole[fall:] = _eased((samples[fall:] - last) / (_WHOLE * rate))
+            if number < len(again):
+                begin, shown, _ = again[number]
+                came = max(last, begin - round(_COMES * rate))
+                share = _eased((samples[came:begin] - came) / max(begin - came, 1))
+                at[came:begin] += share * (shown[0] - at[came:begin])
+                at[begin:] = shown[: count - begin]
+                whole[begin:] = 1 - _eased((samples[begin:] - begin) / (_WHOLE * rate))
+        return cls(stood, at, whole)
 
     def sharing(self) -> "Hold":
         """The same of chains that share their turns all along, as those of controls do."""
@@ -87,3 +121,9 @@ class Hold:
         share = self.at[self.stood :] % 1
         share = share.reshape(-1, *[1] * (low.ndim - 1))
         return (1 - share) * low + share * high
+
+
+def _eased(share: np.ndarray) -> np.ndarray:
+    """From 0 to 1 without a jump in speed."""
+    share = np.clip(share, 0, 1)
+    return share**2 * (3 - 2 * share)

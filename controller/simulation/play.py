@@ -107,7 +107,7 @@ class _Seen:
 
     def rise(self) -> None: ...
 
-    def stands(self, part: Part | None) -> None: ...
+    def stands(self, part: Part | None, shown: np.ndarray | None) -> None: ...
 
     def lies(self, is_kept_down: bool) -> None: ...
 
@@ -148,7 +148,7 @@ class Play:
         self._learn_delay(time.perf_counter() - began)
         simulation.begin(window)
         if simulation.settings.get_up:
-            _ = simulation.rising_to  # nobody is to wait for it where it gets up
+            simulation.rising_to(0)  # nobody is to wait for it where it gets up
         self._thread = ThreadPoolExecutor(1, "poise-play")
         #: The window that is in the making: where it begins, what is known there, and it.
         self._coming: tuple[int, tuple[Command, ...], Future[Window]] | None = None

@@ -4,6 +4,7 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,6 +169,10 @@ class Recording:
         #: Samples until it stood again, each time, and the parts of its walk that began there.
         self.stood_again: list[int] = []
         self.parts: list[Part] = []
+        #: Which samples of the animation it shows from then on, if it goes on with that.
+        self.shown: list[np.ndarray | None] = []
+        #: Whether it was to go on with the animation once it stands.
+        self.goes_on = False
         #: Whether it would get up, if what it lies on were level.
         self.is_kept_down = False
         self._count = 0
@@ -280,9 +285,11 @@ class Recording:
         """From now on, it gets up."""
         self.rested = self._count
 
-    def stands(self, part: Part | None) -> None:
-        """From now on, it stands again. part: of its walk that begins there, None of none."""
+    def stands(self, part: Part | None, shown: np.ndarray | None) -> None:
+        """From now on, it stands again. part: of its walk that begins there, None of none. shown:
+        which samples (n,) of the animation follow, None of one who stands still."""
         self.stood_again.append(self._count)
+        self.shown.append(shown)
         if part is not None:
             self.parts.append(part)
 
@@ -314,7 +321,7 @@ class Recording:
         self._count, self._upright = min(self._count, count), None
         if self.stood is not None and count < self.stood:
             self.stood = None
-            for after in (self.fell_again, self.stood_again, self.parts):
+            for after in (self.fell_again, self.stood_again, self.parts, self.shown):
                 after.clear()
         if self.stood is None:  # else they have ended where it first fell
             self.measures.keep(self._count)
@@ -576,7 +583,8 @@ class Recording:
         if self.stood is not None:
             *before, last = self.stood, *self.fell_again
             ups = [self._got_up(stood) for stood in before]
-            told = " ".join([*ups, self._what_fell(last), self.weakness]).rstrip()
+            parts = [*ups, self._what_fell(last), self._what_follows(), self.weakness]
+            told = " ".join(filter(None, parts))
             if self.is_kept_down and self.rested is None and self.rest_at is not None:
                 told += " It does not get up where the floor is not level."
             return told
@@ -670,6 +678,23 @@ class Recording:
             f"(frame {rest:g}) on."
         )
 
+    def _what_follows(self) -> str:
+        """A sentence on what it does once it stands, if it was to go on with its animation."""
+        if not self.goes_on or self.up is None or self.parts:
+            return ""
+        if self.went_on is None:
+            return (
+                "It does not go on: in no frame of the animation could one stand still, upright "
+                "and on both feet. Walks go on with Locomotion."
+            )
+        return f"It goes on with the animation from frame {self.went_on:g}."
+
+    @property
+    def went_on(self) -> float | None:
+        """From which frame on it shows its animation once it stands for good, or None."""
+        shown = self.shown[-1] if self.up is not None else None
+        return None if shown is None else self.motion.frame(shown[0])
+
     def missed(self) -> np.ndarray:
         """(n, 2) way [m] that is left in plan from the pelvis to each of the reference's waypoints,
         at its time; NaN for one that the body did not come to on its feet."""
@@ -711,8 +736,11 @@ class Recording:
 
     @property
     def hold(self) -> Hold | None:
-        """How what is not simulated comes to a stop in a fall; None for a body that stands."""
-        return Hold.of(self.stood, self._count, self.motion.rate)
+        """How what is not simulated comes to a stop in a fall, and goes on after it; None for a
+        body that stands."""
+        again = zip_longest(self.stood_again, self.shown, self.fell_again)
+        going = [(begin, shown, falls) for begin, shown, falls in again if shown is not None]
+        return Hold.of(self.stood, self._count, self.motion.rate, going)
 
     def joints(self) -> np.ndarray:
         """(n, S, 3) joint centres of the simulation [m]."""
@@ -854,6 +882,7 @@ class Recording:
             tried = bool(self._rising.any())
             result[name] = dict(zip(("mean", "most"), values, strict=True)) if tried else None
         result["up_at"] = self.up_at
+        result["went_on"] = self.went_on
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
         result["residual"], result["residual_torque"] = self._mean_residual()

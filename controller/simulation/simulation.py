@@ -23,7 +23,7 @@ from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
 from ..falls.mover import Mover
 from ..falls.posing import BodyPose
-from ..falls.standing import Standing, as_near, standing_still
+from ..falls.standing import Standing, going_on, standing_still
 from ..falls.strength import Strength
 from ..gains.gains import BALANCE_MODES, Gains
 from ..gains.physics_weights import Hold, PhysicsWeights, standing_lifts
@@ -41,7 +41,7 @@ from .holds import at_times, check_holds
 from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Observation, Recording
 from .scenario import Scenario
-from .simulation_options import STOP, SimulationOptions
+from .simulation_options import STAND, STOP, SimulationOptions
 from .world import Engine, Membership, Saved, World, load_engine
 
 #: Steps in a piece: about 5 ms. By trial.
@@ -129,6 +129,8 @@ class Settings(SimulationOptions):
             del data["when_it_falls"]
         if not self.get_up:
             del data["get_up"]
+        if self.once_up == STAND or not self.get_up:
+            del data["once_up"]
         data = {name: data[name] for name in (*_WRITTEN, *data)}
         if not self.waypoints:
             del data["waypoints"]
@@ -199,8 +201,9 @@ class Log(Protocol):
     def rise(self) -> None:
         """From now on, it gets up."""
 
-    def stands(self, part: Part | None, /) -> None:
-        """From now on, it stands again, in a part of its walk, or None."""
+    def stands(self, part: Part | None, shown: np.ndarray | None, /) -> None:
+        """From now on, it stands again, in a part of its walk, or None. shown: which samples (n,)
+        of the animation follow, None of one who stands still."""
 
     def lies(self, is_kept_down: bool, /) -> None:
         """It lies still, and would get up, if what it lies on were level, or not."""
@@ -322,6 +325,7 @@ class Simulation:
         self.recording.weights = self.weights
         self.recording.strength = self.strength
         self.recording.gets_up = self.settings.get_up
+        self.recording.goes_on = self.settings.once_up != STAND
         #: What also takes down what happens, and who tells a walk that is played.
         self.log: Log = self.recording
         self.guide: Guide | None = None
@@ -738,13 +742,25 @@ class Simulation:
         motion = self.motion
         assert isinstance(motion, Endless)
         walk = motion.walk
-        return not walk.commands or (not walk.played and walk.flies(self.character, motion.source))
+        stands = not walk.commands and self.settings.once_up == STAND
+        return stands or (not walk.played and walk.flies(self.character, motion.source))
+
+    def rising_to(self, lost: int) -> tuple[BodyPose, Standing | None]:
+        """How it stands as soon as it has got up that lost its balance in a sample of the
+        animation, on its character's ground, wherever that is, and what it does then; None if it
+        walks on."""
+        if self.walks_on:
+            return self._walking, None
+        upright = None
+        if self.settings.once_up != STAND and not isinstance(self.motion, Endless):
+            count = len(self.reference)
+            upright = going_on(self.character, self.motion, self.reference, lost, count)
+        upright = upright or self._standing
+        return upright.pose, upright
 
     @cached_property
-    def rising_to(self) -> BodyPose:
-        """How it stands as soon as it has got up, on its character's ground, wherever that is."""
-        if not self.walks_on:
-            return self._standing.pose
+    def _walking(self) -> BodyPose:
+        """How it stands as soon as it has got up to walk on."""
         reference = self.window(_SOMEWHERE.since, part=_SOMEWHERE).reference
         root, frame, *_ = reference.start
         lift = self.character.ground - reference.lowest
@@ -808,6 +824,7 @@ class Simulation:
         and again, if it gets up."""
         last, log = self.count - 1, self.log
         tries, self.is_down = 0, True
+        lost = first  # in the animation
         log.fall()
         while first < last:
             self.rises = self.settings.get_up and tries < _TRIES
@@ -816,16 +833,19 @@ class Simulation:
                 return
             tries += 1
             log.rise()
-            body, world, firmly = self.world.character, self.world, self.walks_on
-            rising = GetUp(body, world, self.rate, self.rising_to, firmly)
+            pose, upright = self.rising_to(lost)
+            rising = GetUp(self.world.character, self.world, self.rate, pose, self.walks_on)
             first = yield from self._get_up(rising, first)
             if rising.done:
                 tries, self.is_down = 0, False
-                self._begin_standing(rising, first)
-                log.stands(self.part if self.walks_on else None)
+                self._begin_standing(rising, upright, first)
+                shown, since = None if upright is None else upright.shown, first
+                log.stands(self.part if self.walks_on else None, shown)
                 first, stands = yield from self._stand(first)
                 if stands:
                     return
+                if shown is not None:
+                    lost = int(shown[first - since])
             elif first == last:
                 return
             self.is_down = True
@@ -893,8 +913,9 @@ class Simulation:
                 break
         return sample
 
-    def _begin_standing(self, rising: GetUp, first: int) -> None:
-        """Have the body that has got up at the sample `first` in a world in which it stands."""
+    def _begin_standing(self, rising: GetUp, upright: Standing | None, first: int) -> None:
+        """Have the body that has got up at the sample `first` in a world in which it stands, or, if
+        that is None, walks on."""
         before = self.world
         self.world = self._make_world()
         self.world.follow(before)
@@ -902,7 +923,7 @@ class Simulation:
         self._kept.clear()  # they went with their world
         self._placings.clear()
         settings, scenario = self.settings, self.scenario
-        if self.walks_on:
+        if upright is None:
             turn, (x, y, _) = rising.placing
             placed = float(np.arctan2(turn[1, 0], turn[0, 0])), float(x), float(y)
             self.part = Part(first, placed, self._stays)
@@ -914,7 +935,7 @@ class Simulation:
             self._since = window.first
             self._take_told(window)
             return
-        motion = self._standing.placed(*rising.placing, self.motion.frame(first))
+        motion = upright.placed(*rising.placing, self.motion.frame(first))
         reference = Reference.build(
             self.character,
             motion,
@@ -922,7 +943,7 @@ class Simulation:
             cutoff=settings.cutoff,
             terrain=Terrain.of(scenario, self.character.ground, motion),
         )
-        reference = as_near(self.character, reference, self.world.state(False).angles)
+        self._turn_arms(reference.angles[0])
         self.controller = Controller(
             self.character, reference, self.gains, settings, self.world, self.balance
         )

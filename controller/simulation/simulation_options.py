@@ -3,13 +3,13 @@
 
 from dataclasses import dataclass
 
-from ..falls.behaviours import STOP, WHEN_IT_FALLS
+from ..falls.behaviours import ONCE_UP, STAND, STOP, WHEN_IT_FALLS
 from ..gains.styles import STYLE_WORDS
 from ..options import option
 from ..ranges import RANGES, Range
 
 #: Of these, what trials of a search choose themselves; they end where a body falls.
-OF_TRIALS = ("noise", "seed", "when_it_falls", "get_up")
+OF_TRIALS = ("noise", "seed", "when_it_falls", "get_up", "once_up")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +68,13 @@ class SimulationOptions:
     get_up: bool = option(
         False,
         "Get Up",
-        "Whoever lies still gets up, on a level floor, and stands to the end",
+        "Whoever lies still gets up, on a level floor",
         needs="when_it_falls",
+    )
+    once_up: str = option(
+        STAND,
+        "Once Up",
+        "What the body does once it has got up",
+        choices=ONCE_UP,
+        needs="get_up",
     )

@@ -86,6 +86,36 @@ def test_what_the_source_measures_is_the_same_whatever_becomes_of_it(tmp_path, i
 
 @pytest.mark.slow(captured=False)
 @pytest.mark.once
+def test_who_goes_on_is_baked_with_what_hangs_on_it(tmp_path, import_clip):
+    """The hands' own bones stop in the fall, and go on where the report says."""
+    armature = import_clip("arm")
+    hand = armature.pose.bones["LeftWrist"]
+    hand.rotation_mode = "XYZ"
+    for frame in range(1, 613):
+        hand.rotation_euler = (0.005 * frame, 0, 0)
+        hand.keyframe_insert("rotation_euler", frame=frame)
+    name, shot, path = hand.name, save(tmp_path), tmp_path / "report.json"
+    given = ("--when-it-falls", "brace", "--get-up", "--once-up", "go_on", "--report", path)
+    assert poise("bake", shot, *given, "--push", "60,0.2,0,600,0", "--frames=1:840") == 0
+    report = json.loads(path.read_text())
+    assert report["once_up"] == "go_on" and report["filled"] is True
+    assert report["went_on"] == pytest.approx(report["fell_frame"], abs=1)
+    assert f"from frame {report['went_on']:g}" in report["why"] and report["bake_error"] < 0.5
+    bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot_poise.blend"))
+    armature = next(o for o in bpy.data.objects if o.type == "ARMATURE")
+    turned, rate = [], report["fps"]
+    up = report["up_at"] * rate + 1
+    for frame in (up - 2 * rate, up - 1.1 * rate, up, 840):
+        bpy.context.scene.frame_set(round(frame))
+        turned.append(armature.pose.bones[name].matrix_basis.to_euler().x / 0.005)
+    assert turned[0] == pytest.approx(turned[1]) and turned[0] > report["went_on"] + 5, "it stops"
+    assert turned[2] == pytest.approx(report["went_on"], abs=0.5)
+    slower = 0.75 * rate  # it stands for half a second, and comes to its speed in another one
+    assert turned[3] == pytest.approx(report["went_on"] + 840 - up - slower, abs=1)
+
+
+@pytest.mark.slow(captured=False)
+@pytest.mark.once
 def test_a_get_up_is_baked_and_told(tmp_path, import_clip, capsys):
     import_clip("side_kick")
     shot, path = save(tmp_path), tmp_path / "report.json"
@@ -113,6 +143,9 @@ def test_who_is_to_get_up_is_to_fall(tmp_path, import_clip, capsys):
     for command in ("bake", "simulate"):
         assert poise(command, shot, "--get-up") == 2
         assert "--get-up needs --when-it-falls limp, brace or stiff" in capsys.readouterr().err
+        falls = ("--when-it-falls", "limp")
+        assert poise(command, shot, *falls, "--once-up", "go_on") == 2
+        assert "--once-up needs --get-up" in capsys.readouterr().err
 
 
 def test_stopping_is_the_default(tmp_path, import_clip):

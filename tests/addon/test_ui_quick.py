@@ -332,6 +332,8 @@ def test_after_a_fall_that_was_to_be_nothing_is_to_mend(settings, armature, draw
     assert "When It Falls" in drawn(armature).split("simulate again")[1]
     settings.when_it_falls = "LIMP"
     assert "simulate again" not in drawn(armature)
+    settings.once_up = "GO_ON"
+    assert "simulate again" not in drawn(armature), "it does not get up"
     settings.get_up = True
     assert "When It Falls" in drawn(armature).split("simulate again")[1], "it goes with that"
 

@@ -16,7 +16,7 @@ from poise.controller.falls.get_up import MOST_HELP, is_level
 from poise.controller.falls.posing import BodyPose, Goals, Tree, meet
 from poise.controller.falls.rising import KNOTS, Knot, Rising, marks_of
 from poise.controller.falls.stages import FROM_FRONT, STAND, STEP_IN
-from poise.controller.falls.standing import as_near, standing_still
+from poise.controller.falls.standing import going_on, standing_still
 from poise.controller.falls.supporting import non_negative, presses
 from poise.controller.geometry.rotations import (
     exponential,
@@ -27,6 +27,7 @@ from poise.controller.geometry.rotations import (
 )
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
 from poise.controller.geometry.solids import Collider, Solid
+from poise.controller.reference.lying import Hold, started
 from poise.controller.reference.reference import Reference
 from poise.controller.simulation.scenario import Push, Scenario
 from poise.controller.simulation.world import World
@@ -238,7 +239,7 @@ def test_who_stands_is_on_both_feet_with_the_weight_over_them(make_motion):
 # --- Up again ------------------------------------------------------------------------------------
 
 
-def test_arms_swing_the_shortest_way_and_hang_as_near(kneeling, adult, standing):
+def test_arms_swing_the_shortest_way(kneeling, adult, standing):
     """A turn by two pi is none, neither on the way nor for who then stands."""
     rising, _, last = kneeling
     knots, _ = rising.begin(STAND, last.pose, last)
@@ -256,18 +257,19 @@ def test_arms_swing_the_shortest_way_and_hang_as_near(kneeling, adult, standing)
     angles = reference.angles[0].copy()
     arm = arms_of(adult, angles)[0]
     angles[arm.dofs] += [np.pi + 2 * np.pi, np.pi - 2 * angles[arm.dofs][1], np.pi]
-    near = as_near(adult, reference, angles)
-    assert near.angles[5, arm.dofs] == pytest.approx(angles[arm.dofs], abs=1e-6)
-    assert arm.frame(near.angles[5]) == pytest.approx(arm.frame(reference.angles[5]), abs=1e-6)
-    rest = [i for i in range(adult.dofs) if i not in range(arm.dofs.start, arm.dofs.stop)]
-    assert near.angles[:, rest] == pytest.approx(reference.angles[:, rest], abs=1e-3)
+    near = reference.angles[0].copy()
+    near[arm.dofs] = arm.angles(arm.frame(near), angles[arm.dofs])
+    assert near == pytest.approx(angles, abs=1e-6)
+    assert arm.frame(near) == pytest.approx(arm.frame(reference.angles[0]), abs=1e-6)
 
 
-def simulation(motion, kind="limp", seconds=None, direction=(1.0, 0.0), force=600.0, **more):
+def simulation(
+    motion, kind="limp", seconds=None, direction=(1.0, 0.0), force=600.0, once_up="stand", **more
+):
     character = Character.from_motion(motion)
     push = Push(0.5, 0.2, (force * direction[0], force * direction[1], 0.0))
     pushes = (push, *more.pop("pushes", ()))
-    settings = Settings(duration=seconds, when_it_falls=kind, get_up=True)
+    settings = Settings(duration=seconds, when_it_falls=kind, get_up=True, once_up=once_up)
     scenario = Scenario(pushes=pushes, **more)
     return Simulation(character, motion, settings=settings, scenario=scenario)
 
@@ -446,3 +448,76 @@ def test_who_bursts_once_it_has_got_up_falls_again(make_motion, monkeypatch):
     assert "and got up. Fell at" in recording.why()
     speeds = np.linalg.norm(np.diff(recording.body_positions, axis=0), axis=2).max(1) * 60
     assert speeds.max() < 20
+
+
+# --- On with it ----------------------------------------------------------------------------------
+
+
+def test_who_goes_on_starts_without_a_jump():
+    """From rest at a sample to the animation's own speed, which then stays."""
+    shown = started(20.0, 240, 60.0)
+    speeds = np.diff(shown)
+    assert shown[0] == shown[29] == 20.0
+    assert (np.diff(speeds) > -1e-9).all() and np.abs(np.diff(speeds)).max() < 0.06
+    assert speeds[61:] == pytest.approx(1.0)
+
+
+def test_what_is_not_simulated_stops_goes_there_and_goes_on():
+    """And again, where it falls again."""
+    first, second = started(30.0, 460, 60.0), started(90.0, 460, 60.0)
+    hold = Hold.of(40, 460, 60.0, [(200, first, 280), (400, second, None)])
+    assert hold.at[:40] == pytest.approx(np.arange(40)), "until it falls"
+    assert np.ptp(hold.at[60:140]) == 0 and (hold.whole[60:200] == 1).all()
+    assert hold.at[200:280] == pytest.approx(first[:80]) and hold.whole[230] == 0
+    assert np.abs(np.diff(hold.at[130:280])).max() < 1.5, "it does not jump on its way there"
+    assert np.ptp(hold.at[300:340]) == 0 and (hold.whole[300:400] == 1).all()
+    assert hold.at[300] == pytest.approx(hold.at[279] + 9, abs=1.0)
+    assert hold.at[400:] == pytest.approx(second[:60])
+
+
+def test_it_goes_on_from_where_one_can_stand(make_motion):
+    """The first sample since then, at rest; from there, what it does is the animation's."""
+    motion = make_motion(6.0, sway=_bow)
+    character = Character.from_motion(motion)
+    reference = Reference.build(character, motion)
+    up = going_on(character, motion, reference, 82, 400)
+    assert up.shown[0] > 82 and up.shown[-1] == len(motion) - 1, "not while it bows fast"
+    assert going_on(character, motion, reference, 30, 400).shown[0] == 30
+    assert going_on(character, motion, reference, 359, 400).shown[0] == 359
+    at = np.floor(up.shown[100:200]).astype(int)
+    assert up.motion.rotations[100:200] == pytest.approx(motion.rotations[at], abs=0.05)
+    assert np.abs(np.diff(up.motion.positions, axis=0)).max() < 0.05
+
+
+def test_who_is_always_on_the_way_cannot_go_on(make_motion):
+    motion = make_motion(2.0)
+    away = 1.5 * np.arange(len(motion)) / motion.rate
+    positions = motion.positions + np.stack([away, 0 * away, 0 * away], 1)[:, None]
+    motion = replace(motion, positions=positions)
+    character = Character.from_motion(motion)
+    assert going_on(character, motion, Reference.build(character, motion), 60, 100) is None
+
+
+@pytest.mark.slow(captured=False)
+def test_it_goes_on_with_the_animation(make_motion, arms_swing):
+    motion = make_motion(14.0, sway=arms_swing)
+    for once_up in ("stand", "go_on"):
+        simulated = simulation(motion, "brace", once_up=once_up)
+        recording = simulated.run()
+        assert recording.up is not None and recording.up_at < 12
+        told = f"It goes on with the animation from frame {motion.frame(recording.stood - 1):g}."
+        goes_on = once_up == "go_on"
+        assert (told in recording.why()) == goes_on == (recording.went_on is not None)
+        last = recording.body_rotations[-60:, LEFT_HAND]
+        swung = np.linalg.norm(np.diff(last, axis=0), axis=1).sum()
+        assert (swung > 0.1) == goes_on, f"arms swing on, or hang, {swung}"
+        assert recording.com[-1, 2] > 0.9 * recording.com[0, 2]
+        assert (recording.hold.at[-1] > recording.hold.at[recording.stood + 60]) == goes_on
+
+
+def _bow(time):
+    """The trunk goes down and up again, from 1 to 2.5 s."""
+    share = np.clip((time - 1) / 1.5, 0, 1)
+    turns = np.zeros((len(time), 3))
+    turns[:, 1] = 0.9 * np.sin(np.pi * share) ** 2
+    return {name: turns for name in ("trunk", "head")}

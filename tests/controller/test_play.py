@@ -479,7 +479,7 @@ def test_who_gets_up_in_a_cycle_without_steps_stands_as_in_a_clip(walker):
         endless = Walk(one, 2.0).motion(character, motion)
         found = Simulation(character, endless, Gains.default(character, walking=True), falls)
         assert found.walks_on == walks_on
-        assert np.isfinite(found.rising_to.root).all()
+        assert np.isfinite(found.rising_to(0)[0].root).all()
     for commands in (STANDS, (Command(1.0, heading=0.3),)):
         with pytest.raises(SettingsError, match="No foot comes down in the cycle"):
             Walk(few, 2.0, commands=commands).motion(character, motion)

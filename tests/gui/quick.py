@@ -92,12 +92,13 @@ def _fall(driver):
     bpy.context.scene.frame_set(300)
     yield 0.5
     yield from driver.shot("quick_5_lies")
-    settings.when_it_falls, settings.get_up = "LIMP", True
+    settings.when_it_falls, settings.get_up, settings.once_up = "LIMP", True, "GO_ON"
     yield from driver.click(SIMULATE)
     yield lambda: driver.simulated_samples() > 0
     yield lambda: _idle(driver)
     recording = driver.result.recording
     driver.check("and up again", recording.up_at is not None, recording.why())
+    driver.check("and on with it", recording.went_on is not None, recording.why())
     bpy.context.scene.frame_set(560)
     yield 0.5
     yield from driver.shot("quick_5_stands")
@@ -107,7 +108,7 @@ def _fall(driver):
     driver.check("the fall is baked", action.name == "hips_twist Poise", action.name)
     last = max(curve.range()[1] for curve in driver.curves(action))
     driver.check("to the end", last == 564, last)
-    settings.when_it_falls, settings.get_up = "STOP", False
+    settings.when_it_falls, settings.get_up, settings.once_up = "STOP", False, "STAND"
 
 
 def _full(driver):
