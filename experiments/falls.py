@@ -10,6 +10,7 @@ told of all this is in `researcher.md`, Fallen, and at rest.
 import argparse
 import json
 import sys
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 
 from ..controller import Character, PoiseError, Push, Scenario, Settings, Simulation
 from ..controller.body.momentum import GRAVITY
-from ..controller.falls.behaviours import BEHAVIOURS
+from ..controller.falls.behaviours import BEHAVIOURS, GO_ON, STAND
 from ..controller.geometry.skeleton import SEGMENT_INDEX
 from ..controller.geometry.solids import Collider, Solid
 from . import sticks
@@ -115,7 +116,7 @@ def risings():
     return found
 
 
-def simulation(clip, kind, place, force, turn, start, get_up=False):
+def simulation(clip, kind, place, force, turn, start, get_up=False, once_up=STAND):
     """The Simulation of one of them."""
     motion, character = _body(clip)
     at = motion.positions[round(start * motion.rate), 0, :2]
@@ -128,7 +129,10 @@ def simulation(clip, kind, place, force, turn, start, get_up=False):
         character,
         motion,
         settings=Settings(
-            duration=RISING_SECONDS if get_up else SECONDS, when_it_falls=kind, get_up=get_up
+            duration=RISING_SECONDS if get_up else SECONDS,
+            when_it_falls=kind,
+            get_up=get_up,
+            once_up=once_up,
         ),
         scenario=Scenario(pushes=(push,), colliders=colliders, floor=floor),
     )
@@ -205,6 +209,17 @@ def risen(clip, kind, *fall):
         "deepest": summary["deepest"],
         "factor": RISING_SECONDS / recording.wall_time,
     }
+
+
+def went_on(clip, kind, *fall):
+    """What becomes of one of those that get up, and are to go on: "lies", "stands" still, "fell"
+    again, or "goes on" to the end."""
+    recording = simulation(clip, kind, *fall, get_up=True, once_up=GO_ON).run()
+    if not recording.stood_again:
+        return "lies"
+    if recording.fell_again:
+        return "fell"
+    return "stands" if recording.went_on is None else "goes on"
 
 
 def strips(path, every):
@@ -293,19 +308,36 @@ def _table(results):
     yield row("hands or forearms first", lambda v: np.mean(fallen(v, "hands")), "{:.0%}")
 
 
+def _tell_going_on(options):
+    """Print what becomes of those that get up, and are to go on; returns the exit status."""
+    chosen = risings()[:: options.every]
+    with ProcessPoolExecutor(options.workers) as pool:
+        found = list(pool.map(_went_on, chosen, chunksize=2))
+    for clip in dict.fromkeys(one[0] for one in chosen):
+        became = Counter(what for one, what in zip(chosen, found, strict=True) if one[0] == clip)
+        print(f"{clip}: {', '.join(f'{number} {what}' for what, number in became.items())}")
+    print(f"all: {dict(Counter(found))}")
+    return 0
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("build/falls.json"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--every", type=int, default=1, help="take one of so many falls")
+    parser.add_argument(
+        "--going-on", action="store_true", help="those that go on, and nothing else"
+    )
     parser.add_argument("--strips", type=Path, help="draw get-ups there, and nothing else")
     options = parser.parse_args(arguments)
     if options.strips:
         strips(options.strips, options.every)
         return 0
-    tasks = [(fall[0], kind, *fall[1:]) for fall in falls()[:: options.every] for kind in KINDS]
     for name in CLIPS:  # read before there are processes: Blender is in one only
         _body(name)
+    if options.going_on:
+        return _tell_going_on(options)
+    tasks = [(fall[0], kind, *fall[1:]) for fall in falls()[:: options.every] for kind in KINDS]
     with ProcessPoolExecutor(options.workers) as pool:
         results = list(pool.map(_measured, tasks, chunksize=4))
         raised = list(pool.map(_risen, risings()[:: options.every], chunksize=2))
@@ -321,6 +353,10 @@ def _measured(task):
 
 def _risen(task):
     return risen(*task)
+
+
+def _went_on(task):
+    return went_on(*task)
 
 
 if __name__ == "__main__":
