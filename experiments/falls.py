@@ -219,7 +219,7 @@ def went_on(clip, kind, *fall):
         return "lies"
     if recording.fell_again:
         return "fell"
-    return "stands" if recording.went_on is None else "goes on"
+    return "stands" if recording.went_on[-1] is None else "goes on"
 
 
 def strips(path, every):

@@ -35,6 +35,8 @@ _LOWER, _LIFTED = 1.0, 1.0
 #: Who goes on does so in a pose at most so much [m] lower than the highest and no faster [m/s], and
 #: is as it is in the animation after so long [s]. By trial.
 _CROUCHED, _SLOW, _AS_ANIMATED = 0.12, 0.2, 1.0
+#: What never moves faster [m/s] from a sample on has ended there.
+_MOVES = 0.02
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,13 @@ def going_on(
 ) -> Standing | None:
     """Somebody who goes on with a motion for so many samples, from a pose in which one can stand:
     the first one since a sample at which balance was lost, or the last before; None if there is
-    none. reference: of the motion."""
+    none, or nothing moves any more. reference: of the motion."""
     moving, _, stands = _seen(character, motion, reference)
     stands &= np.linalg.norm(moving.velocity, axis=1) < _SLOW
-    if not stands.any():
+    steps = np.linalg.norm(np.diff(reference.raw.joints[: len(stands)], axis=0), axis=2).max(1)
+    moves = np.flatnonzero(steps * motion.rate > _MOVES)
+    stands[moves[-1] if len(moves) else 0 :] = False
+    if not stands.any() or lost >= moves[-1]:
         return None
     able = np.flatnonzero(stands & (moving.height >= moving.height[stands].max() - _CROUCHED))
     sample = int(next((one for one in able if one >= lost), able[-1]))

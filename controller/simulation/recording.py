@@ -582,7 +582,7 @@ class Recording:
             return ""
         if self.stood is not None:
             *before, last = self.stood, *self.fell_again
-            ups = [self._got_up(stood) for stood in before]
+            ups = [self._got_up(*one) for one in zip(before, self.went_on, strict=False)]
             parts = [*ups, self._what_fell(last), self._what_follows(), self.weakness]
             told = " ".join(filter(None, parts))
             if self.is_kept_down and self.rested is None and self.rest_at is not None:
@@ -651,8 +651,13 @@ class Recording:
             return f"It is too weak to get up at frame {frame:g}: {name} at {share:.0%}."
         return f"It is weak at frame {frame:g}: {name} at {share:.0%} of its strength."
 
-    def _got_up(self, stood: int) -> str:
+    def _got_up(self, stood: int, went: tuple[float, float] | None) -> str:
         at, lost = (stood - 1) / self.motion.rate, self.motion.frame(stood - 1)
+        if went is not None:
+            return (
+                f"Fell at {at:.2f} s (frame {lost:g}), got up, and went on with the animation from "
+                f"frame {went[0]:g}, as far as frame {went[1]:g}."
+            )
         return f"Fell at {at:.2f} s (frame {lost:g}), and got up."
 
     def _what_fell(self, stood: int) -> str:
@@ -680,20 +685,30 @@ class Recording:
 
     def _what_follows(self) -> str:
         """A sentence on what it does once it stands, if it was to go on with its animation."""
-        if not self.goes_on or self.up is None or self.parts:
+        if not self.goes_on or self.up is None:
             return ""
-        if self.went_on is None:
+        if self.parts:
+            return "" if self.parts[-1].stays else "It walks on."
+        if self.shown[-1] is None:
             return (
-                "It does not go on: in no frame of the animation could one stand still, upright "
-                "and on both feet. Walks go on with Locomotion."
+                "It does not go on: in no frame of what is left of the animation could one stand "
+                "still, upright and on both feet. Walks go on with Locomotion."
             )
-        return f"It goes on with the animation from frame {self.went_on:g}."
+        if self.went_on[-1] is None:
+            return "No time is left for it to go on: choose a longer range."
+        first, last = self.went_on[-1]
+        return f"It goes on with the animation from frame {first:g}, as far as frame {last:g}."
 
     @property
-    def went_on(self) -> float | None:
-        """From which frame on it shows its animation once it stands for good, or None."""
-        shown = self.shown[-1] if self.up is not None else None
-        return None if shown is None else self.motion.frame(shown[0])
+    def went_on(self) -> list[tuple[float, float] | None]:
+        """From which frame on to which one it has shown its animation, each time that it stood
+        again; None where it stood still."""
+        found: list[tuple[float, float] | None] = []
+        for begin, shown, falls in zip_longest(self.stood_again, self.shown, self.fell_again):
+            goes = shown[: (falls or self._count) - begin] if shown is not None else ()
+            ends = [self.motion.frame(int(goes[end])) for end in (0, -1)] if len(goes) else [0, 0]
+            found.append((ends[0], ends[1]) if ends[0] < ends[1] else None)
+        return found
 
     def missed(self) -> np.ndarray:
         """(n, 2) way [m] that is left in plan from the pelvis to each of the reference's waypoints,
@@ -882,7 +897,7 @@ class Recording:
             tried = bool(self._rising.any())
             result[name] = dict(zip(("mean", "most"), values, strict=True)) if tried else None
         result["up_at"] = self.up_at
-        result["went_on"] = self.went_on
+        result["went_on"] = [one and list(one) for one in self.went_on]
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
         result["residual"], result["residual_torque"] = self._mean_residual()

@@ -77,4 +77,6 @@ class SimulationOptions:
         "What the body does once it has got up",
         choices=ONCE_UP,
         needs="get_up",
+        told="what the body does once it has got up (--get-up): stand still, or go on with the "
+        "animation from where it lost its balance",
     )
