@@ -41,8 +41,8 @@ TURNS = 2
 #: A job works so long in each turn [s]: without a graphics card drawing takes as long. Where a
 #: scenario measures time, or whether the window is alive, it works as for a user.
 WORK = 0.1
-#: Buttons are sought row by row of so many pixels: they are 20 high. [s] on each, TURNS at least.
-ROW, HOVER = 17, 0.01
+#: Buttons are sought row by row of so many pixels: the lowest are 16 high. [s] on each, TURNS too.
+ROW, HOVER = 14, 0.01
 #: So far [pixels] a notch of the mouse wheel moves a sidebar, and two pages of it overlap.
 NOTCH, _OVERLAP = 40, 100
 #: The mouse wheel's two ways, as xdotool has them.
