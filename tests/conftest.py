@@ -169,11 +169,17 @@ def standins(tmp_path_factory):
 
 
 @pytest.fixture
-def clips(request):
-    """Name -> Clip: in a proof, of all captured clips, in the order of their README, unless it is
-    marked `slow(captured=False)`; else of the stand-ins."""
+def is_proof(request):
+    """Whether a test is a proof: marked `slow`, and not `slow(captured=False)`."""
     slow = request.node.get_closest_marker("slow")
-    if slow and slow.kwargs.get("captured", True):
+    return bool(slow and slow.kwargs.get("captured", True))
+
+
+@pytest.fixture
+def clips(request, is_proof):
+    """Name -> Clip: in a proof, of all captured clips, in the order of their README; else of the
+    stand-ins."""
+    if is_proof:
         return {clip.name: clip for clip in _table(request.getfixturevalue("motions"))}
     return request.getfixturevalue("standins")
 

@@ -22,10 +22,10 @@ from poise.controller.simulation.scenario import Collider, Thing
 
 
 @pytest.fixture(autouse=True)
-def quick(request, monkeypatch):
-    """A preset that finds little, in little time, and windows that are all searched; not for slow
-    tests."""
-    if request.node.get_closest_marker("slow"):
+def quick(is_proof, monkeypatch):
+    """A preset that finds little, in little time, and windows that are all searched; not for
+    proofs."""
+    if is_proof:
         return
     monkeypatch.setattr(module, "_GOOD", 0.0)
     monkeypatch.setitem(PRESETS, "draft", Preset(4, 1))
