@@ -117,11 +117,12 @@ def _draw_fall(layout, context):
     column.label(text="When It Falls")
     settings = context.scene.poise
     column.row(align=True).prop(settings, "when_it_falls", expand=True)
+    falls = layout.active and settings.when_it_falls != "STOP"
     row = column.row()
-    row.active = layout.active and settings.when_it_falls != "STOP"
+    row.active = falls
     row.prop(settings, "get_up")
     row = column.row(align=True)
-    row.active = layout.active and settings.when_it_falls != "STOP" and settings.get_up
+    row.active = falls and settings.get_up
     row.prop(settings, "once_up", expand=True)
 
 

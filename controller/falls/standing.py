@@ -16,6 +16,7 @@ from ..geometry.rotations import (
 )
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from ..geometry.stance import DUAL
+from ..geometry.trajectory import eased
 from ..reference.lying import Hold, started
 from ..reference.performed import Changed, performed_motion
 from ..reference.reference import Reference
@@ -91,10 +92,8 @@ def going_on(
     sample = int(next((one for one in able if one >= lost), able[-1]))
     pose, turns, moved = _posed(character, motion, reference, sample, True)
     shown = np.minimum(started(sample, count, motion.rate), len(motion) - 1)
-    share = np.clip(np.arange(count) / (_AS_ANIMATED * motion.rate), 0, 1)
-    return Standing(
-        _changed(motion, shown, turns, moved, 1 - share**2 * (3 - 2 * share)), pose, shown
-    )
+    shares = 1 - eased(np.arange(count) / (_AS_ANIMATED * motion.rate))
+    return Standing(_changed(motion, shown, turns, moved, shares), pose, shown)
 
 
 def _changed(

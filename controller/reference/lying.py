@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
+from ..geometry.trajectory import eased
 
 #: The animation of what is not simulated runs down in so long [s], and the bones of spine and neck
 #: stop to share a turn in so long [s]: before anybody is on the floor. By judgement.
@@ -60,14 +61,14 @@ class Hold:
             # The integral of a speed that falls from 1 to 0 smoothly.
             run = _STOPS * rate * (share - share**3 + share**4 / 2)
             at[last:] = at[last] + run
-            whole[fall:] = _eased((samples[fall:] - last) / (_WHOLE * rate))
+            whole[fall:] = eased((samples[fall:] - last) / (_WHOLE * rate))
             if number < len(again):
                 begin, shown, _ = again[number]
                 came = max(last, begin - round(_COMES * rate))
-                share = _eased((samples[came:begin] - came) / max(begin - came, 1))
+                share = eased((samples[came:begin] - came) / max(begin - came, 1))
                 at[came:begin] += share * (shown[0] - at[came:begin])
                 at[begin:] = shown[: count - begin]
-                whole[begin:] = 1 - _eased((samples[begin:] - begin) / (_WHOLE * rate))
+                whole[begin:] = 1 - eased((samples[begin:] - begin) / (_WHOLE * rate))
         return cls(stood, at, whole)
 
     def sharing(self) -> "Hold":
@@ -121,9 +122,3 @@ class Hold:
         share = self.at[self.stood :] % 1
         share = share.reshape(-1, *[1] * (low.ndim - 1))
         return (1 - share) * low + share * high
-
-
-def _eased(share: np.ndarray) -> np.ndarray:
-    """From 0 to 1 without a jump in speed."""
-    share = np.clip(share, 0, 1)
-    return share**2 * (3 - 2 * share)

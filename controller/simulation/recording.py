@@ -2,7 +2,7 @@
 """What a simulation did: one record for preview, report and bake."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -704,11 +704,20 @@ class Recording:
         """From which frame on to which one it has shown its animation, each time that it stood
         again; None where it stood still."""
         found: list[tuple[float, float] | None] = []
-        for begin, shown, falls in zip_longest(self.stood_again, self.shown, self.fell_again):
-            goes = shown[: (falls or self._count) - begin] if shown is not None else ()
-            ends = [self.motion.frame(int(goes[end])) for end in (0, -1)] if len(goes) else [0, 0]
-            found.append((ends[0], ends[1]) if ends[0] < ends[1] else None)
+        for begin, shown, falls in self._ups:
+            went = None
+            if shown is not None:
+                end = max((falls or self._count) - 1 - begin, 0)
+                first, last = (self.motion.frame(int(shown[at])) for at in (0, end))
+                went = (first, last) if first < last else None
+            found.append(went)
         return found
+
+    @property
+    def _ups(self) -> Iterator[tuple[int, np.ndarray | None, int | None]]:
+        """Each time that it stood again: after how many samples, which of the animation it shows
+        from then on, and how many there are until it fell again; None of what is not so."""
+        return zip_longest(self.stood_again, self.shown, self.fell_again)
 
     def missed(self) -> np.ndarray:
         """(n, 2) way [m] that is left in plan from the pelvis to each of the reference's waypoints,
@@ -753,8 +762,7 @@ class Recording:
     def hold(self) -> Hold | None:
         """How what is not simulated comes to a stop in a fall, and goes on after it; None for a
         body that stands."""
-        again = zip_longest(self.stood_again, self.shown, self.fell_again)
-        going = [(begin, shown, falls) for begin, shown, falls in again if shown is not None]
+        going = [(begin, shown, falls) for begin, shown, falls in self._ups if shown is not None]
         return Hold.of(self.stood, self._count, self.motion.rate, going)
 
     def joints(self) -> np.ndarray:
