@@ -23,10 +23,10 @@ from poise.controller.processes import cluster
 
 pytestmark = pytest.mark.once
 
-#: A package that the workers take for Poise's command: it says which shot it bakes for whom, and
-#: waits until it may go on.
+#: A package that the workers take for Poise's command: it says which shot it bakes for whom, waits
+#: until it may go on, and, as Poise on its leash, writes nothing once who started it is dead.
 FAKE = """
-import os, sys, time
+import os, select, sys, time
 arguments = sys.argv[1:]
 options = dict(a[2:].split("=", 1) for a in arguments if "=" in a)
 source = arguments[1]
@@ -35,6 +35,8 @@ if "slow" in source:
         pipe.write(f"{os.getppid():10d}")
     while not os.path.exists(os.environ["POISE_TEST_GO"]):
         time.sleep(0.01)
+    if select.select([0], [], [], 0)[0]:
+        sys.exit("The worker is dead.")
 report = '{"success": true, "why": ""}'
 for name, text in (("output", "result"), ("strip", "<svg/>"), ("report", report)):
     with open(options[name], "w") as file:
