@@ -135,6 +135,10 @@ falls: $(ready)
 	@echo "make falls: two hundred falls of each kind, sixty get-ups; about 20 minutes on two processors."
 	$(bin)/python -m poise.experiments.falls $(ARGS)
 
+get-ups: $(ready)
+	@echo "make get-ups: get-ups of an animator's own, forty-eight falls, with them and without; about 5 minutes on two processors."
+	$(bin)/python -m poise.experiments.get_ups $(ARGS)
+
 stairs: $(ready)
 	@echo "make stairs: three captured walks on stairs and ramps, five times each; about 2 minutes."
 	$(bin)/python -m poise.experiments.stairs

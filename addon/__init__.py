@@ -56,7 +56,7 @@ def _modules():
         overlay_paths,
         play_marks,
     )
-    from .scene import holds, objects, pushes, strength, walks, waypoints, weights
+    from .scene import get_ups, holds, objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -65,6 +65,7 @@ def _modules():
         objects,
         weights,
         strength,
+        get_ups,
         walks,
         pushes,
         waypoints,
@@ -101,6 +102,7 @@ def _classes():
         tuning_panel,
     )
     from .staging import (
+        get_ups_panel,
         holds_panel,
         morphology_panel,
         objects_panel,
@@ -150,6 +152,7 @@ def _classes():
         *weights.CLASSES,
         *strength.CLASSES,
         *weights_panel.CLASSES,
+        *get_ups_panel.CLASSES,
         *menus.CLASSES,
         *cache.CLASSES,
     )

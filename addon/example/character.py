@@ -59,7 +59,7 @@ def key(
     arm: Vector,
     elbow: float,
 ) -> None:
-    """Key a pose at a frame: nearly upright, on both feet.
+    """Key a pose at a frame.
 
     hips: their way from rest (x, y, z) [m]. turned: hips about x and z, spine about x and y
     [degrees]. left, right: how far the foot is from where it belongs (x, y, z) [m], and its pitch
@@ -88,21 +88,22 @@ def key(
         place, pitch = {"Left": left, "Right": right}[side]
         hip = root + turns["Hips"] @ (sign * HIP, 0, LEGS - PELVIS)
         ankle = np.array([sign * (HIP + 0.02), 0, ANKLE]) + place
-        thigh, shin = _leg(hip, ankle, sign * 7)
+        ahead = _turn(2, sign * 7) @ _turn(0, turned[0]) @ (0.0, -1.0, 0.0)
+        thigh, shin = _leg(hip, ankle, ahead)
         turns[f"{side}UpLeg"], turns[f"{side}Leg"] = thigh, shin
         turns[f"{side}Foot"] = _turn(2, sign * 7) @ _turn(0, pitch)
         turns[f"{side}ToeBase"] = turns[f"{side}Foot"]
     key_pose(armature, frame, turns, root)
 
 
-def _leg(hip: np.ndarray, ankle: np.ndarray, toe_out: float) -> list[np.ndarray]:
-    """Turns of thigh and shin that bring the ankle to its place, the knee ahead [m, degrees]."""
+def _leg(hip: np.ndarray, ankle: np.ndarray, ahead: np.ndarray) -> list[np.ndarray]:
+    """Turns of thigh and shin that bring the ankle to its place [m], the knee to where `ahead` (3,)
+    points."""
     upper, lower = LEGS - KNEE, KNEE - ANKLE
     way = ankle - hip
     reach = min(float(np.linalg.norm(way)), 0.9995 * (upper + lower))
     way /= np.linalg.norm(way)
-    ahead = _turn(2, toe_out) @ (0.0, -1.0, 0.0)
-    ahead -= way * (ahead @ way)
+    ahead = ahead - way * (ahead @ way)
     ahead /= np.linalg.norm(ahead)
     cos = (upper**2 + reach**2 - lower**2) / (2 * upper * reach)
     knee = upper * (cos * way + np.sqrt(1 - cos**2) * ahead)

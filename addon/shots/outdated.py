@@ -19,7 +19,7 @@ from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import bodies, holds, objects, strength, walks, waypoints, weights
+from ..scene import bodies, get_ups, holds, objects, strength, walks, waypoints, weights
 from .shot import ShotOptions
 
 #: Fields of ShotOptions that are not described, by the names that the window has for them.
@@ -74,6 +74,9 @@ def settings_of(
             found[one.label] = (getattr(options, name),)
         elif all(getattr(options, need) != described[need].default for need in needed):
             found[described[needed[-1]].label] += (getattr(options, name),)  # else it means nothing
+    if options.get_up:
+        own = get_ups.of(armature)
+        found["Get-Ups"] = options.get_up_by, [action.session_uid for action in own]
     if options.walk and options.walk.played:  # what the panels say of these is of others
         del found["Locomotion"], found[described["when_it_falls"].label]
     return found | {
@@ -105,13 +108,17 @@ def settings_of(
 def with_keys(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[str, Any]:
     """Such settings with a digest of the keys of the armature's source, which takes too long for
     each drawing of the window."""
-    return settings | {_KEYS: bake_target.digest_of(*bake_target.unbaked(armature))}
+    sources = [bake_target.unbaked(armature)]
+    if "Get-Ups" in settings:
+        own = get_ups.of(armature)
+        sources += [(action, compat.object_slot(action, armature)) for action in own]
+    return settings | {_KEYS: [bake_target.digest_of(*source) for source in sources]}
 
 
 def keys_changed(settings: dict[str, Any] | None, armature: "bpy.types.Object") -> bool:
     """Whether keys of the armature's source are others than in settings `with_keys`."""
     before = (settings or {}).get(_KEYS)
-    return before is not None and before != with_keys({}, armature)[_KEYS]
+    return before is not None and before != with_keys(settings or {}, armature)[_KEYS]
 
 
 def changed(before: dict[str, Any] | None, now: dict[str, Any]) -> list[str]:

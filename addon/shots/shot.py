@@ -68,6 +68,7 @@ from ..rigs import (
 from ..scene import (
     bodies,
     contacts,
+    get_ups,
     holds,
     objects,
     pushes,
@@ -173,6 +174,7 @@ class ShotOptions(SimulationOptions):
     morphology: the proportions of the body.
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
     strength: StrengthOptions, what replaces the armature's own strength; None: nothing.
+    get_up_by: names of actions by which it gets up, instead of those that are marked.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     others: names of armatures that are colliders, whether they are marked as such or not.
     together: names of armatures that are simulated with this one, in one world. led: whether it is
@@ -197,6 +199,7 @@ class ShotOptions(SimulationOptions):
     morphology: Morphology = field(default_factory=Morphology)
     weights: WeightOptions | None = None
     strength: StrengthOptions | None = None
+    get_up_by: tuple[str, ...] = ()
     pushes: PushOptions | None = None
     others: tuple[str, ...] = ()
     together: tuple[str, ...] = ()
@@ -395,7 +398,7 @@ class Shot(ArmatureShot):
         self.objects = {}
         self._carrier = ""
         self._pushes, self._weights, self._strength, self._waypoints = (), {}, {}, ()
-        self._knocked_out = False
+        self._get_ups, self._knocked_out = (), False
         self.character = self.motion = self.checked = self._performed = None
         self.reshaping = self.cleaned = None
         self.gains = None
@@ -479,6 +482,10 @@ class Shot(ArmatureShot):
         out = strength.knock_out(self.armature, options.strength)
         self._knocked_out = out is not None and out <= self.reading.frames[-1]
         yield 1.0
+        if options.get_up:
+            self._get_ups = yield from get_ups.collecting(
+                self.scene, self.reading, options.get_up_by, options.fps
+            )
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
         else:
@@ -589,6 +596,9 @@ class Shot(ArmatureShot):
             **objects,
             weights=self._weights,
             strength=self._strength,
+            get_ups=self._get_ups
+            if self.reshaping is None
+            else tuple(self.reshaping.applied(one) for one in self._get_ups),
         )
         chosen = {f.name: getattr(options, f.name) for f in fields(SimulationOptions)}
         if (self._knocked_out or options.together) and options.when_it_falls == STOP:

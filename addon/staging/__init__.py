@@ -11,6 +11,7 @@ from .contacts import (
     POISE_OT_find_contacts,
     POISE_OT_follow_contacts,
 )
+from .get_ups import POISE_OT_add_get_up, POISE_OT_remove_get_up
 from .holds import POISE_OT_add_hold, POISE_OT_go_to_hold, POISE_OT_remove_hold
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .play import POISE_OT_play, POISE_OT_save_script
@@ -56,4 +57,6 @@ OPERATORS = (
     POISE_OT_add_hold,
     POISE_OT_go_to_hold,
     POISE_OT_remove_hold,
+    POISE_OT_add_get_up,
+    POISE_OT_remove_get_up,
 )

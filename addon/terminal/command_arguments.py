@@ -97,6 +97,8 @@ def check_falls(options: argparse.Namespace) -> None:
         options.usage_error("--get-up needs --when-it-falls limp, brace or stiff")
     if options.once_up != STAND and not options.get_up:
         options.usage_error("--once-up needs --get-up")
+    if getattr(options, "get_up_by", None) and not options.get_up:
+        options.usage_error("--get-up-by needs --get-up")
 
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The strength of a character on the command line."""
+"""The strength of a character on the command line, and by which actions it gets up."""
 
 import argparse
 
@@ -26,6 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="LIMB=0..1",
         help=f"share of its strength that it has; of {', '.join(LIMBS)}; may be given for each",
+    )
+    add(
+        "--get-up-by",
+        metavar="ACTION",
+        action="append",
+        help="an action of the file in which the character gets up, instead of those that are "
+        "marked as get-ups; may be given several times (--get-up)",
     )
 
 

@@ -17,9 +17,10 @@ from ..body.momentum import GRAVITY
 from ..body.state import State
 from ..geometry.rotations import cross, exponential, matrix_from_quaternion, vector_of_matrix
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
+from .acted import Acted, ActedRising, fitting
 from .mover import Mover, MovingWorld
 from .posing import BodyPose, Placed, Tree
-from .rising import KNOTS, Knot, Rising
+from .rising import Knot, Rising
 from .stages import FOOT, FOREARM, FROM_BACK, FROM_FRONT, SHIN, STAND, STEP_UP, Stage
 from .supporting import presses
 
@@ -31,6 +32,8 @@ _ALONG, _UP, _TURNING, _CALMING = 6.3, 7.7, 8.9, 4.0
 _MOST_ALONG, _MOST_UP, _MOST_TORQUE = 0.4, 1.6, 300.0
 #: Largest help: share of the weight, and torque [N m] of an adult.
 MOST_HELP, _MOST_HELPING = 0.5, 120.0
+#: By how much more one is helped who gets up as an animator has it, which may be beyond a body.
+_AS_ACTED = 2.0
 #: What lags behind by more than this [m], [rad] is helped besides: [1/s^2], [N m/rad] of an adult.
 _LAG, _LAG_TURN, _LAGGING, _LAGGING_TURN = 0.06, 0.3, 30.0, 200.0
 #: A foot in the air bears after this share of its stage.
@@ -114,19 +117,31 @@ class GetUp(Mover[Floor]):
         rate: float,
         standing: BodyPose,
         firmly: bool = False,
+        acts: Sequence[Acted] = (),
     ) -> None:
         """world: with the body as it lies; standing: how it will stand, on the character's ground,
-        wherever that is. firmly: it is done when it stands so still that it need not step."""
+        wherever that is. firmly: it is done when it stands so still that it need not step. acts:
+        the animator's own get-ups, of which it takes the one that fits, if any does."""
         super().__init__(character, world, rate)
         self._firmly = firmly
         pose = self._pose(world.state(False))
         self._tree = Tree(character)
         self._compliance.tone[:] = 1.0
-        self._stages, lead, yaw = _chosen(character, pose)
+        placed, arms = self._tree.placed(pose), self._compliance.arms
         floor = world.height_at(*pose.root[:2].tolist())
-        arms = self._compliance.arms
-        self._rising = Rising(self._tree, arms, standing, floor, lead, yaw)
-        self._last = Knot(pose, self._tree.placed(pose).com)
+        self._last = Knot(pose, placed.com)
+        #: The animator's get-up that it performs, None where it gets up in stages.
+        self.act: Acted | None = None
+        self._stages: Sequence[Stage]
+        self._rising: Rising
+        fit = fitting(acts, character, placed, floor)
+        if fit is None:
+            self._stages, lead, yaw = _chosen(character, pose)
+            self._rising = Rising(self._tree, arms, standing, floor, lead, yaw)
+        else:
+            self.act = fit[0]
+            self._rising = ActedRising(self._tree, arms, standing, floor, fit, placed)
+            self._stages = self._rising.stages
         self._number, self._again, self._began, self._seconds = -1, 0, 0.0, 0.0
         self._stage = self._stages[0]
         self._knots: list[Knot] = []
@@ -199,8 +214,9 @@ class GetUp(Mover[Floor]):
         """Take the pose of now as the last one; how fast its joints change (dofs,) [rad/s], its
         centre of mass (3,) [m/s] and the turn of its pelvis (3,) [rad/s]."""
         share = min(1.0, (time - self._began) / self._seconds)
-        low = min(int(share * KNOTS), KNOTS - 1)
-        part, rate = share * KNOTS - low, KNOTS / self._seconds
+        count = len(self._knots) - 1
+        low = min(int(share * count), count - 1)
+        part, rate = share * count - low, count / self._seconds
         (a, com), (b, ahead) = self._knots[low], self._knots[low + 1]
         turn = np.array(vector_of_matrix(b.frame @ a.frame.T))
         frame = matrix_from_quaternion(exponential(part * turn)) @ a.frame
@@ -255,8 +271,10 @@ class GetUp(Mover[Floor]):
         """Have the floor pressed, and be helped."""
         stage, com = self._stage, placed.com
         bearing = set().union(*(_BEARING[name] for name in stage.bears))
-        if stage.lifts and time < self._began + _LANDS * self._seconds:
-            bearing -= _LEGS[self._rising.side(next(iter(stage.lifts)))]
+        lands = time >= self._began + _LANDS * self._seconds
+        share = min(1.0, (time - self._began) / self._seconds)
+        for side in self._rising.steps(stage, share, lands):
+            bearing -= _LEGS[side]
         points, segments, leaning = [], [], np.zeros(6)
         depths: dict[int, float] = {}
         for touch in self._world.touches():
@@ -278,9 +296,10 @@ class GetUp(Mover[Floor]):
         missing += self._behind(state, placed)
         missing[2] = max(missing[2], 0.0)
         weight = self._character.mass * GRAVITY
-        force = _at_most(missing[:3], self._assist * MOST_HELP * weight)
+        more = 1.0 if self.act is None else _AS_ACTED
+        force = _at_most(missing[:3], more * self._assist * MOST_HELP * weight)
         torque = missing[3:] - cross(state.root - com, force)
-        most = self._assist * _MOST_HELPING * self._compliance.size
+        most = more * self._assist * _MOST_HELPING * self._compliance.size
         self.help = np.concatenate([force, _at_most(torque, most)])
         self._pressed[:] = 0.0
         back = state.frame.T

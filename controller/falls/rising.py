@@ -114,6 +114,11 @@ class Rising:
         """The side of a point or joint of a stage."""
         return self._sides[name[-1]]
 
+    def steps(self, stage: Stage, _share: float, lands: bool) -> str:
+        """Sides of the feet that are in the air, once a share of a stage is over. lands: whether
+        what goes through the air is down again."""
+        return "" if lands or not stage.lifts else self.side(next(iter(stage.lifts)))
+
     def begin(self, stage: Stage, pose: BodyPose, last: Knot) -> tuple[list[Knot], np.ndarray]:
         """The KNOTS + 1 poses of a stage of a body in a pose, from the `last` that it was to have
         on; and where its moving points are to come (n, 3) [m], in the order of stage.places."""
@@ -162,31 +167,33 @@ class Rising:
         key = BodyPose(root + shift, frame, angles)
         key = meet(self._tree, key, goals(1.0, frame, angles, False), self._limits, _ROUNDS)
         knots = [Knot(before.pose, before.com)]
-        turn = np.array(vector_of_matrix(key.frame @ before.pose.frame.T))
-        swings = []  # of arms, the shortest way
-        for arm in self._arms:
-            swung = arm.frame(key.angles) @ arm.frame(before.pose.angles).T
-            swings.append(np.array(vector_of_matrix(swung)))
         via = self._pitches(stage.via)
         for number in range(1, KNOTS):
             share = number / KNOTS
             share = share * share * (3 - 2 * share)
-            between = before.pose.angles + share * (key.angles - before.pose.angles)
-            for arm, swing in zip(self._arms, swings, strict=True):
-                part = matrix_from_quaternion(exponential(share * swing))
-                turned = part @ arm.frame(before.pose.angles)
-                between[arm.dofs] = arm.angles(turned, knots[-1].pose.angles[arm.dofs])
-            between = np.clip(between + math.sin(math.pi * share) * via, *self._limits.T)
-            frame = matrix_from_quaternion(exponential(share * turn)) @ before.pose.frame
-            place = before.pose.root + share * (key.root - before.pose.root)
-            wanted = goals(share, frame, between, True)
-            pose = meet(self._tree, BodyPose(place, frame, between), wanted, self._limits, _FEWER)
+            place, frame, angles = self.between(before.pose, key, share, knots[-1].pose.angles)
+            bent = np.clip(angles + math.sin(math.pi * share) * via, *self._limits.T)
+            wanted = goals(share, frame, bent, True)
+            pose = meet(self._tree, BodyPose(place, frame, bent), wanted, self._limits, _FEWER)
             knots.append(Knot(pose, self._tree.placed(pose).com))
         for arm in self._arms:  # the same pose, in angles as near as can be
             near = knots[-1].pose.angles[arm.dofs]
             key.angles[arm.dofs] = arm.angles(arm.frame(key.angles), near)
         knots.append(Knot(key, self._tree.placed(key).com))
         return knots, np.array([end[name] for name in stage.places]).reshape(-1, 3)
+
+    def between(self, before: BodyPose, key: BodyPose, share: float, near: np.ndarray) -> BodyPose:
+        """A pose between two, arms on their shortest ways, in angles as near to others (dofs,)
+        [rad] as can be."""
+        turn = np.array(vector_of_matrix(key.frame @ before.frame.T))
+        frame = matrix_from_quaternion(exponential(share * turn)) @ before.frame
+        angles = before.angles + share * (key.angles - before.angles)
+        for arm in self._arms:
+            start = arm.frame(before.angles)
+            swing = np.array(vector_of_matrix(arm.frame(key.angles) @ start.T))
+            turned = matrix_from_quaternion(exponential(share * swing)) @ start
+            angles[arm.dofs] = arm.angles(turned, near[arm.dofs])
+        return BodyPose(before.root + share * (key.root - before.root), frame, angles)
 
     def missed(self, stage: Stage, pose: BodyPose, places: np.ndarray) -> float:
         """How far [m] the points that a stage moves through the air are from their places."""
@@ -205,7 +212,7 @@ class Rising:
     def _caught_up(self, stage: Stage, here: Placed, last: BodyPose) -> BodyPose:
         """The last pose, where the body is, and turned as it is."""
         if not stage.side:
-            was, now = (_heading(frame) for frame in (last.frame, here.pose.frame))
+            was, now = (heading(frame) for frame in (last.frame, here.pose.frame))
             if stage.over or stage is STAND:
                 self.yaw = now
                 last = last._replace(frame=rotation_about(2, now - was) @ last.frame)
@@ -276,7 +283,7 @@ class Rising:
         return angles
 
 
-def _heading(frame: np.ndarray) -> float:
+def heading(frame: np.ndarray) -> float:
     """[rad] to where a pelvis faces that is upright, or to where the head of one is that lies on
     its front."""
     way = frame[:, 0] + frame[:, 2]

@@ -169,6 +169,9 @@ class Recording:
         #: Samples until it stood again, each time, and the parts of its walk that began there.
         self.stood_again: list[int] = []
         self.parts: list[Part] = []
+        #: Which of the animator's get-ups it did, each time; empty of none of them.
+        self.ways: list[str] = []
+        self._way = ""
         #: Which samples of the animation it shows from then on, if it goes on with that.
         self.shown: list[np.ndarray | None] = []
         #: Whether it was to go on with the animation once it stands.
@@ -281,14 +284,16 @@ class Recording:
             self.fell_again.append(self._count)
         self.rested = None
 
-    def rise(self) -> None:
-        """From now on, it gets up."""
+    def rise(self, way: str) -> None:
+        """From now on, it gets up. way: the animator's get-up that it does, empty if none."""
         self.rested = self._count
+        self._way = way
 
     def stands(self, part: Part | None, shown: np.ndarray | None) -> None:
         """From now on, it stands again. part: of its walk that begins there, None of none. shown:
         which samples (n,) of the animation follow, None of one who stands still."""
         self.stood_again.append(self._count)
+        self.ways.append(self._way)
         self.shown.append(shown)
         if part is not None:
             self.parts.append(part)
@@ -321,7 +326,7 @@ class Recording:
         self._count, self._upright = min(self._count, count), None
         if self.stood is not None and count < self.stood:
             self.stood = None
-            for after in (self.fell_again, self.stood_again, self.parts, self.shown):
+            for after in (self.fell_again, self.stood_again, self.ways, self.parts, self.shown):
                 after.clear()
         if self.stood is None:  # else they have ended where it first fell
             self.measures.keep(self._count)
@@ -583,7 +588,10 @@ class Recording:
         if self.stood is not None:
             *before, last = self.stood, *self.fell_again
             ups = [self._got_up(*one) for one in zip(before, self.went_on, strict=False)]
-            parts = [*ups, self._what_fell(last), self._what_follows(), self.weakness]
+            parts = [
+                *(*ups, self._what_fell(last), self._by_which_way()),
+                *(self._what_follows(), self.weakness),
+            ]
             told = " ".join(filter(None, parts))
             if self.is_kept_down and self.rested is None and self.rest_at is not None:
                 told += " It does not get up where the floor is not level."
@@ -681,6 +689,17 @@ class Recording:
         return (
             f"Fell at {at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
             f"(frame {rest:g}) on."
+        )
+
+    def _by_which_way(self) -> str:
+        """A sentence on how it got up, if it was to do so as an animator has it."""
+        if self.up is None or not self.scenario.get_ups:
+            return ""
+        if self.ways[-1]:
+            return f"It got up as in '{self.ways[-1]}'."
+        return (
+            "It got up in a way of Poise's own: no get-up of the list begins nearly as it lay, or "
+            "it had failed with one."
         )
 
     def _what_follows(self) -> str:
@@ -905,6 +924,7 @@ class Recording:
             tried = bool(self._rising.any())
             result[name] = dict(zip(("mean", "most"), values, strict=True)) if tried else None
         result["up_at"] = self.up_at
+        result["got_up_by"] = [way or None for way in self.ways]
         result["went_on"] = [one and list(one) for one in self.went_on]
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())

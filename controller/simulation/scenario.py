@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..exceptions import SettingsError, demand
+from ..geometry.motion import Motion
 from ..geometry.skeleton import SEGMENTS
 from ..geometry.solids import Collider, Limb, Solid, finite
 from ..ranges import RANGES
@@ -215,7 +216,7 @@ class Scenario:
     (F,)} share of physics at the samples of the motion, see `physics_weights`. floor: its height
     [m], None for where the motion stands. strength: {limb: (F,)} share of its strength that the
     body has, see `strength`. limbs: of other bodies, which all of this one meets. holds: of hands
-    and feet.
+    and feet. get_ups: motions of the same rig by which it gets up once it has fallen.
     """
 
     pushes: tuple[Push, ...] = ()
@@ -228,6 +229,7 @@ class Scenario:
     strength: dict[str, Any] = field(default_factory=dict)
     limbs: tuple[Limb, ...] = ()
     holds: tuple[Hold, ...] = ()
+    get_ups: tuple[Motion, ...] = field(default=(), compare=False)
 
     @property
     def touches_body(self) -> bool:
@@ -243,18 +245,22 @@ class Scenario:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers, for JSON; without a word of strength that is full,
-        or of limbs and holds where there are none, so that what was written before is still the
-        same."""
+        or of limbs, holds and get-ups where there are none, so that what was written before is
+        still the same."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in ("strength", "limbs", "holds"):
+        for name in ("strength", "limbs", "holds", "get_ups"):
             if not data[name]:
                 del data[name]
         data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]
-        for name in {"pushes", "colliders", "limbs", "holds"} & data.keys():
+        for name in {"pushes", "colliders", "limbs", "holds", "get_ups"} & data.keys():
             data[name] = [asdict(part) for part in data[name]]
         for hold in data.get("holds", ()):  # as it was written before there were such
             if not hold["to_character"]:
                 del hold["to_character"]
+        for motion in data.get("get_ups", ()):  # JSON knows no NaN
+            places = motion["positions"].astype(object)
+            places[~np.isfinite(motion["positions"])] = None
+            motion["positions"] = places
         return _plain(data)
 
     @classmethod
@@ -276,6 +282,7 @@ class Scenario:
                 "colliders": tuple(made(Collider, values) for values in data["colliders"]),
                 "limbs": tuple(made(Limb, values) for values in data.get("limbs", ())),
                 "holds": tuple(Hold(**values) for values in data.get("holds", ())),
+                "get_ups": tuple(_motion(values) for values in data.get("get_ups", ())),
             }
         )
 
@@ -288,6 +295,12 @@ class Scenario:
         if disturbance.get("spheres"):
             things += random_throws(disturbance["spheres"], duration, seed)
         return replace(self, pushes=pushes, things=things)
+
+
+def _motion(values: dict[str, Any]) -> Motion:
+    """The Motion of what `as_dict` says of it; optional landmarks are NaN where it says null."""
+    arrays = {name: np.array(values[name], float) for name in ("rotations", "positions")}
+    return Motion(**values | arrays)
 
 
 def _plain(value: Any) -> Any:

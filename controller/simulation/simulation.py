@@ -17,6 +17,7 @@ from ..control.balance import Balance, Memory
 from ..control.controller import Controller
 from ..control.legs import Legs
 from ..exceptions import SettingsError, SimulationError, demand
+from ..falls.acted import acted
 from ..falls.compliance import arms_of, falling_body, with_hands
 from ..falls.fall import Fall
 from ..falls.get_up import GetUp, is_level
@@ -198,8 +199,8 @@ class Log(Protocol):
     def fall(self) -> None:
         """From now on, samples are those of a fall."""
 
-    def rise(self) -> None:
-        """From now on, it gets up."""
+    def rise(self, way: str, /) -> None:
+        """From now on, it gets up. way: the animator's get-up that it does, empty if none."""
 
     def stands(self, part: Part | None, shown: np.ndarray | None, /) -> None:
         """From now on, it stands again, in a part of its walk, or None. shown: which samples (n,)
@@ -337,6 +338,8 @@ class Simulation:
         #: yet; and whether it tries to.
         self.part = WHOLE
         self.is_down, self.rises = False, self.settings.get_up
+        #: The animator's own get-ups.
+        self._acts = acted(character, self.scenario.get_ups) if self.rises else ()
         self._left: list[World] = []  # to which who is played may go back
         self._loss = self._foresee_fall()
         self._kept: deque[Saved] = deque()
@@ -832,9 +835,10 @@ class Simulation:
             if first == last:
                 return
             tries += 1
-            log.rise()
             pose, upright = self.rising_to(lost)
-            rising = GetUp(self.world.character, self.world, self.rate, pose, self.walks_on)
+            acts = () if tries > 1 else self._acts  # what has failed it does not try again
+            rising = GetUp(self.world.character, self.world, self.rate, pose, self.walks_on, acts)
+            log.rise("" if rising.act is None else rising.act.told)
             first = yield from self._get_up(rising, first)
             if rising.done:
                 tries, self.is_down = 0, False
