@@ -57,7 +57,7 @@ class POISE_OT_add_get_up(bpy.types.Operator):
     def invoke(self, context, _event):
         """Ask which one."""
         context.window_manager.invoke_search_popup(self)
-        return {"FINISHED"}
+        return {"RUNNING_MODAL"}
 
     def execute(self, _context):
         """Mark it, and keep it even if nothing else uses it."""

