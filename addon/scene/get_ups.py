@@ -4,17 +4,26 @@
 The mark is the action's, so that it goes with it into other files.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 import bpy
 from bpy.props import BoolProperty
 
+from ...controller.exceptions import MotionError, RigError
 from ...controller.geometry.motion import Motion
 from ..blender import compat
+from ..rigs.bake_target import set_value_at, value_at
 from ..rigs.reference import Reading, bone_of, reading
 
 #: Name of the property of actions.
 PROPERTY = "poise_get_up"
+
+
+def _kept(action: "bpy.types.Action", _context: "bpy.types.Context") -> None:
+    """An action on the list stays in the file, whatever else uses it."""
+    if getattr(action, PROPERTY):
+        action.use_fake_user = True
 
 
 def register() -> None:
@@ -26,6 +35,7 @@ def register() -> None:
             name="Get-Up",
             description="In this action the character gets up from the floor: who has fallen as it "
             "begins gets up as it does",
+            update=_kept,
         ),
     )
 
@@ -36,10 +46,10 @@ def unregister() -> None:
 
 
 def fits(action: "bpy.types.Action", armature: "bpy.types.Object") -> bool:
-    """Whether an action has keys for bones of an armature."""
-    bones = armature.data.bones
+    """Whether most of the bones for which an action has keys are an armature's."""
     curves = compat.curves(action, compat.object_slot(action, armature))
-    return any(bone_of(curve.data_path) in bones for curve in curves if bone_of(curve.data_path))
+    keyed = {bone_of(curve.data_path) for curve in curves} - {None}
+    return 2 * sum(name in armature.data.bones for name in keyed) > len(keyed)
 
 
 def marked() -> "list[bpy.types.Action]":
@@ -59,7 +69,7 @@ def collecting(
     Motion of each.
 
     names: of actions, instead of those that are marked. rate: frames per second [Hz]; None for the
-    scene's. Raises MotionError for an action that is not there, or has no keys for the armature.
+    scene's. Raises MotionError for an action that is not there, or cannot be read.
     """
     armature = scene.objects[source.armature]
     found = []
@@ -72,8 +82,37 @@ def collecting(
             rate=rate,
             metres_per_unit=source.metres_per_unit,
         )
-        found.append((yield from _at_end(read)).motion)
+        name = action if isinstance(action, str) else action.name
+        with _values_kept(scene, armature, compat.find_action(name)):
+            try:
+                one = yield from _at_end(read)
+            except (MotionError, RigError) as error:
+                raise MotionError(f"The get-up '{name}' cannot be read: {error}") from error
+        found.append(one.motion)
     return tuple(found)
+
+
+@contextmanager
+def _values_kept(
+    scene: "bpy.types.Scene", armature: "bpy.types.Object", action: "bpy.types.Action | None"
+) -> Iterator[None]:
+    """Put back what an action keys: what the armature's own does not key stays as the one that is
+    read has left it."""
+    slot = action and compat.object_slot(action, armature)
+    values = {}
+    for path in {curve.data_path for curve in compat.curves(action, slot)}:
+        try:
+            values[path] = value_at(armature, path)
+        except ValueError:  # of what the armature does not have
+            continue
+    try:
+        yield
+    finally:
+        left = [path for path, value in values.items() if value_at(armature, path) != value]
+        for path in left:
+            set_value_at(armature, path, values[path])
+        if left:
+            scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
 
 
 def _at_end(read: Generator[float, None, Reading]) -> Generator[float, None, Reading]:

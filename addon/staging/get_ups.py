@@ -60,13 +60,12 @@ class POISE_OT_add_get_up(bpy.types.Operator):
         return {"RUNNING_MODAL"}
 
     def execute(self, _context):
-        """Mark it, and keep it even if nothing else uses it."""
+        """Mark it."""
         found = (one for one in bpy.data.actions if str(one.session_uid) == self.action)
         action = next(found, None)
         if action is None:
             return {"CANCELLED"}
         setattr(action, get_ups.PROPERTY, True)
-        action.use_fake_user = True
         redraw()
         return {"FINISHED"}
 

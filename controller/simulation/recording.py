@@ -171,7 +171,7 @@ class Recording:
         self.parts: list[Part] = []
         #: Which of the animator's get-ups it did, each time; empty of none of them.
         self.ways: list[str] = []
-        self._way = ""
+        self._way, self._failed, self._stood_then = "", "", -1
         #: Which samples of the animation it shows from then on, if it goes on with that.
         self.shown: list[np.ndarray | None] = []
         #: Whether it was to go on with the animation once it stands.
@@ -287,7 +287,9 @@ class Recording:
     def rise(self, way: str) -> None:
         """From now on, it gets up. way: the animator's get-up that it does, empty if none."""
         self.rested = self._count
-        self._way = way
+        if self._way and len(self.ways) == self._stood_then:
+            self._failed = self._way
+        self._way, self._stood_then = way, len(self.ways)
 
     def stands(self, part: Part | None, shown: np.ndarray | None) -> None:
         """From now on, it stands again. part: of its walk that begins there, None of none. shown:
@@ -693,14 +695,16 @@ class Recording:
 
     def _by_which_way(self) -> str:
         """A sentence on how it got up, if it was to do so as an animator has it."""
-        if self.up is None or not self.scenario.get_ups:
+        if not self.scenario.get_ups:
             return ""
+        if self.up is None:
+            tried = self._failed or (self._way if len(self.ways) == self._stood_then else "")
+            return f"It tried to get up as in '{tried}'." if tried else ""
         if self.ways[-1]:
             return f"It got up as in '{self.ways[-1]}'."
-        return (
-            "It got up in a way of Poise's own: no get-up of the list begins nearly as it lay, or "
-            "it had failed with one."
-        )
+        if self._failed:
+            return f"It got up in a way of Poise's own: it had failed as in '{self._failed}'."
+        return "It got up in a way of Poise's own: no get-up of the list begins nearly as it lay."
 
     def _what_follows(self) -> str:
         """A sentence on what it does once it stands, if it was to go on with its animation."""

@@ -212,6 +212,12 @@ def test_marks_are_the_actions_own(scene, armature):
     uid = str(action.session_uid)
     assert bpy.ops.poise.add_get_up(action=uid) == {"FINISHED"}
     assert action.poise_get_up and action.use_fake_user, "or it would be lost with the file"
+    foreign = action.copy()
+    slot = compat.object_slot(foreign, armature)
+    for curve in compat.curves(foreign, slot):
+        if "Hips" not in curve.data_path:
+            curve.data_path = curve.data_path.replace('["', '["Other')
+    assert not get_ups.fits(foreign, armature), "one name that both have is not enough"
 
 
 def test_the_list_says_what_it_needs(scene, armature):
@@ -273,7 +279,7 @@ def test_a_change_of_the_list_or_of_its_keys_is_one(scene, armature):
 
 def test_actions_that_are_none_of_its_are_refused(scene, armature):
     options = ShotOptions(armature=armature.name, when_it_falls="brace", get_up=True)
-    with pytest.raises(MotionError, match="There is no action named 'Roll'"):
+    with pytest.raises(MotionError, match="'Roll' cannot be read: There is no action"):
         sampling.run(Shot(scene, replace(options, get_up_by=("Roll",))).read())
     empty = bpy.data.actions.new("Of a horse")
     with pytest.raises(MotionError, match="'Of a horse' has no keys for"):
@@ -283,6 +289,35 @@ def test_actions_that_are_none_of_its_are_refused(scene, armature):
     sampling.run(shot.read())
     with pytest.raises(SettingsError, match="does not begin on the floor"):
         shot.prepare()
+
+
+def test_reading_them_moves_nothing(scene, armature):
+    """What a get-up keys beside what the shot does is as it was: object, scales, own properties."""
+    action, bone = bpy.data.actions[SIT_UP], armature.pose.bones["LeftHand"]
+    shown = compat.assigned(armature)
+    armature["prop"] = 5.0
+    compat.assign(armature, action, compat.object_slot(action, armature))
+    armature.location, bone.scale = (3, 4, 0), (3, 3, 3)
+    armature.keyframe_insert("location", frame=1)
+    armature.keyframe_insert('["prop"]', frame=1)
+    bone.keyframe_insert("scale", frame=1)
+    compat.assign(armature, *shown)
+    armature.location, bone.scale, armature["prop"] = (0, 0, 0), (1, 1, 1), 1.0
+    bpy.context.view_layer.update()
+    options = ShotOptions(armature=armature.name, when_it_falls="brace", get_up=True)
+    sampling.run(Shot(scene, options).read())
+    assert tuple(armature.location) == (0, 0, 0) and tuple(bone.scale) == (1, 1, 1)
+    assert armature["prop"] == 1.0 and compat.assigned(armature) == shown
+    assert tuple(armature.matrix_world.translation) == (0, 0, 0)
+
+
+def test_what_cannot_be_read_is_named(scene, armature):
+    action = bpy.data.actions[SIT_UP]
+    curve = compat.curves(action, compat.object_slot(action, armature))[0]
+    curve.keyframe_points[1].co.y = float("nan")
+    options = ShotOptions(armature=armature.name, when_it_falls="brace", get_up=True)
+    with pytest.raises(MotionError, match="The get-up 'Sit Up' cannot be read: "):
+        sampling.run(Shot(scene, options).read())
 
 
 def test_the_command_needs_get_up(scene, tmp_path, capsys):
@@ -312,7 +347,7 @@ def test_who_has_fallen_gets_up_as_the_animator_has_it(scene, armature, names):
     assert recording.com[-1, 2] > 0.9 * recording.com[0, 2]
     assert 0 < recording.helped[0, 0] < 400
     if names:
-        assert by is None and "in a way of Poise's own: no get-up" in shot.why
+        assert by is None and "in a way of Poise's own: no get-up of the list begins" in shot.why
     else:
         assert by.startswith(PUSH_UP) and f"It got up as in '{by}'." in shot.why
 
