@@ -102,7 +102,7 @@ def _classes():
         tuning_panel,
     )
     from .staging import (
-        get_ups_panel,
+        get_ups,
         holds_panel,
         morphology_panel,
         objects_panel,
@@ -152,7 +152,7 @@ def _classes():
         *weights.CLASSES,
         *strength.CLASSES,
         *weights_panel.CLASSES,
-        *get_ups_panel.CLASSES,
+        *get_ups.CLASSES,
         *menus.CLASSES,
         *cache.CLASSES,
     )

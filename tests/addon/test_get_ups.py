@@ -16,7 +16,7 @@ from poise.addon.scene.pushes import PushOptions
 from poise.addon.settings import quick
 from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
-from poise.addon.staging import get_ups_panel
+from poise.addon.staging import get_ups as get_ups_panel
 from poise.controller import Character
 from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.falls.acted import ActedRising, _placing, acted, fitting
