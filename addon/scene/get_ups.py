@@ -48,7 +48,8 @@ def unregister() -> None:
 def fits(action: "bpy.types.Action", armature: "bpy.types.Object") -> bool:
     """Whether most of the bones for which an action has keys are an armature's."""
     curves = compat.curves(action, compat.object_slot(action, armature))
-    keyed = {bone_of(curve.data_path) for curve in curves} - {None}
+    paths = {curve.data_path for curve in curves}  # panels ask each time that they are drawn
+    keyed = {bone_of(path) for path in paths} - {None}
     return 2 * sum(name in armature.data.bones for name in keyed) > len(keyed)
 
 

@@ -117,8 +117,9 @@ def with_keys(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[st
 
 def keys_changed(settings: dict[str, Any] | None, armature: "bpy.types.Object") -> bool:
     """Whether keys of the armature's source are others than in settings `with_keys`."""
-    before = (settings or {}).get(_KEYS)
-    return before is not None and before != with_keys(settings or {}, armature)[_KEYS]
+    if settings is None or _KEYS not in settings:
+        return False
+    return settings[_KEYS] != with_keys(settings, armature)[_KEYS]
 
 
 def changed(before: dict[str, Any] | None, now: dict[str, Any]) -> list[str]:

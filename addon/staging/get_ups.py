@@ -9,6 +9,7 @@ from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.redrawing import redraw
 from ..blender.translations import tr
+from ..jobs.modal import poll_idle
 from ..kit.panel import Panel
 from ..kit.rows import sentence
 from ..scene import get_ups
@@ -17,18 +18,19 @@ from ..scene import get_ups
 _choices = []
 
 
-def _actions(_operator, context):
-    """Choices: the actions of the chosen armature that are not on the list."""
+def _others(context):
+    """The actions of the chosen armature that are not on the list."""
     armature, _ = chosen_armature(context)
-    found = [
-        action
-        for action in bpy.data.actions
-        if armature is not None
-        and action.library is None
-        and not getattr(action, get_ups.PROPERTY)
-        and get_ups.fits(action, armature)
-    ]
-    _choices[:] = [(str(one.session_uid), one.name, "", one.session_uid) for one in found]
+    for action in bpy.data.actions if armature is not None else ():
+        free = action.library is None and not getattr(action, get_ups.PROPERTY)
+        if free and get_ups.fits(action, armature):
+            yield action
+
+
+def _actions(_operator, context):
+    """Choices: those actions."""
+    uids = ((one.session_uid, one.name) for one in _others(context))
+    _choices[:] = [(str(uid), name, "", uid) for uid, name in uids]
     return _choices
 
 
@@ -49,13 +51,13 @@ class POISE_OT_add_get_up(bpy.types.Operator):
     @classmethod
     def poll(cls, context):
         """Needs another action of the armature, while nothing runs."""
-        armature, reason = chosen_armature(context)
-        why = session.busy() or ("" if armature else reason)
-        if not why and not _actions(None, context):
-            why = "There is no other action with keys for bones of this character: animate one"
-        if why:
-            cls.poll_message_set(tr(why))
-        return not why
+        if not poll_idle(cls, context):
+            return False
+        if any(True for _ in _others(context)):  # whichever comes first: it is drawn all the time
+            return True
+        why = "There is no other action with keys for bones of this character: animate one"
+        cls.poll_message_set(tr(why))
+        return False
 
     def invoke(self, context, _event):
         """Ask which one."""
@@ -86,12 +88,9 @@ class POISE_OT_remove_get_up(bpy.types.Operator):
     )
 
     @classmethod
-    def poll(cls, _context):
+    def poll(cls, context):
         """Nothing may run."""
-        why = session.busy()
-        if why:
-            cls.poll_message_set(tr(why))
-        return not why
+        return poll_idle(cls, context)
 
     def execute(self, _context):
         """Unmark it."""

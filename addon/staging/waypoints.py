@@ -9,6 +9,7 @@ from ..blender import session
 from ..blender.chosen import chosen_armature
 from ..blender.redrawing import redraw
 from ..blender.translations import tr
+from ..jobs.modal import poll_idle
 from ..kit.known_map import known_map
 from ..scene import waypoints
 
@@ -39,11 +40,7 @@ class POISE_OT_add_waypoint(bpy.types.Operator):
     @classmethod
     def poll(cls, context):
         """Needs an armature, while nothing runs."""
-        armature, reason = chosen_armature(context)
-        why = session.busy() or ("" if armature else reason)
-        if why:
-            cls.poll_message_set(tr(why))
-        return not why
+        return poll_idle(cls, context)
 
     def execute(self, context):
         """On the floor, as the active object."""

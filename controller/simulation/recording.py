@@ -171,7 +171,7 @@ class Recording:
         self.parts: list[Part] = []
         #: Which of the animator's get-ups it did, each time; empty of none of them.
         self.ways: list[str] = []
-        self._way, self._failed, self._stood_then = "", "", -1
+        self._tried: list[str] = []  # since it last stood
         #: Which samples of the animation it shows from then on, if it goes on with that.
         self.shown: list[np.ndarray | None] = []
         #: Whether it was to go on with the animation once it stands.
@@ -282,20 +282,19 @@ class Recording:
             self.measures.end()
         elif self.up is not None:
             self.fell_again.append(self._count)
+            self._tried.clear()
         self.rested = None
 
     def rise(self, way: str) -> None:
         """From now on, it gets up. way: the animator's get-up that it does, empty if none."""
         self.rested = self._count
-        if self._way and len(self.ways) == self._stood_then:
-            self._failed = self._way
-        self._way, self._stood_then = way, len(self.ways)
+        self._tried.append(way)
 
     def stands(self, part: Part | None, shown: np.ndarray | None) -> None:
         """From now on, it stands again. part: of its walk that begins there, None of none. shown:
         which samples (n,) of the animation follow, None of one who stands still."""
         self.stood_again.append(self._count)
-        self.ways.append(self._way)
+        self.ways.append(self._tried[-1])
         self.shown.append(shown)
         if part is not None:
             self.parts.append(part)
@@ -330,6 +329,7 @@ class Recording:
             self.stood = None
             for after in (self.fell_again, self.stood_again, self.ways, self.parts, self.shown):
                 after.clear()
+            self._tried.clear()
         if self.stood is None:  # else they have ended where it first fell
             self.measures.keep(self._count)
         if self._count:
@@ -697,13 +697,13 @@ class Recording:
         """A sentence on how it got up, if it was to do so as an animator has it."""
         if not self.scenario.get_ups:
             return ""
+        tried = next(filter(None, self._tried), "")
         if self.up is None:
-            tried = self._failed or (self._way if len(self.ways) == self._stood_then else "")
             return f"It tried to get up as in '{tried}'." if tried else ""
         if self.ways[-1]:
             return f"It got up as in '{self.ways[-1]}'."
-        if self._failed:
-            return f"It got up in a way of Poise's own: it had failed as in '{self._failed}'."
+        if tried:
+            return f"It got up in a way of Poise's own: it had failed as in '{tried}'."
         return "It got up in a way of Poise's own: no get-up of the list begins nearly as it lay."
 
     def _what_follows(self) -> str:

@@ -17,7 +17,7 @@ from poise.addon.settings import quick
 from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.staging import get_ups as get_ups_panel
-from poise.controller import Character
+from poise.controller import Character, Simulation
 from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.falls.acted import ActedRising, _placing, acted, fitting
 from poise.controller.falls.compliance import arms_of, falling_body
@@ -196,6 +196,25 @@ def test_a_scenario_with_get_ups_goes_through_json(motions):
     np.testing.assert_array_equal(back.rotations, motions[SIT_UP].rotations)
     assert (back.name, back.rate) == (SIT_UP, motions[SIT_UP].rate)
     assert "get_ups" not in Scenario().as_dict()
+
+
+def test_it_is_told_of_this_fall_how_it_got_up(body, motions):
+    scenario = Scenario(get_ups=(motions[SIT_UP],))
+    recording = Simulation(body, motions["Wave (keyed)"], scenario=scenario).recording
+    recording.fall()
+    assert recording._by_which_way() == ""
+    recording.rise(SIT_UP)
+    recording.fall()
+    assert recording._by_which_way() == f"It tried to get up as in '{SIT_UP}'."
+    recording.rise("")
+    recording.stands(None, None)
+    assert f"it had failed as in '{SIT_UP}'" in recording._by_which_way()
+    recording.fall()
+    assert recording._by_which_way() == ""
+    recording.rise("")
+    recording.stands(None, None)
+    assert "no get-up of the list begins nearly as it lay" in recording._by_which_way()
+    assert recording.ways == ["", ""]
 
 
 # --- In Blender ----------------------------------------------------------------------------------
