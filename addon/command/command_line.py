@@ -17,6 +17,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from ...controller.control.outside import outside_words
 from ...controller.exceptions import PoiseError
 from ...controller.search.arrival import arrival_words
 from ...controller.simulation.holds import grasp_words
@@ -613,6 +614,9 @@ def _tell_figures(report: dict[str, Any]) -> None:
         say(f"{grasp_words(**one)}.")
     if report["success"]:
         tell_verdict(report["verdict"])
+    outside = outside_words(report["residual"], report["residual_most"], report["body"]["mass"])
+    if outside:
+        say(f"{outside}.")
     hardest = max(report["hits"], key=lambda hit: hit["force"], default=None)
     if hardest:
         say(f"{hit_words(**hardest)}.")

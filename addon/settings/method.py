@@ -126,6 +126,8 @@ def refused(simulation: Simulation) -> str:
     """Why a simulation cannot be rectified, as a further sentence; empty if it can be."""
     if simulation.weights:
         return " But physics weights below 1 cannot be rectified: balance alone."
+    if simulation.settings.outside_help:
+        return " A body that is helped from outside is not rectified: balance alone."
     if simulation.strength:
         return " But only a body with all of its strength can be rectified: balance alone."
     if simulation.settings.noise:

@@ -112,6 +112,7 @@ UNITS = {
     "tracking_error": "mm",
     "tracking_error_local": "mm",
     "residual": "N",
+    "residual_most": "N",
     "few_corners": "share",
     "recovery_steps": "1",
     "start": "s",

@@ -23,6 +23,7 @@ from ..reference.reference import COM, HEIGHT, MOMENTUM, VELOCITY, Reference
 from ..reference.way import CourseMemory
 from .foot_hold import FootHold
 from .legs import AXES, LegPlan, Legs
+from .outside import OutsideHelp
 from .stepping import MOMENTUM_SHARE, Stepping
 from .walking import Walking
 
@@ -91,6 +92,9 @@ class Choices(Protocol):
     @property
     def recovery_steps(self) -> bool: ...
 
+    @property
+    def outside_help(self) -> float: ...
+
 
 class Memory(NamedTuple):
     """What a balance knows besides what the world holds: the legs' plan and the step at which it
@@ -131,6 +135,8 @@ class Balance(ABC):
         #: What leads the body along its way; None where nothing does.
         self.course = None if reference.way is None else reference.way.course()
         self.torques = np.zeros(2 * AXES)
+        #: What feet lack and is given from outside; None where nothing is.
+        self.help: OutsideHelp | None = None
         #: (dofs,) that bear the body by what holds it [N m], where no foot does; else None.
         self.hanging: np.ndarray | None = None
         self.foot_hold = self.holder(

@@ -49,6 +49,9 @@ class Controller:
         self.balance = make(character, reference, gains, settings, world)
         stiffness, damping = self.balance.soften(*gains.per_dof(character))
         self.tracker = tracking.make(settings.tracking, stiffness, damping, 1 / reference.rate)
+        #: (6,) force [N] and torque [N m] from outside on the pelvis in the step that begins now;
+        #: None where there never is any.
+        self.outside: np.ndarray | None = None
         #: Where not all of the body is simulated throughout.
         self.hold: Hold | None = None
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
@@ -116,6 +119,10 @@ class Controller:
         if balance.hanging is not None:
             torques += balance.hanging
         balance.foot_hold.add_to(torques, state, balance.share(step))
+        self.outside = None if self.hold is None else self.hold.residual
+        if balance.help is not None:
+            own = balance.share(step) * balance.help.at(balance.com, state.root)
+            self.outside = own if self.outside is None else self.outside + own
         np.maximum(torques, -limit, out=torques)
         np.minimum(torques, limit, out=torques)
         if self.noise:

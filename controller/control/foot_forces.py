@@ -24,6 +24,7 @@ from ..gains.gains import Gains
 from ..gains.styles import Factors, of_joints
 from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
+from .outside import OutsideHelp
 from .pressure import (
     STEP_EDGE_SHARE,
     press,
@@ -84,6 +85,8 @@ class FootForces(Balance):
         self._style: Factors | None = None
         if settings.style != "close":
             self._style = of_joints(settings.style, character.dof_names)
+        if settings.outside_help:
+            self.help = OutsideHelp(character, settings.outside_help)
         if reference.walks:
             self.stepping = Walking(character, reference, self.course)
         elif settings.recovery_steps:
@@ -128,6 +131,15 @@ class FootForces(Balance):
             known[6:] = style.ahead * known[6:] - (1 - style.support) * bias[6:]
         return known, bias[6:] + known[6:]
 
+    def update(self, step: int, state: State) -> None:
+        """See where the body is, take steps, and press; in the air, let it be helped."""
+        super().update(step, state)
+        if self.help is not None and not any(self.standing()):
+            # By trial, it is helped back to the reference alone: with what bends the reference's
+            # own flight fed forward, runs and leaps landed twisted. What holds a body bears it.
+            lacking = np.concatenate(self.wrench(step, state, (1, 1)))
+            self.help.give(np.zeros(6) if self.world.pulls() else lacking)
+
     def press(self, step: int, state: State, standing: Sequence[int]) -> np.ndarray:
         """With the feet that stand, as the reference loads them."""
         left_load, right_load = self.reference.load[step].tolist()
@@ -156,9 +168,11 @@ class FootForces(Balance):
             fx, fy, fz = fx - pull[0], fy - pull[1], fz - pull[2]
             ax, ay, az = np.cross(arm, pull).tolist()
             tx, ty, tz = tx - ax, ty - ay, tz - az
+        force = [force[0] + fx, force[1] + fy, force[2] + fz]
+        torque = [torque[0] + tx, torque[1] + ty, torque[2] + tz]
         points, forces, moments = press(
-            (force[0] + fx, force[1] + fy, force[2] + fz),
-            (torque[0] + tx, torque[1] + ty, torque[2] + tz),
+            force,
+            torque,
             self.com.tolist(),
             self.grounds,
             left,
@@ -166,6 +180,9 @@ class FootForces(Balance):
             (left_load / most, right_load / most),
             self.weigh,
         )
+        if self.help is not None:
+            turned = (np.cross(points - self.com, forces) + moments).sum(0)
+            self.help.give(np.concatenate([force - forces.sum(0), torque - turned]))
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         self.world.grip(self.foot_hold.grip(step))
         return -self.legs.transposed_jacobian(points, forces, moments)

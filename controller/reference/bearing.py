@@ -49,6 +49,9 @@ from .terrain import Terrain
 # shift itself [m], its speed [m/s] and acceleration [m/s^2]; a step [m].
 _OUTSIDE, _FAR, _FLIGHT = 0.02, 0.01, 0.3
 _PLACE, _SPEED, _ACCELERATION, _STEP = 0.03, 0.1, 3.0, 0.03
+#: So much farther off a body may be that is helped from outside. By trial on captured kicks, a
+#: dance, a run and a leap: with 4 to 30 the same ones are kept.
+_LENIENCY = 8.0
 #: The same of heights, and the most that a body on its feet may be let fall with.
 _HEIGHT, _HEIGHT_SPEED, _LETS_FALL = 0.03, 0.2, 0.7 * GRAVITY
 #: Of the length and width of where soles can be pressed on: the rest is for what goes wrong.
@@ -71,18 +74,20 @@ def bearable(
     footings: tuple[Footing, Footing] | None = None,
     terrain: Terrain | None = None,
     held: np.ndarray | None = None,
+    helped: bool = False,
 ) -> Trajectory:
     """Trajectory with feet that roll, as `rolling.rolled` has them, and a weight that they bear.
 
     contacts: (F, 2) stance of left and right. cutoff [Hz]: what the controller will see of it.
     footings, terrain: as `rolled` has them. held: (F,) where something holds the body, which then
-    may bear it; None for never.
+    may bear it; None for never. helped: whether help from outside gives what feet lack, so that
+    hips and steps need not move as far.
     """
     footings = footings or level(character.ground, len(contacts))
     shift, steps = np.zeros_like(trajectory.root), np.zeros((len(contacts), 2, 2))
     target = RolledFeet(character, trajectory, contacts, footings, terrain).trajectory()
     for _ in range(_ROUNDS):
-        burden = _Burden(character, target, contacts, cutoff, footings, held)
+        burden = _Burden(character, target, contacts, cutoff, footings, held, helped)
         moved, stepped = burden.relieved()
         shift, steps = shift + _sharpened(moved, target.rate, cutoff), steps + stepped
         feet = RolledFeet(character, trajectory, contacts, footings, terrain, steps=steps)
@@ -113,15 +118,17 @@ class _Burden:
         cutoff: float,
         footings: tuple[Footing, Footing],
         held: np.ndarray | None = None,
+        helped: bool = False,
     ) -> None:
         self._contacts, self._rate = contacts, trajectory.rate
+        self._leniency = _LENIENCY if helped else 1.0
         self._held = np.zeros(len(contacts), bool) if held is None else held
         smooth = trajectory.smoothed(cutoff).trajectory
         joints, frames = character.pose(smooth)
         centres = character.body_centres(joints, frames)
         dynamics = com_dynamics(character, centres, frames, self._rate, cutoff)
         borne = contacts | self._held[:, None]
-        self._rise = _lifted(dynamics.acceleration[:, 2], borne, self._rate)
+        self._rise = _lifted(dynamics.acceleration[:, 2], borne, self._rate, self._leniency)
         upward = dynamics.acceleration[:, 2] + _bend(self._rise) * self._rate**2
         floors = floors_under(footings, joints[:, FEET], contacts)
         height = np.maximum(dynamics.com[:, 2] + self._rise - floors, _LEAST_HEIGHT)
@@ -186,13 +193,14 @@ class _Burden:
         lean = self._lever * rate**2
         beside = np.hstack([-lean, zero, zero])
         own = np.hstack([self._share + 2 * lean, -share * left, -share * (1 - left)])
-        weight = np.minimum(1, _FAR / np.maximum(far, _FAR)) / _OUTSIDE**2
+        lenient = self._leniency**2
+        weight = np.minimum(1, _FAR / np.maximum(far, _FAR)) / (lenient * _OUTSIDE**2)
         rows = [
             _Rows(
                 np.stack([beside, own, beside]), moment - share * place, weight * outside * within
             )
         ]
-        flies = within * ~(stands | self._held) / _FLIGHT**2
+        flies = within * ~(stands | self._held) / (lenient * _FLIGHT**2)
         rows.append(_bends(self._acceleration + bend, flies, 3, rate))
         rows.append(_bends(bend, within / _ACCELERATION**2, 3, rate))
         rows += _small(shift, _PLACE, _SPEED, 3, rate)
@@ -207,18 +215,18 @@ class _Burden:
         return rows
 
 
-def _lifted(upward: np.ndarray, contacts: np.ndarray, rate: float) -> np.ndarray:
+def _lifted(upward: np.ndarray, contacts: np.ndarray, rate: float, leniency: float) -> np.ndarray:
     """(F,) how much higher [m] a centre of mass is to go, whose acceleration is (F,), so that it
-    falls freely in flight and presses on its feet else."""
+    falls freely in flight and presses on its feet else, or is that much farther from it."""
     flies, within = ~contacts.any(1), _within(len(upward))
-    rise = np.zeros((len(upward), 1, 1))
+    rise, flight = np.zeros((len(upward), 1, 1)), (leniency * _FLIGHT) ** 2
     for _ in range(_STEPS):
         bend = _bend(rise[:, 0]) * rate**2
         total = upward[:, None] + bend
         sinks = ~flies & (total[:, 0] < -_LETS_FALL)
         rows = [
-            _bends(total + GRAVITY, within * flies / _FLIGHT**2, 1, rate),
-            _bends(total + _LETS_FALL, within * sinks / _FLIGHT**2, 1, rate),
+            _bends(total + GRAVITY, within * flies / flight, 1, rate),
+            _bends(total + _LETS_FALL, within * sinks / flight, 1, rate),
             _bends(bend, within / _ACCELERATION**2, 1, rate),
             *_small(rise[:, 0], _HEIGHT, _HEIGHT_SPEED, 1, rate),
         ]

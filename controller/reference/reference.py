@@ -191,6 +191,7 @@ class Reference:
         led: bool = False,
         waypoints: Sequence[Waypoint] = (),
         held: np.ndarray | None = None,
+        helped: bool = False,
     ) -> "Reference":
         """Prepare a motion for a character.
 
@@ -203,7 +204,8 @@ class Reference:
         place, as planting.physical does. led: let the reference of a walk along a curve go straight
         on, for the body is led along it, see `way`. waypoints: Waypoint each, by which the motion
         is moved; a looped or an endless one has none. held: (F,) samples in which something holds
-        the body, so that it may hang, None for never. Raises MotionError for a clip that is upside
+        the body, so that it may hang, None for never. helped: whether help from outside gives what
+        feet lack. Raises MotionError for a clip that is upside
         down, starts in the air or that no joint can follow, PlanError for a plan that does not fit,
         SettingsError for a waypoint that no body reaches.
         """
@@ -269,7 +271,7 @@ class Reference:
         if cutoff is None:
             cutoff = TRAVEL_CUTOFF if travelling else IN_PLACE_CUTOFF
         if travelling:  # its weight is where its speed takes it
-            target = bearable(character, aimed, contacts, cutoff, footings, terrain, held)
+            target = bearable(character, aimed, contacts, cutoff, footings, terrain, held, helped)
         else:
             # A loop is for trials: its feet come round again, and there is no mark to stand on.
             on_mark = duration is None

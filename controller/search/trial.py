@@ -148,6 +148,7 @@ class Problem:
             led=not self.scenario.weights,
             waypoints=settings.waypoints,
             held=at_times(self.scenario.holds, self.shaped_motion),
+            helped=settings.outside_help > 0,
         )
 
     def simulation(

@@ -12,6 +12,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.foot import parts_down
 from ..body.sole import Ground
+from ..control.outside import outside_words
 from ..falls.loss import BalanceLoss
 from ..falls.strength import Strength
 from ..gains.physics_weights import PhysicsWeights
@@ -317,10 +318,10 @@ class Recording:
         stood = [end for end in ends if end is not None][: 1 + len(self.parts)]
         return followed_in(self.motion, self.character, self.com, stood, self.parts)
 
-    def add_help(self, sample: int, wrench: np.ndarray) -> None:
-        """Take down the mean force and torque (6,) from outside since the last sample."""
+    def add_help(self, sample: int, wrench: np.ndarray, rises: bool) -> None:
+        """As simulation.Log has it."""
         self._residual[sample] = wrench
-        self._rising[sample] = self.stood is not None
+        self._rising[sample] = rises
 
     def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
@@ -330,6 +331,7 @@ class Recording:
             for after in (self.fell_again, self.stood_again, self.ways, self.parts, self.shown):
                 after.clear()
             self._tried.clear()
+        self._residual[count:], self._rising[count:] = 0, False
         if self.stood is None:  # else they have ended where it first fell
             self.measures.keep(self._count)
         if self._count:
@@ -774,6 +776,24 @@ class Recording:
         return None if self.up is None else (self.up - 1) / self.motion.rate
 
     @property
+    def outside(self) -> str:
+        """How much help from outside the motion had that stands, in words; empty for none."""
+        (mean, most), _ = self._outside.tolist()
+        return outside_words(mean, most, self.character.mass)
+
+    @property
+    def _outside(self) -> np.ndarray:
+        """(2, 2) mean and largest help from outside, force [N] and torque [N m], where anything is
+        simulated and does not get up."""
+        simulated = ~self._rising[: self._count]
+        if self.weights is not None:
+            simulated &= ~self.weights.animated[: self._count]
+        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[simulated]
+        if not len(sizes):
+            return np.zeros((2, 2))
+        return np.stack([sizes.mean(0), sizes.max(0)], 1)
+
+    @property
     def helped(self) -> np.ndarray:
         """(2, 2) mean and largest help from outside in all getting up: force [N], torque [N m]."""
         sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[self._rising[: self._count]]
@@ -932,7 +952,9 @@ class Recording:
         result["went_on"] = [one and list(one) for one in self.went_on]
         result["tracking_error"] = 1e3 * float(np.linalg.norm(apart, axis=-1).mean())
         result["tracking_error_local"] = 1e3 * float(np.linalg.norm(local, axis=-1).mean())
-        result["residual"], result["residual_torque"] = self._mean_residual()
+        (result["residual"], result["residual_most"]), (result["residual_torque"], _) = (
+            self._outside.tolist()
+        )
         seconds = (self._count - 1) / self.motion.rate
         result["real_time_factor"] = seconds / max(self.wall_time, 1e-9)
         return result
@@ -942,14 +964,6 @@ class Recording:
         n = self.standing
         standing = self.contacts[:n].any(1)
         return float((self.carrying[:n] < _CORNERS)[standing].mean()) if standing.any() else 0.0
-
-    def _mean_residual(self) -> tuple[float, float]:
-        """Mean size of the help from outside [N] and [N m], where anything is simulated."""
-        if self.weights is None:
-            return 0.0, 0.0
-        simulated = ~self.weights.animated[: self._count]
-        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[simulated]
-        return tuple((sizes.sum(0) / max(1, len(sizes))).tolist())
 
 
 def _rotate(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -114,6 +114,11 @@ class Settings(SimulationOptions):
             self.tracking in tracking.MODES,
             f"There is no tracking mode '{self.tracking}': use {', '.join(tracking.MODES)}.",
         )
+        demand(
+            not self.outside_help or self.balance == "foot_forces",
+            "Only the balance mode 'foot_forces' knows what feet lack: choose that one, or set "
+            "Help from Outside to 0.",
+        )
         demand(self.torque_limit > 0, "The torque limit must be above 0 N m.")
         demand(
             self.maxima.keys() == MAXIMA.keys() and all(v > 0 for v in self.maxima.values()),
@@ -128,6 +133,8 @@ class Settings(SimulationOptions):
         del data["contacts"]
         if self.when_it_falls == STOP:
             del data["when_it_falls"]
+        if not self.outside_help:
+            del data["outside_help"]
         if not self.get_up:
             del data["get_up"]
         if self.once_up == STAND or not self.get_up:
@@ -209,8 +216,9 @@ class Log(Protocol):
     def lies(self, is_kept_down: bool, /) -> None:
         """It lies still, and would get up, if what it lies on were level, or not."""
 
-    def add_help(self, sample: int, wrench: np.ndarray, /) -> None:
-        """Take down the mean force and torque (6,) from outside since the last sample."""
+    def add_help(self, sample: int, wrench: np.ndarray, rises: bool, /) -> None:
+        """Take down the mean force and torque (6,) from outside since the last sample. rises:
+        whether that helped a body to get up."""
 
 
 class Guide(Protocol):
@@ -291,6 +299,7 @@ class Simulation:
             led=not self.scenario.weights,
             waypoints=self.settings.waypoints,
             held=at_times(self.scenario.holds, motion),
+            helped=self.settings.outside_help > 0,
         )
         endless = isinstance(motion, Endless)
         if self.scenario.holds:
@@ -389,6 +398,11 @@ class Simulation:
             raise SettingsError(
                 "Rectification moves the whole body: set all physics weights to 1, or simulate "
                 "with balance alone."
+            )
+        if self.settings.outside_help:
+            raise SettingsError(
+                "Rectification finds a motion that needs no help: set Help from Outside to 0, or "
+                "simulate with balance alone."
             )
         if self.strength:
             raise SettingsError(
@@ -590,8 +604,8 @@ class Simulation:
             if self.strength is not None:
                 torques, motor = self._weaken(self.strength.joints[sample], torques, motor)
             self.efforts[i] = torques
-            if controller.hold:
-                self._helps[i] = controller.hold.residual
+            if controller.outside is not None:
+                self._helps[i] = controller.outside
                 world.hold(self._helps[i])
             world.apply(torques)
             world.drive(*motor)
@@ -599,6 +613,11 @@ class Simulation:
                 yield
             world.step()
             self._feel(i)
+
+    def _add_help(self, sample: int) -> None:
+        """Take down what has helped a body that stands, where anything may."""
+        if self.controller.outside is not None:
+            self.log.add_help(sample, self._helps.mean(0), False)
 
     def _feel(self, step: int) -> None:
         """Take down how the body is hit and held in a step since the last sample."""
@@ -651,8 +670,8 @@ class Simulation:
                     self.forget(self.settle(sample - 1))
                 self._take_next(sample - 1)
                 yield from self._advancing(sample)
-            if self.weights and not self.weights.animated[sample]:
-                self.recording.add_help(sample, self._helps.mean(0))
+            if self.weights is None or not self.weights.animated[sample]:
+                self._add_help(sample)
             observation = self.observe(sample)
             if self._loss is not None:
                 if self._is_wild(sample, observation.centres):
@@ -909,7 +928,7 @@ class Simulation:
         sample = first
         for sample in range(first + 1, self.count):
             observation = yield from self._moving_to(sample, rising)
-            self.log.add_help(sample, self._helps.mean(0))
+            self.log.add_help(sample, self._helps.mean(0), True)
             self.log.add(sample, observation)
             yield sample
             weak = self.strength is not None and not self.strength.may_rise(sample)
@@ -971,6 +990,7 @@ class Simulation:
         for sample in range(first + 1, self.count):
             self._take_next(sample - 1)
             yield from self._advancing(sample)
+            self._add_help(sample)
             observation = self.observe(sample)
             if self._is_wild(sample, observation.centres):
                 return (yield from self._out_of_burst(sample, observation)), False

@@ -52,6 +52,17 @@ class SimulationOptions:
         argument="--no-steps",
         told="keep the feet in place, whatever happens",
     )
+    outside_help: float = option(
+        0.0,
+        "Help from Outside",
+        "What the animation asks for beyond what feet can press pushes and turns the body from "
+        "outside, with at most this share of its weight; the result tells how much it was. For the "
+        "balance mode Foot Forces",
+        Range("help from outside", 0, 1),
+        most=1.0,
+        step=5,
+        digits=2,
+    )
     cleaning: tuple[str, ...] = ()
     style: str = option(
         "close",

@@ -224,6 +224,20 @@ def test_auto_searches_for_nothing_while_the_timing_is_in_doubt(tmp_path, import
     assert "rectifying" not in told and "Rectified" not in told
 
 
+def test_what_is_helped_from_outside_is_not_searched_for(tmp_path, import_clip, capsys):
+    """It is performed by balance, and told how much help that took."""
+    import_clip("dance")
+    shot = save(tmp_path)
+    path, helped = shot.with_name("report.json"), ("--frames=1:60", "--outside-help=0.5")
+    assert poise("simulate", shot, *helped, "--method=auto", "--report", path) in (0, 3)
+    told, report = capsys.readouterr().err, json.loads(path.read_text())
+    assert report["method"]["method"] == "balance" and report["outside_help"] == 0.5
+    assert f"Help from outside: {report['residual']:.0f} N in the mean" in told
+    assert poise("bake", shot, *helped, "--method=rectify") == 1
+    assert "set Help from Outside to 0" in capsys.readouterr().err
+    assert not (tmp_path / "shot_poise.blend").exists()
+
+
 @pytest.mark.parametrize("nodes", [0, 1])
 def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     tmp_path, import_clip, monkeypatch, capsys, nodes

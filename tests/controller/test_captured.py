@@ -33,6 +33,20 @@ def test_untuned_defaults_carry_the_clip(read_motion, name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["kick", "dance"])
+def test_what_falls_alone_is_performed_with_help_from_outside(read_motion, name):
+    motion = read_motion(name)
+    character = Character.from_motion(motion)
+    alone, helped, again = (
+        Simulation(character, motion, settings=Settings(outside_help=share)).run()
+        for share in (0.0, 0.5, 0.5)
+    )
+    assert not alone.success and helped.success, helped.why()
+    assert 0.1 < helped.summary()["residual"] / (character.mass * 9.81) < 0.3
+    assert (helped.body_positions == again.body_positions).all()
+
+
+@pytest.mark.slow
 def test_every_clip_is_simulated_or_falls_with_an_account(read_motion, clips):
     for name in clips:
         motion = read_motion(name)

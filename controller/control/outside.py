@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Help from outside: what a motion asks for beyond what feet can press, as far as it is allowed.
+
+A kick's twist or a leap that is bent in the air need forces that no floor gives. Where an animator
+would rather have the motion than its physics, a force and a torque on the pelvis give what is
+lacking, and no more: a motion that feet can bear gets nothing.
+"""
+
+import numpy as np
+
+from ..body.character import Character
+from ..body.momentum import GRAVITY
+
+#: Torque [N m] beside each newton of force and metre of height: 0.4 m for an adult. By judgement.
+_TURNING = 0.22
+
+
+def outside_words(mean: float, most: float, mass: float) -> str:
+    """How much help a body of that mass [kg] had [N], in a sentence without its end; empty for
+    none."""
+    weight = mass * GRAVITY
+    if not most:
+        return ""
+    return (
+        f"Help from outside: {mean:.0f} N in the mean, {most:.0f} N at most "
+        f"({mean / weight:.0%} and {most / weight:.0%} of its weight)"
+    )
+
+
+class OutsideHelp:
+    """What is lacking of the wrench that balance wants, within limits.
+
+    wrench: (6,) force [N] on the centre of mass and torque [N m] about it, in the world.
+    """
+
+    def __init__(self, character: Character, share: float) -> None:
+        """share: of its weight, the most that the force may be."""
+        self._most = share * character.mass * GRAVITY
+        self._most_torque = _TURNING * character.height * self._most
+        self.wrench = np.zeros(6)
+
+    def give(self, lacking: np.ndarray) -> None:
+        """Give what is lacking (6,), each of the two shortened to its limit."""
+        force, torque = lacking[:3], lacking[3:]
+        for part, most in ((force, self._most), (torque, self._most_torque)):
+            size = float(np.linalg.norm(part))
+            if size > most:
+                part *= most / size
+        self.wrench = lacking
+
+    def at(self, com: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """The same (6,) on another point (3,) [m] than the centre of mass (3,) [m]."""
+        force, torque = self.wrench[:3], self.wrench[3:]
+        return np.concatenate([force, torque + np.cross(com - point, force)])

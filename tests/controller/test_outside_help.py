@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Help from outside: what feet lack, no more than is allowed, and none where they bear all."""
+
+import numpy as np
+import pytest
+
+from poise.controller import Character, Push, Scenario, Settings, Simulation
+from poise.controller.control.outside import OutsideHelp, outside_words
+from poise.controller.exceptions import SettingsError
+from poise.controller.search.correction import SIZE, Correction
+
+G = 9.81
+
+
+@pytest.fixture
+def person(make_motion):
+    motion = make_motion(seconds=2.0)
+    return Character.from_motion(motion), motion
+
+
+def pushed(person, share, force):
+    """A recording of a push of 0.2 s forward [N], of a body that keeps its feet in place."""
+    character, motion = person
+    scenario = Scenario((Push(0.5, 0.2, (force, 0.0, 0.0)),)) if force else None
+    settings = Settings(outside_help=share, recovery_steps=False)
+    return Simulation(character, motion, settings=settings, scenario=scenario).run()
+
+
+def test_each_of_both_is_shortened_to_its_limit(person):
+    character, _ = person
+    given = OutsideHelp(character, 0.25)
+    most = 0.25 * character.mass * G
+    given.give(np.array([3.0, -4.0, 0.0, 0.0, 0.0, 5.0]))
+    assert given.wrench.tolist() == [3, -4, 0, 0, 0, 5]
+    given.give(np.array([3e4, -4e4, 0.0, 0.0, 0.0, 5e4]))
+    assert given.wrench[:3] == pytest.approx([0.6 * most, -0.8 * most, 0])
+    assert given.wrench[3:] == pytest.approx([0, 0, 0.22 * character.height * most])
+
+
+def test_on_another_point_it_has_the_same_moment_about_any(person):
+    given = OutsideHelp(person[0], 1.0)
+    given.give(np.array([30.0, 20.0, -10.0, 1.0, 2.0, 3.0]))
+    com, point, other = np.array([[0.1, 0.2, 1.0], [0.0, 0.3, 0.9], [5.0, -2.0, 1.0]])
+    moved = given.at(com, point)
+    about = given.wrench[3:] + np.cross(com - other, given.wrench[:3])
+    assert moved[3:] + np.cross(point - other, moved[:3]) == pytest.approx(about)
+
+
+def test_who_stands_by_himself_is_not_helped(person):
+    helped, alone = (pushed(person, share, 0.0) for share in (1.0, 0.0))
+    assert np.linalg.norm(helped.residual, axis=1).max() < 0.5
+    assert np.abs(helped.body_positions - alone.body_positions).max() < 1e-3
+    assert (alone.residual == 0).all() and alone.outside == ""
+
+
+def test_what_feet_lack_after_a_push_is_given(person):
+    character, _ = person
+    assert not pushed(person, 0.0, 300.0).success
+    recording = pushed(person, 0.5, 300.0)
+    assert recording.success, recording.why()
+    sizes, most = np.linalg.norm(recording.residual[:, :3], axis=1), 0.5 * character.mass * G
+    before = round(0.5 * recording.motion.rate)
+    assert sizes[:before].max() < 0.5 and 0.2 * most < sizes.max() < 1.001 * most
+    summary = recording.summary()
+    assert summary["residual_most"] == pytest.approx(sizes.max())
+    assert summary["residual"] == pytest.approx(sizes.mean())
+    assert summary["help"] is None  # which is that of getting up
+    assert f"{sizes.max():.0f} N at most" in recording.outside
+
+
+def test_more_than_it_may_be_it_is_not(person):
+    assert not pushed(person, 0.02, 300.0).success
+
+
+def test_it_is_in_words():
+    assert outside_words(0.0, 0.0, 70.0) == ""
+    assert outside_words(70.0, 350.0, 70.0) == (
+        "Help from outside: 70 N in the mean, 350 N at most (10% and 51% of its weight)"
+    )
+
+
+def test_settings_that_have_none_are_written_as_before():
+    assert "outside_help" not in Settings().as_dict()
+    settings = Settings(outside_help=0.5)
+    assert Settings.from_dict(settings.as_dict()) == settings
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_shares_are_from_0_to_1(share):
+    with pytest.raises(SettingsError, match=r"A help from outside of .* is out of range"):
+        Settings(outside_help=share)
+
+
+def test_only_foot_forces_know_what_feet_lack():
+    with pytest.raises(SettingsError, match="set Help from Outside to 0"):
+        Settings(outside_help=0.5, balance="virtual_forces")
+
+
+def test_what_is_rectified_is_not_helped(person):
+    character, motion = person
+    correction = Correction(6, np.zeros((4, SIZE)))
+    with pytest.raises(SettingsError, match="a motion that needs no help"):
+        Simulation(character, motion, settings=Settings(outside_help=0.5), correction=correction)
