@@ -122,6 +122,8 @@ class Controller:
         self.outside = None if self.hold is None else self.hold.residual
         if balance.help is not None:
             own = balance.share(step) * balance.help.at(balance.com, state.root)
+            if balance.course is not None:
+                own = balance.course.turned_out(own.reshape(2, 3)).ravel()
             self.outside = own if self.outside is None else self.outside + own
         np.maximum(torques, -limit, out=torques)
         np.minimum(torques, limit, out=torques)

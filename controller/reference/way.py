@@ -186,7 +186,11 @@ class Course(ABC):
         """Where points (n, 3) [m] that the controller sees are in the world."""
         places = points.copy()
         places[:, :2] -= self._shift
-        return places @ self.matrix.T
+        return self.turned_out(places)
+
+    def turned_out(self, vectors: np.ndarray) -> np.ndarray:
+        """What vectors (n, 3) that the controller sees are in the world."""
+        return vectors @ self.matrix.T
 
     def inside(self, ground: Ground) -> Ground:
         """How the controller sees a ground of the world."""

@@ -199,6 +199,21 @@ def test_a_body_goes_as_it_is_commanded(walker):
     assert [np.isfinite(one.reached_speed) for one in fallen] == [True, True, False, False]
 
 
+@pytest.mark.slow(captured=False)
+def test_who_goes_into_a_bend_is_helped_from_outside_as_who_goes_straight_on(walker):
+    """What the controller sees is turned; the force is in the world."""
+    character, motion, cycle = walker
+    gains, most = Gains.default(character, walking=True), []
+    for heading in (0.0, 2.5):
+        commands = Command(0.0, 1.0), Command(2.0, 1.0, heading)
+        endless = Walk(cycle, 8.0, commands=commands).motion(character, motion)
+        settings = Settings(outside_help=1.0)
+        recording = Simulation(character, endless, gains, settings=settings).run()
+        assert recording.success, recording.why()
+        most.append(recording.summary()["residual_most"])
+    assert 0 < most[0] and most[1] < 1.5 * most[0]
+
+
 def stopping(cycle, rate, *, until=8.0):
     """A Walk that stands from 2 s on, and later walks again, to the left."""
     speed = cycle.length / cycle.period * rate
