@@ -38,6 +38,8 @@ def property_of(option, kind=None, **more):
         look["step"] = round(option.step if kind is IntProperty else 100 * option.step)
     if option.digits is not None:
         look["precision"] = option.digits
+    if (option.range.low, option.range.high) == (0, 1):  # a share: a bar that fills
+        look["subtype"] = "FACTOR"
     number = int if kind is IntProperty else float
     return kind(default=number(option.default or 0), **look, **said, **more)
 

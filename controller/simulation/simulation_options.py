@@ -59,8 +59,6 @@ class SimulationOptions:
         "outside, with at most this share of its weight; the result tells how much it was. For the "
         "balance mode Foot Forces",
         Range("help from outside", 0, 1),
-        most=1.0,
-        step=5,
         digits=2,
     )
     cleaning: tuple[str, ...] = ()

@@ -211,7 +211,7 @@ def test_who_goes_into_a_bend_is_helped_from_outside_as_who_goes_straight_on(wal
         recording = Simulation(character, endless, gains, settings=settings).run()
         assert recording.success, recording.why()
         most.append(recording.summary()["residual_most"])
-    assert 0 < most[0] and most[1] < 1.5 * most[0]
+    assert most[0] > 0 and most[1] < 1.5 * most[0]
 
 
 def stopping(cycle, rate, *, until=8.0):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verdict in the window: a run that begins in the air, a click on what is wrong with it, and
-the same after Bake."""
+"""The verdict in the window: a run that begins in the air, a click on what is wrong with it, the
+same after Bake, and a dance that needs help from outside."""
 
 import bpy
 
@@ -35,3 +35,20 @@ def scenario(driver):
     driver.check("they are no better", not of_keys.keeper, of_keys.not_kept_for)
     yield 1.0
     yield from driver.shot("verdict_3_baked")
+    yield from _helped(driver)
+
+
+def _helped(driver):
+    yield from driver.open("dance")
+    settings = bpy.context.scene.poise
+    settings.method, settings.frames = "BALANCE", "ACTION"
+    for share, stands in ((0.0, False), (0.5, True)):
+        settings.outside_help = share
+        yield from driver.click(SIMULATE)
+        yield lambda: driver.session.job() is None and driver.result.recording
+        recording = driver.result.recording
+        driver.check(f"with {share} of help", recording.success == stands, recording.why())
+        driver.check(f"help is told, with {share}", bool(recording.outside) == stands)
+        yield 1.0
+        yield from driver.shot(f"verdict_4_helped_{share}")
+    driver.check("it is a keeper", driver.result.shot.verdict.keeper)
