@@ -51,7 +51,7 @@ class Controller:
         self.tracker = tracking.make(settings.tracking, stiffness, damping, 1 / reference.rate)
         #: (6,) force [N] and torque [N m] from outside on the pelvis in the step that begins now;
         #: None where there never is any.
-        self.outside: np.ndarray | None = None
+        self.outside = None if self.balance.help is None else np.zeros(6)
         #: Where not all of the body is simulated throughout.
         self.hold: Hold | None = None
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
@@ -65,6 +65,7 @@ class Controller:
     def take_hold(self, hold: Hold) -> None:
         """Have what is not simulated held."""
         self.hold, self.balance.shares = hold, hold.weights.root
+        self.outside = hold.residual
 
     def memory(self) -> Memory:
         """What it knows besides what the world holds, for `restart`."""

@@ -13,13 +13,15 @@ from ..body.momentum import GRAVITY
 
 #: Torque [N m] beside each newton of force and metre of height: 0.4 m for an adult. By judgement.
 _TURNING = 0.22
+#: Share of the weight that is nothing. By judgement.
+_NOTHING = 1e-6
 
 
 def outside_words(mean: float, most: float, mass: float) -> str:
     """How much help a body of that mass [kg] had [N], in a sentence without its end; empty for
     none."""
     weight = mass * GRAVITY
-    if not most:
+    if most < _NOTHING * weight:
         return ""
     return (
         f"Help from outside: {mean:.0f} N in the mean, {most:.0f} N at most "
@@ -46,6 +48,8 @@ class OutsideHelp:
             size = float(np.linalg.norm(part))
             if size > most:
                 part *= most / size
+            elif size < _NOTHING * most:  # what rounding leaves
+                part[:] = 0
         self.wrench = lacking
 
     def at(self, com: np.ndarray, point: np.ndarray) -> np.ndarray:

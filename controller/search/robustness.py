@@ -25,7 +25,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..exceptions import PoiseError, SimulationError
+from ..exceptions import PoiseError, SimulationError, demand
 from ..gains.gains import Gains
 from ..geometry.stance import LEFT, RIGHT
 from ..options import check_options, option
@@ -450,7 +450,12 @@ class LimitSearch(Polled):
         self, problem: Problem, gains: Gains, settings: LimitSettings, executor: Executor
     ) -> None:
         """problem: trial.Problem of 20 s without disturbance. gains: Gains to measure. executor:
-        takes the trials; it stays the caller's to shut down."""
+        takes the trials; it stays the caller's to shut down. Raises SettingsError for a problem
+        with help from outside."""
+        demand(
+            not problem.settings.outside_help,
+            "What a body withstands is measured without help: set Help from Outside to 0.",
+        )
         super().__init__(executor, settings.budget)
         self.problem, self.gains, self.settings = problem, gains, settings
         self._payload = problem.to_bytes()

@@ -194,7 +194,8 @@ class Recording:
         self.meet(())
         self._held = np.full((count, len(scenario.holds), 6), np.nan)
         self._residual = np.zeros((count, 6))
-        self._rising = np.zeros(count, bool)
+        #: Samples in which that helped it to get up, and in which it may help a body that stands.
+        self._rising, self._standing_helped = np.zeros((2, count), bool)
         self._stance = np.zeros(count, int)
         self._torques = np.zeros((count, dofs))
         self._com = np.zeros((count, 3))
@@ -321,7 +322,7 @@ class Recording:
     def add_help(self, sample: int, wrench: np.ndarray, rises: bool) -> None:
         """As simulation.Log has it."""
         self._residual[sample] = wrench
-        self._rising[sample] = rises
+        self._rising[sample], self._standing_helped[sample] = rises, not rises
 
     def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
@@ -331,7 +332,8 @@ class Recording:
             for after in (self.fell_again, self.stood_again, self.ways, self.parts, self.shown):
                 after.clear()
             self._tried.clear()
-        self._residual[count:], self._rising[count:] = 0, False
+        self._residual[count:] = 0
+        self._rising[count:] = self._standing_helped[count:] = False
         if self.stood is None:  # else they have ended where it first fell
             self.measures.keep(self._count)
         if self._count:
@@ -783,12 +785,10 @@ class Recording:
 
     @property
     def _outside(self) -> np.ndarray:
-        """(2, 2) mean and largest help from outside, force [N] and torque [N m], where anything is
-        simulated and does not get up."""
-        simulated = ~self._rising[: self._count]
-        if self.weights is not None:
-            simulated &= ~self.weights.animated[: self._count]
-        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[simulated]
+        """(2, 2) mean and largest help from outside, force [N] and torque [N m], while a body that
+        may be helped stands."""
+        helped = self._standing_helped[: self._count]
+        sizes = np.linalg.norm(self.residual.reshape(-1, 2, 3), axis=2)[helped]
         if not len(sizes):
             return np.zeros((2, 2))
         return np.stack([sizes.mean(0), sizes.max(0)], 1)

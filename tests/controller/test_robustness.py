@@ -33,6 +33,12 @@ def problem(standing):
     return Problem(standing, settings=Settings(duration=5.0, noise=5.0))
 
 
+def test_a_body_that_is_helped_from_outside_is_not_measured(problem, gains):
+    helped = problem.under(Settings(duration=5.0, outside_help=0.5), problem.scenario)
+    with pytest.raises(SettingsError, match="measured without help: set Help from Outside to 0"):
+        LimitSearch(helped, gains, LimitSettings(), SerialExecutor())
+
+
 @pytest.fixture
 def gains(problem):
     return Gains.default(problem.character)
