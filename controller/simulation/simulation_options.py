@@ -54,10 +54,10 @@ class SimulationOptions:
     )
     outside_help: float = option(
         0.0,
-        "Help from Outside",
+        "Help from Outside (× weight)",
         "What the animation asks for beyond what feet can press pushes and turns the body from "
-        "outside, with at most this share of its weight; the result tells how much it was. For the "
-        "balance mode Foot Forces",
+        "outside, with at most so much of its weight [× weight]; the result tells how much it was. "
+        "For the balance mode Foot Forces",
         Range("help from outside", 0, 1),
         digits=2,
     )
