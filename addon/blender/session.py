@@ -47,6 +47,11 @@ class Result:
         """The figures of the simulation by name; it is shown at every drawing."""
         return self.recording.summary()
 
+    @cached_property
+    def outside(self):
+        """How much help from outside it had, in words; it is shown at every drawing, too."""
+        return self.recording.outside
+
 
 @dataclass(frozen=True)
 class Take:

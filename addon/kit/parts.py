@@ -166,8 +166,8 @@ def draw_outcome(
         draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
     for text, there in (*result.shot.arrivals, *result.shot.grasps):
         sentence(box, context, f"{text}.", "CHECKMARK" if there else "ERROR")
-    if recording.outside:
-        sentence(box, context, f"{recording.outside}.", "CON_TRACKTO")
+    if result.outside:
+        sentence(box, context, f"{result.outside}.", "CON_TRACKTO")
     if result.shot.hit:
         sentence(box, context, f"{result.shot.hit}.", "FORCE_FORCE")
     for text in _ends(result.shot):

@@ -84,11 +84,6 @@ def problem_of(shot):
             "An endless walk is kept up by balance and cannot be rectified: choose the method "
             "Balance, or switch Locomotion off."
         )
-    if simulation.settings.outside_help:
-        raise SettingsError(
-            "Rectification finds a motion that needs no help: set Help from Outside to 0, or "
-            "choose the method Balance."
-        )
     if simulation.settings.noise:
         raise SettingsError(
             "Motion with motor noise cannot be rectified, since it would be another each time: set "

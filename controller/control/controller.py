@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 
 from ..body.character import Character
-from ..body.state import Pull
+from ..body.state import Pull, State
 from ..gains.gains import Gains, size_of
 from ..gains.physics_weights import Hold
 from ..geometry.skeleton import SIDES, hanging_on
@@ -49,9 +49,8 @@ class Controller:
         self.balance = make(character, reference, gains, settings, world)
         stiffness, damping = self.balance.soften(*gains.per_dof(character))
         self.tracker = tracking.make(settings.tracking, stiffness, damping, 1 / reference.rate)
-        #: (6,) force [N] and torque [N m] from outside on the pelvis in the step that begins now;
-        #: None where there never is any.
-        self.outside = None if self.balance.help is None else np.zeros(6)
+        #: (6,) force [N] and torque [N m] from outside on the pelvis in the step that begins now.
+        self.outside = np.zeros(6)
         #: Where not all of the body is simulated throughout.
         self.hold: Hold | None = None
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
@@ -65,7 +64,11 @@ class Controller:
     def take_hold(self, hold: Hold) -> None:
         """Have what is not simulated held."""
         self.hold, self.balance.shares = hold, hold.weights.root
-        self.outside = hold.residual
+
+    @property
+    def is_helped(self) -> bool:
+        """Whether there may be anything from outside."""
+        return self.hold is not None or self.balance.help is not None
 
     def memory(self) -> Memory:
         """What it knows besides what the world holds, for `restart`."""
@@ -120,17 +123,23 @@ class Controller:
         if balance.hanging is not None:
             torques += balance.hanging
         balance.foot_hold.add_to(torques, state, balance.share(step))
-        self.outside = None if self.hold is None else self.hold.residual
-        if balance.help is not None:
-            own = balance.share(step) * balance.help.at(balance.com, state.root)
-            if balance.course is not None:
-                own = balance.course.turned_out(own.reshape(2, 3)).ravel()
-            self.outside = own if self.outside is None else self.outside + own
+        if self.is_helped:
+            self.outside = self._outside(step, state)
         np.maximum(torques, -limit, out=torques)
         np.minimum(torques, limit, out=torques)
         if self.noise:
             torques += self.random.uniform(-self.noise, self.noise, len(torques))
         return torques
+
+    def _outside(self, step: int, state: State) -> np.ndarray:
+        """(6,) what holds the root, and what feet lack."""
+        balance, held = self.balance, np.zeros(6) if self.hold is None else self.hold.residual
+        if balance.help is None:
+            return held
+        own = balance.share(step) * balance.help.at(balance.com, state.root)
+        if balance.course is not None:
+            own = balance.course.turned_out(own.reshape(2, 3)).ravel()
+        return held + own
 
     def _yielding(self, pulls: Sequence[Pull], errors: np.ndarray) -> np.ndarray:
         """Factors (dofs,) on the joints' stiffness at errors (dofs,) [rad]: a limb that is held

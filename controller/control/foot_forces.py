@@ -22,6 +22,7 @@ from ..body.sole import (
 from ..body.state import State
 from ..gains.gains import Gains
 from ..gains.styles import Factors, of_joints
+from ..geometry.rotations import cross
 from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
 from .outside import OutsideHelp
@@ -131,15 +132,6 @@ class FootForces(Balance):
             known[6:] = style.ahead * known[6:] - (1 - style.support) * bias[6:]
         return known, bias[6:] + known[6:]
 
-    def update(self, step: int, state: State) -> None:
-        """See where the body is, take steps, and press; in the air, let it be helped."""
-        super().update(step, state)
-        if self.help is not None and not any(self.standing()):
-            # By trial, it is helped back to the reference alone: with what bends the reference's
-            # own flight fed forward, runs and leaps landed twisted. What holds a body bears it.
-            lacking = np.concatenate(self.wrench(step, state, (1, 1)))
-            self.help.give(np.zeros(6) if self.world.pulls() else lacking)
-
     def press(self, step: int, state: State, standing: Sequence[int]) -> np.ndarray:
         """With the feet that stand, as the reference loads them."""
         left_load, right_load = self.reference.load[step].tolist()
@@ -181,7 +173,7 @@ class FootForces(Balance):
             self.weigh,
         )
         if self.help is not None:
-            turned = (np.cross(points - self.com, forces) + moments).sum(0)
+            turned = (cross(points - self.com, forces) + moments).sum(0)
             self.help.give(np.concatenate([force - forces.sum(0), torque - turned]))
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         self.world.grip(self.foot_hold.grip(step))
@@ -189,8 +181,14 @@ class FootForces(Balance):
 
     def hang(self, step: int, state: State) -> np.ndarray | None:
         """With forces at all that holds it that together are what the reference needs, as far as
-        they carry it now, and turn the body as little as they can."""
+        they carry it now, and turn the body as little as they can. In the air, nothing but help
+        from outside may."""
         pulls = self.world.pulls()
+        if self.help is not None:
+            # By trial, it is helped back to the reference alone: with what bends the reference's
+            # own flight fed forward, runs and leaps landed twisted. What holds a body bears it.
+            lacking = np.concatenate(self.wrench(step, state, (1, 1)))
+            self.help.give(np.zeros(6) if pulls else lacking)
         if not pulls:
             return None
         places, up = [pull.place for pull in pulls], sum(pull.force[2] for pull in pulls)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
+from ..geometry.rotations import cross, shortened
 
 #: Torque [N m] beside each newton of force and metre of height: 0.4 m for an adult. By judgement.
 _TURNING = 0.22
@@ -43,16 +44,14 @@ class OutsideHelp:
 
     def give(self, lacking: np.ndarray) -> None:
         """Give what is lacking (6,), each of the two shortened to its limit."""
-        force, torque = lacking[:3], lacking[3:]
-        for part, most in ((force, self._most), (torque, self._most_torque)):
-            size = float(np.linalg.norm(part))
-            if size > most:
-                part *= most / size
-            elif size < _NOTHING * most:  # what rounding leaves
-                part[:] = 0
-        self.wrench = lacking
+        self.wrench = np.concatenate(
+            [
+                shortened(part, most) if np.abs(part).max() > _NOTHING * most else np.zeros(3)
+                for part, most in ((lacking[:3], self._most), (lacking[3:], self._most_torque))
+            ]
+        )
 
     def at(self, com: np.ndarray, point: np.ndarray) -> np.ndarray:
         """The same (6,) on another point (3,) [m] than the centre of mass (3,) [m]."""
         force, torque = self.wrench[:3], self.wrench[3:]
-        return np.concatenate([force, torque + np.cross(com - point, force)])
+        return np.concatenate([force, torque + cross(com - point, force)])

@@ -15,7 +15,13 @@ import numpy as np
 from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..body.state import State
-from ..geometry.rotations import cross, exponential, matrix_from_quaternion, vector_of_matrix
+from ..geometry.rotations import (
+    cross,
+    exponential,
+    matrix_from_quaternion,
+    shortened,
+    vector_of_matrix,
+)
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from .acted import Acted, ActedRising, fitting
 from .mover import Mover, MovingWorld
@@ -247,7 +253,7 @@ class GetUp(Mover[Floor]):
         turn = np.array(vector_of_matrix(self._last.pose.frame @ frame.T))
         spin = frame @ state.speeds[:3]
         torque = whole @ (_TURNING**2 * turn + 2 * _TURNING * (turns - spin))
-        return np.concatenate([force, _at_most(torque, _MOST_TORQUE * self._compliance.size)])
+        return np.concatenate([force, shortened(torque, _MOST_TORQUE * self._compliance.size)])
 
     def _behind(self, state: State, placed: Placed) -> np.ndarray:
         """(6,) force [N] and torque [N m] for what lags behind in spite of all that should press:
@@ -297,10 +303,10 @@ class GetUp(Mover[Floor]):
         missing[2] = max(missing[2], 0.0)
         weight = self._character.mass * GRAVITY
         more = 1.0 if self.act is None else _AS_ACTED
-        force = _at_most(missing[:3], more * self._assist * MOST_HELP * weight)
+        force = shortened(missing[:3], more * self._assist * MOST_HELP * weight)
         torque = missing[3:] - cross(state.root - com, force)
         most = more * self._assist * _MOST_HELPING * self._compliance.size
-        self.help = np.concatenate([force, _at_most(torque, most)])
+        self.help = np.concatenate([force, shortened(torque, most)])
         self._pressed[:] = 0.0
         back = state.frame.T
         for place, segment, force in zip(places, segments, forces, strict=True):
@@ -353,8 +359,3 @@ def _beyond(vector: np.ndarray, least: float) -> np.ndarray:
     """What of a vector is longer than a length."""
     long = float(np.linalg.norm(vector))
     return vector * (max(0.0, long - least) / max(long, 1e-12))
-
-
-def _at_most(vector: np.ndarray, most: float) -> np.ndarray:
-    """A vector, shortened to a length."""
-    return vector * (most / max(most, float(np.linalg.norm(vector)), 1e-12))

@@ -30,6 +30,11 @@ def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], -1)
 
 
+def shortened(vector: np.ndarray, most: float) -> np.ndarray:
+    """A vector (3,), no longer than a length."""
+    return vector * (most / max(most, float(np.linalg.norm(vector)), 1e-12))
+
+
 def matrix_from_quaternion(quaternion: np.ndarray) -> np.ndarray:
     """(..., 4) unit quaternions to (..., 3, 3) rotation matrices."""
     w, x, y, z = np.moveaxis(np.asarray(quaternion, float), -1, 0)

@@ -49,8 +49,8 @@ from .terrain import Terrain
 # shift itself [m], its speed [m/s] and acceleration [m/s^2]; a step [m].
 _OUTSIDE, _FAR, _FLIGHT = 0.02, 0.01, 0.3
 _PLACE, _SPEED, _ACCELERATION, _STEP = 0.03, 0.1, 3.0, 0.03
-#: So much farther off a body may be that is helped from outside. By trial on captured kicks, a
-#: dance, a run and a leap: with 4 to 30 the same ones are kept.
+#: So much farther off a body may be that is helped from outside. By trial on a captured kick, a
+#: dance, a run and a leap with a prototype, which kept the kick and the dance with 4 to 30.
 _LENIENCY = 8.0
 #: The same of heights, and the most that a body on its feet may be let fall with.
 _HEIGHT, _HEIGHT_SPEED, _LETS_FALL = 0.03, 0.2, 0.7 * GRAVITY

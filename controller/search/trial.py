@@ -33,7 +33,7 @@ from ..reference.terrain import Terrain
 from ..simulation.holds import at_times
 from ..simulation.measures import T_MAX
 from ..simulation.scenario import Scenario
-from ..simulation.simulation import Correcting, Settings, Simulation
+from ..simulation.simulation import Correcting, Settings, Simulation, reference_of
 from .clip_features import clip_features
 
 #: What a task comes to, by names: plain data that crosses processes. {"error": [class, sentence]}
@@ -134,22 +134,7 @@ class Problem:
 
     def build_reference(self, plant: Callable[..., Trajectory] = physical) -> Reference:
         """A Reference of this problem; plant: as Reference.build has it. Raises MotionError."""
-        settings = self.settings
-        return Reference.build(
-            self.character,
-            self.shaped_motion,
-            settings.rate,
-            settings.duration,
-            settings.cutoff,
-            settings.cleaning,
-            terrain=Terrain.of(self.scenario, self.character.ground, self.shaped_motion),
-            plan=settings.contacts,
-            plant=plant,
-            led=not self.scenario.weights,
-            waypoints=settings.waypoints,
-            held=at_times(self.scenario.holds, self.shaped_motion),
-            helped=settings.outside_help > 0,
-        )
+        return reference_of(self.character, self.shaped_motion, self.settings, self.scenario, plant)
 
     def simulation(
         self,

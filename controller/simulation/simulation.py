@@ -3,7 +3,7 @@
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -31,9 +31,11 @@ from ..gains.physics_weights import Hold, PhysicsWeights, standing_lifts
 from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion
 from ..geometry.skeleton import SEGMENTS
+from ..geometry.trajectory import Trajectory
 from ..options import check_options
 from ..reference.cleaning import check_names
 from ..reference.gait import Endless, Walk
+from ..reference.planting import physical
 from ..reference.played import WHOLE, Part, Window
 from ..reference.reference import Reference
 from ..reference.terrain import Terrain
@@ -155,6 +157,32 @@ class Settings(SimulationOptions):
                 "waypoints": tuple(Waypoint(**one) for one in data.get("waypoints", ())),
             }
         )
+
+
+def reference_of(
+    character: Character,
+    motion: Motion,
+    settings: Settings,
+    scenario: Scenario,
+    plant: Callable[..., Trajectory] = physical,
+) -> Reference:
+    """What a simulation of a motion in a scenario performs; plant: as Reference.build has it.
+    Raises MotionError, PlanError, SettingsError, as that does."""
+    return Reference.build(
+        character,
+        motion,
+        settings.rate,
+        settings.duration,
+        settings.cutoff,
+        settings.cleaning,
+        terrain=Terrain.of(scenario, character.ground, motion),
+        plan=settings.contacts,
+        plant=plant,
+        led=not scenario.weights,
+        waypoints=settings.waypoints,
+        held=at_times(scenario.holds, motion),
+        helped=settings.outside_help > 0,
+    )
 
 
 class Correcting(Protocol):
@@ -287,20 +315,7 @@ class Simulation:
         self.settings = settings or Settings()
         self.scenario = scenario or Scenario()
         self.scenario.check(float(character.masses.sum()))
-        self.reference = reference or Reference.build(
-            character,
-            motion,
-            self.settings.rate,
-            self.settings.duration,
-            self.settings.cutoff,
-            self.settings.cleaning,
-            terrain=Terrain.of(self.scenario, character.ground, motion),
-            plan=self.settings.contacts,
-            led=not self.scenario.weights,
-            waypoints=self.settings.waypoints,
-            held=at_times(self.scenario.holds, motion),
-            helped=self.settings.outside_help > 0,
-        )
+        self.reference = reference or reference_of(character, motion, self.settings, self.scenario)
         endless = isinstance(motion, Endless)
         if self.scenario.holds:
             self._check_holds()
@@ -604,7 +619,7 @@ class Simulation:
             if self.strength is not None:
                 torques, motor = self._weaken(self.strength.joints[sample], torques, motor)
             self.efforts[i] = torques
-            if controller.outside is not None:
+            if controller.is_helped:
                 self._helps[i] = controller.outside
                 world.hold(self._helps[i])
             world.apply(torques)
@@ -616,7 +631,7 @@ class Simulation:
 
     def _add_help(self, sample: int) -> None:
         """Take down what has helped a body that stands, where anything may."""
-        if self.controller.outside is not None:
+        if self.controller.is_helped:
             self.log.add_help(sample, self._helps.mean(0), False)
 
     def _feel(self, step: int) -> None:
