@@ -20,8 +20,8 @@ from ..controller.control.legs import AXES
 from ..controller.control.virtual_forces import VirtualForces
 from ..controller.gains.gains import BALANCE_MODES, WEIGHTS, Gains
 from ..controller.geometry.stance import LEFT, RIGHT
-from ..controller.reference.planting import physical
 from ..controller.search.trial import Problem
+from ..controller.support.planting import physical
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from ..controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, 
 from ..controller.geometry.solids import Collider, Solid, stands_at
 from ..controller.geometry.stance import around, bridged, find_contacts, runs, swings
 from ..controller.geometry.trajectory import bell
-from ..controller.reference.rolling import bell_smooth
-from ..controller.reference.terrain import Terrain
+from ..controller.support.rolling import bell_smooth
+from ..controller.support.terrain import Terrain
 from .clips import read
 
 #: Height of a step, depth of its tread [m], and slope of a ramp [rad].

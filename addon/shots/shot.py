@@ -43,7 +43,6 @@ from ...controller.options import options_of, units_of
 from ...controller.reference.cleaning import CLEANING
 from ...controller.reference.gait import Endless
 from ...controller.reference.performed import performed_motion
-from ...controller.reference.terrain import Terrain
 from ...controller.search.arrival import THERE, Arrival, arrival_words
 from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
@@ -52,6 +51,7 @@ from ...controller.simulation.measures import MAXIMA, T_MAX
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
 from ...controller.simulation.recording import hit_words
 from ...controller.simulation.simulation_options import SimulationOptions
+from ...controller.support.terrain import Terrain
 from ..baking import bake, bake_objects, bake_proportions, ik_legs
 from ..blender import compat, folders
 from ..blender.pose import inverse, nearest_rotation

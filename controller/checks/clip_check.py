@@ -26,7 +26,6 @@ from ..geometry.trajectory import Trajectory
 from ..reference import faults
 from ..reference.cleaning import CLEANING, clean, despike
 from ..reference.faults import Ground, Pop
-from ..reference.planting import physical
 from ..reference.reference import (
     IN_PLACE_CUTOFF,
     MAX_JOINT_SPEED,
@@ -34,7 +33,8 @@ from ..reference.reference import (
     TRAVEL_CUTOFF,
     joint_speeds,
 )
-from ..reference.terrain import Terrain
+from ..support.planting import physical
+from ..support.terrain import Terrain
 from .stepped import samples_held
 from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The reference motion: mended, planted, rolling, walking on, on its terrain, handed back."""
+"""The reference motion: mended, walking on, on command, by waypoints, handed back."""

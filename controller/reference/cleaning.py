@@ -25,8 +25,8 @@ from ..geometry.rotations import (
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
 from ..geometry.stance import adult_size, around, runs
 from ..geometry.trajectory import Trajectory
+from ..support.terrain import Terrain
 from .faults import DEPTH, Ground, Pop, find_pops, find_turn_pops, meet_ground, relative_frames
-from .terrain import Terrain
 
 #: What there is, in the order in which it is done.
 CLEANING = ("despike", "ground", "unskate")

@@ -18,7 +18,7 @@ from ..geometry.rotations import multiply, quaternion_from_matrix, rotation_vect
 from ..geometry.skeleton import FEET, MINOR, SEGMENTS
 from ..geometry.stance import FLIGHT, adult_size, is_in_place, reference_contacts, runs, stance_of
 from ..geometry.trajectory import Trajectory
-from .terrain import Terrain
+from ..support.terrain import Terrain
 
 #: A joint that is so much faster [rad/s], or a root so much faster [m/s], than in the 0.15 s
 #: around has popped: as if it had gained that speed in a single sample. Captured: 26 and 1.5.

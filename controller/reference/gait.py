@@ -37,8 +37,8 @@ from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import reference_contacts, runs
 from ..geometry.trajectory import Trajectory, bell, butterworth, eased
 from ..ranges import RANGES
+from ..support.rolling import rolled
 from .commands import Command, Followed, Journey, Strike, followed, journey, speeds
-from .rolling import rolled
 from .way import Way
 
 # By trial on captured clips: the cycles of their walks and runs last 0.7 to 1.8 s.

@@ -13,9 +13,9 @@ from ..geometry.motion import Motion
 from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from ..geometry.skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, POINTS, SEGMENT_INDEX
 from ..geometry.trajectory import low_passed_turns
+from ..support.terrain import Surroundings
 from .lying import Hold
 from .reference import Reference
-from .terrain import Surroundings
 
 #: Bones between two segments turn with what is slower than this [Hz]: a capture's own tremor
 #: cancels along a chain of bones, and would show if it were taken from the ends alone. Without it

@@ -37,11 +37,11 @@ from ..geometry.stance import (
     travels,
 )
 from ..geometry.trajectory import Trajectory, butterworth
-from .bearing import bearable
+from ..support.bearing import bearable
+from ..support.planting import physical
+from ..support.terrain import Terrain
 from .cleaning import clean, despike_motion
 from .gait import Endless, walking_target
-from .planting import physical
-from .terrain import Terrain
 from .way import Headings, Way
 from .waypoints import Detour, Waypoint
 

@@ -16,8 +16,8 @@ from ..exceptions import SettingsError
 from ..geometry.trajectory import Trajectory
 from ..reference.reference import COM, VELOCITY, Reference
 
-#: 2: what offsets are added to bears the weight of clips that travel (`reference/bearing.py`). 3:
-#: its feet roll over their edges, too (`reference/rolling.py`).
+#: 2: what offsets are added to bears the weight of clips that travel (`support/bearing.py`). 3:
+#: its feet roll over their edges, too (`support/rolling.py`).
 SCHEMA = 3
 
 #: What is offset, in the order of a node's numbers, and by how much [rad, m] one unit is: by trial,

@@ -27,13 +27,13 @@ from ..geometry.trajectory import Trajectory
 from ..options import Option
 from ..ranges import RANGES
 from ..reference.gait import Endless, Walk
-from ..reference.planting import physical
 from ..reference.reference import Reference
-from ..reference.terrain import Terrain
 from ..simulation.holds import at_times
 from ..simulation.measures import T_MAX
 from ..simulation.scenario import Scenario
 from ..simulation.simulation import Correcting, Settings, Simulation, reference_of
+from ..support.planting import physical
+from ..support.terrain import Terrain
 from .clip_features import clip_features
 
 #: What a task comes to, by names: plain data that crosses processes. {"error": [class, sentence]}

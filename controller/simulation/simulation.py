@@ -35,11 +35,11 @@ from ..geometry.trajectory import Trajectory
 from ..options import check_options
 from ..reference.cleaning import check_names
 from ..reference.gait import Endless, Walk
-from ..reference.planting import physical
 from ..reference.played import WHOLE, Part, Window
 from ..reference.reference import Reference
-from ..reference.terrain import Terrain
 from ..reference.waypoints import Waypoint
+from ..support.planting import physical
+from ..support.terrain import Terrain
 from .holds import at_times, check_holds
 from .measures import MAXIMA, Measures, for_giants, for_motion
 from .recording import Observation, Recording

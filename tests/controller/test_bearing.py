@@ -10,9 +10,9 @@ from poise.controller.body.momentum import GRAVITY, com_dynamics, zero_moment_po
 from poise.controller.geometry.skeleton import FEET
 from poise.controller.geometry.stance import support_reach
 from poise.controller.geometry.trajectory import butterworth
-from poise.controller.reference import bearing
-from poise.controller.reference.bearing import bearable
-from poise.controller.reference.rolling import rolled
+from poise.controller.support import bearing
+from poise.controller.support.bearing import bearable
+from poise.controller.support.rolling import rolled
 
 CUTOFF, RATE = 6.0, 60.0
 

@@ -17,8 +17,8 @@ from poise.controller.geometry.skeleton import LANDMARK_INDEX, LANDMARKS, SEGMEN
 from poise.controller.reference.cleaning import CLEANING, clean
 from poise.controller.reference.performed import performed_motion
 from poise.controller.reference.reference import Reference
-from poise.controller.reference.terrain import Terrain
 from poise.controller.simulation.scenario import Collider, Scenario, Solid
+from poise.controller.support.terrain import Terrain
 
 bpy = pytest.importorskip("bpy")
 

@@ -13,9 +13,9 @@ from poise.controller.control.legs import Legs
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion
 from poise.controller.geometry.skeleton import LANDMARK_INDEX, SIDES
 from poise.controller.geometry.solids import Limb, Solid, corners_of
-from poise.controller.reference.terrain import Terrain
 from poise.controller.simulation.scenario import Scenario, Thing
 from poise.controller.simulation.world import FLESH, World
+from poise.controller.support.terrain import Terrain
 
 RATE = 60.0
 #: Where the body falls freely, out of the way of all else [m].

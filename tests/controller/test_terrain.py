@@ -15,8 +15,8 @@ from poise.controller.geometry.solids import stands_at
 from poise.controller.geometry.stance import runs
 from poise.controller.reference.cleaning import CLEANING, clean
 from poise.controller.reference.reference import Reference
-from poise.controller.reference.terrain import Terrain
 from poise.controller.simulation.scenario import Collider, Solid
+from poise.controller.support.terrain import Terrain
 from poise.experiments import stairs
 
 STILL = (1.0, 0.0, 0.0, 0.0)
