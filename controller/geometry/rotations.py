@@ -94,6 +94,20 @@ def rotation_about(axis: int, angle: float | np.ndarray) -> np.ndarray:
     return matrix
 
 
+def swivelled(vectors: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """(..., 3) vectors turned about the vertical by angles (...) [rad]."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    x, y, z = np.moveaxis(vectors, -1, 0)
+    return np.stack([cos * x - sin * y, sin * x + cos * y, z + 0 * cos], -1)
+
+
+def swivel(angle: np.ndarray) -> np.ndarray:
+    """(..., 4) quaternions that turn about the vertical by angles (...) [rad]."""
+    half = np.asarray(angle, float) / 2
+    zero = np.zeros_like(half)
+    return np.stack([np.cos(half), zero, zero, np.sin(half)], -1)
+
+
 def rotation_vector(quaternion: np.ndarray) -> np.ndarray:
     """(..., 4) unit quaternions to (..., 3) exponential maps [rad], the shorter way round."""
     quaternion = np.asarray(quaternion, float)

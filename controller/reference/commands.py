@@ -7,6 +7,7 @@ Speed and turning follow what is commanded no faster than a body that walks can.
 slows down, and from where a foot comes down the other one is set beside it; from there the cycle
 waits. Who is to walk again leans over the foot that came down last, and steps off with the other.
 Who is to go sideways is carried aside, as well or without going ahead, and looks where it did.
+Who is to perform an act stops for it, stands, and goes on afterwards as it is told.
 """
 
 import json
@@ -23,12 +24,15 @@ from .. import documents
 from ..exceptions import SettingsError, demand
 from ..geometry.rotations import arctan2
 from ..geometry.skeleton import SEGMENTS
+from ..geometry.stance import runs
+from ..geometry.trajectory import eased
 from ..ranges import RANGES, Range
 
 VERSION = 1  # of scripts
 _LARGEST = 1e5  # number in them
-#: What a script can call for by name.
+#: What every script can call for by name; whatever else it calls for is an act.
 SKILLS = "stand", "walk"
+_LONGEST_NAME = 100  # of an act
 #: What a script can push: segments, and people's word for one of them.
 PARTS = {name: name for name in SEGMENTS} | {"chest": "trunk"}
 
@@ -92,8 +96,9 @@ class Command:
     """From a time on [s] go with a speed [m/s], in a heading [rad], counter-clockwise from above, 0
     where the walk begins; or stand, or no more; aside: and so fast [m/s] to its left as well, which
     who stands does by steps on the spot. What is None stays as it was; who is given a speed
-    alone walks, who is to stand alone goes nowhere. push: what it is pushed with then, toss: what
-    is thrown at it; they do not command the walk."""
+    alone walks, who is to stand alone goes nowhere. act: name of what it performs before it goes
+    on. push: what it is pushed with then, toss: what is thrown at it; they do not command the
+    walk."""
 
     at: float
     speed: float | None = None
@@ -102,11 +107,12 @@ class Command:
     push: Shove | None = None
     toss: Toss | None = None
     aside: float | None = None
+    act: str | None = None
 
     @property
     def walks(self) -> bool:
         """Whether it commands the walk."""
-        told = self.speed, self.heading, self.stands, self.aside
+        told = self.speed, self.heading, self.stands, self.aside, self.act
         return any(one is not None for one in told)
 
     @classmethod
@@ -143,7 +149,7 @@ class Script:
         {"part": "chest", "newtons": 60, "direction": 180, "seconds": 0.3}}, {"at": 17, "throw":
         {"mass": 3, "direction": 90}}]}`: times in s, speeds in m/s, 0 to stand, or to step aside on
         the spot, sideways to the left, headings and directions in degrees, masses in kg, skills of
-        SKILLS, parts of PARTS. Raises SettingsError.
+        SKILLS or names of acts, parts of PARTS. Raises SettingsError.
         """
         source = f"The script '{path}'"
         content = documents.read(path, source, _fail)
@@ -182,16 +188,23 @@ class Script:
         """All that are commanded [m/s]."""
         return tuple(one.speed for one in self.commands if one.speed is not None)
 
+    @property
+    def acts(self) -> tuple[str, ...]:
+        """All that are commanded, each once, in the order of their names."""
+        return tuple(sorted({one.act for one in self.commands if one.act is not None}))
+
 
 def _as_told(command: Command) -> dict[str, Any]:
     """A command as a script's file has it."""
     told: dict[str, Any] = {"at": command.at}
     if command.speed is not None:
         told["speed"] = command.speed
-    if command.stands and command.aside:
+    if command.stands and (command.aside or command.act is not None):
         told["speed"] = 0
     elif command.stands is not None:
         told["skill"] = "stand" if command.stands else "walk"
+    if command.act is not None:
+        told["skill"] = command.act
     if command.aside is not None and not (command.stands and command.aside == 0):
         told["sideways"] = command.aside
     if command.heading is not None:
@@ -223,8 +236,9 @@ def _command(name: str, pushed: str, thrown: str, content: dict[str, Any]) -> Co
     """The Command that an object of a script is; pushed, thrown: what errors call its push and its
     throw."""
     skill = content.get("skill")
-    if skill is not None and skill not in SKILLS:
-        _fail(name, f"has the skill {str(skill)[:40]!r}, which walks have not: use stand or walk")
+    if skill is not None and not (isinstance(skill, str) and 0 < len(skill) <= _LONGEST_NAME):
+        _fail(name, f"has {str(skill)[:40]!r} as 'skill': use stand, walk or the name of an act")
+    act = None if skill in SKILLS else skill
     words = "skill", "push", "throw"
     numbers = {k: _number(name, k, value) for k, value in content.items() if k not in words}
     speed, heading, aside = (numbers.get(key) for key in ("speed", "heading", "sideways"))
@@ -242,10 +256,11 @@ def _command(name: str, pushed: str, thrown: str, content: dict[str, Any]) -> Co
         numbers["at"],
         None if skill == "stand" else speed,
         None if heading is None else radians(heading),
-        None if skill is None else skill == "stand",
+        None if skill not in SKILLS else skill == "stand",
         _shove(pushed, content["push"]) if "push" in content else None,
         _toss(thrown, content["throw"]) if "throw" in content else None,
         aside,
+        act,
     )
 
 
@@ -311,6 +326,22 @@ class Strike(NamedTuple):
     side: int
 
 
+class Passage(NamedTuple):
+    """How an act carries the body on: how long it lasts [s]; between which times [s] it does; how
+    far ahead and to the left [m] of where it began, and how far it turns to the left [rad]."""
+
+    seconds: float
+    begins: float
+    ends: float
+    ahead: float
+    aside: float
+    turn: float
+
+    def share(self, times: np.ndarray) -> np.ndarray:
+        """(N,) how much of the way is behind it at times [s]."""
+        return eased((times - self.begins) / max(self.ends - self.begins, 1e-6))
+
+
 class Journey(NamedTuple):
     """What commands make of a walk, at samples (N,) from its first one on: speeds [m/s] and yaw
     [rad] of the carrier; points (N, 3) [m] where it is, and distances [m] that it has gone ahead,
@@ -318,7 +349,8 @@ class Journey(NamedTuple):
     clip's own, or of what it is blended to; blend: share of the other gait in it; standing: from 0
     for who walks to 1 for who stands; leaning: how much, to the left, over a foot before it goes
     off from there, -1 to 1; turns: whether it may turn, as nobody does who stands or has just gone
-    off."""
+    off; act: which act is performed, -1 for none, and since how long [s]; shifted: how far acts
+    have carried it to its left [m]."""
 
     speeds: np.ndarray
     yaw: np.ndarray
@@ -331,6 +363,9 @@ class Journey(NamedTuple):
     standing: np.ndarray
     leaning: np.ndarray
     turns: np.ndarray
+    act: np.ndarray
+    since: np.ndarray
+    shifted: np.ndarray
 
     def at(self, samples: np.ndarray) -> "Journey":
         """It at samples, which may be before its first or after its last one: there it goes evenly
@@ -359,6 +394,7 @@ def journey(
     count: int,
     trim: tuple[tuple[float, float], ...] = (),
     other: tuple[float, float] | None = None,
+    acts: tuple[tuple[str, Passage], ...] = (),
 ) -> Journey:
     """The Journey of a walk of a speed [m/s] and a period [s] of its cycle, in which feet come down
     at strikes, and that may turn by so much in one [rad], at so many samples at a rate [Hz]; it
@@ -374,7 +410,8 @@ def journey(
         "No foot comes down in the cycle, so that nobody can stop in it: choose other frames "
         "for it.",
     )
-    _check(commands, speed, trim)
+    known = [name for name, _ in acts]
+    _check(commands, speed, trim, known)
     times = np.arange(count) / rate
     wanted, heading, sideways = np.full(count, speed), np.zeros(count), np.zeros(count)
     for one, then in zip(commands, meant(commands, speed), strict=True):
@@ -387,7 +424,12 @@ def journey(
         wanted = np.where(wanted > 0, np.interp(wanted, reached, told), 0.0)
     gaits = _Gaits(speed, period, other)
     carrier = _Carrier(strikes, speed, gaits, rate)
-    paces, cycles, standing, leaning, share = np.array(carrier.led(wanted, spot)).T
+    asked = [
+        (round(one.at * rate), known.index(one.act)) for one in commands if one.act is not None
+    ]
+    lasts = [round(passage.seconds * rate) for _, passage in acts]
+    led = carrier.led(wanted, spot, asked, lasts)
+    paces, cycles, standing, leaning, share, act, since = np.array(led).T
     speeds = paces * (1 - standing) * share
     most_aside = SIDEWAYS * np.interp(paces, (_BRISK, _HASTY), (1.0, 0.0))
     aside = np.clip(_asides(sideways, standing, rate), -most_aside, most_aside)
@@ -396,15 +438,18 @@ def journey(
     most = np.interp(paces, (_BRISK, _HASTY), (_FASTEST_TURN, _SLOWEST_TURN))
     stood = np.maximum.accumulate(np.where(standing > 0, cycles, -np.inf))
     turns = cycles - stood > _BEFORE_TURNS
-    yaw = _turned(heading, turns * np.minimum(most, _TURN_SHARE * most_turn / periods), rate)
+    pivots, ahead, shifted = _carried([one for _, one in acts], act, since, rate)
+    most = turns * np.minimum(most, _TURN_SHARE * most_turn / periods)
+    yaw = _turned(heading, most, rate, pivots)
     along, across = np.cos(yaw), np.sin(yaw)
-    steps = speeds[:, None] / rate * np.stack([along, across, 0 * yaw], 1)
-    steps += aside[:, None] / rate * np.stack([-across, along, 0 * yaw], 1)
+    went = speeds / rate + ahead
+    steps = went[:, None] * np.stack([along, across, 0 * yaw], 1)
+    steps += (aside / rate + shifted)[:, None] * np.stack([-across, along, 0 * yaw], 1)
     return Journey(
         speeds,
         yaw,
         _sums(steps),
-        _sums(speeds / rate),
+        _sums(went),
         _sums(aside / rate),
         cycles,
         gaits.strides(paces) * share,
@@ -412,7 +457,29 @@ def journey(
         standing,
         leaning,
         turns,
+        act.astype(int),
+        since,
+        _sums(shifted),
     )
+
+
+def _carried(
+    passages: Sequence[Passage], act: np.ndarray, since: np.ndarray, rate: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(N,) each: how far acts turn the carrier to its left [rad], carry it ahead and to its left
+    [m], from each sample to the next."""
+    pivots, ahead, aside = np.zeros((3, len(act)))
+    for number, passage in enumerate(passages):
+        own = act == number
+        times = since[own]
+        share, then = passage.share(times), passage.share(times + 1 / rate)
+        # As seen by one who turns on the way.
+        turned = share * passage.turn
+        cos, sin = np.cos(turned), np.sin(turned)
+        pivots[own] = (then - share) * passage.turn
+        ahead[own] = (then - share) * (cos * passage.ahead + sin * passage.aside)
+        aside[own] = (then - share) * (cos * passage.aside - sin * passage.ahead)
+    return pivots, ahead, aside
 
 
 class Meant(NamedTuple):
@@ -494,12 +561,19 @@ class _Carrier:
         self._slow = max(_STOPPING_SHARE * speed, min(SLOW, speed))
 
     def led(
-        self, wanted: np.ndarray, spot: np.ndarray
-    ) -> list[tuple[float, float, float, float, float]]:
+        self,
+        wanted: np.ndarray,
+        spot: np.ndarray,
+        asked: Sequence[tuple[int, int]] = (),
+        lasts: Sequence[int] = (),
+    ) -> list[tuple[float, ...]]:
         """Speed that it has where it does not stand, cycles, `standing` and `leaning` of a Journey
         at each sample, of which the speeds wanted are (N,) [m/s], 0 to stand; and how far it goes
-        ahead, of what steps of that speed do: 0 on the spot, where it is to be there (N,)."""
-        rate, found = self._rate, []
+        ahead, of what steps of that speed do: 0 on the spot, where it is to be there (N,); `act`
+        and `since`. asked: at which samples which acts are called for, that last so many samples
+        each."""
+        rate, to_do = self._rate, list(asked)
+        found: list[tuple[float, ...]] = []
         pace = _Pace(float(wanted[0]) or self._slow, rate)
         ahead = 1.0 - float(spot[0])
         share = _Pace(ahead, rate, _SPREADING)
@@ -509,10 +583,13 @@ class _Carrier:
             doing, standing, end = _STANDS, 1.0, self._next(0.0)
             cycles = end.share
         for i, (speed, is_on_spot) in enumerate(zip(wanted.tolist(), spot.tolist(), strict=True)):
+            acts = bool(to_do) and to_do[0][0] <= i
+            speed = 0.0 if acts else speed
             ahead = ahead if speed == 0 else 1.0 - is_on_spot
             if standing == 1:  # nobody sees it
                 share.rest(ahead)
-            found.append((pace.speed, cycles, standing, leaning, share.speed))
+            now = (to_do[0][1], (i - since) / rate) if doing == _ACTS else (-1, 0.0)
+            found.append((pace.speed, cycles, standing, leaning, share.speed, *now))
             share.follow(ahead)
             step = 1 / (self._gaits.period_at(pace.speed) * rate)
             if doing == _WALKS:
@@ -528,8 +605,14 @@ class _Carrier:
                 if cycles == end.share:
                     doing, since = _STANDS, i
             elif doing == _STANDS:
-                if speed > 0 and i - since >= _STANDING * rate:
+                if i - since >= _STANDING * rate and acts:
+                    doing, since = _ACTS, i + 1
+                elif i - since >= _STANDING * rate and speed > 0:
                     doing, since = _LEANS, i
+            elif doing == _ACTS:
+                if i - since >= lasts[to_do[0][1]]:
+                    doing, since = _STANDS, i
+                    del to_do[0]
             elif doing == _LEANS:
                 leaning = _OVER * end.side * _eased((i - since) / (_LEANING * rate))
                 if i - since >= _LEANING * rate:
@@ -555,7 +638,7 @@ class _Carrier:
 
 
 #: What a carrier does.
-_WALKS, _STOPS, _STANDS, _LEANS, _STARTS = range(5)
+_WALKS, _STOPS, _STANDS, _LEANS, _STARTS, _ACTS = range(6)
 
 
 class _Pace:
@@ -607,7 +690,8 @@ class Followed(NamedTuple):
     its way, where it is to go to its left as well, aside [m/s]; and both as they were when the next
     one came, or at the end, over the last round, or since it stands; NaN for a body that had
     fallen, and where nothing goes there is no heading. steps: after how many it had SETTLED for
-    good, or stood; None if it had not."""
+    good, or stood; None if it had not. act: what it was to perform, None for nothing; began, ended:
+    when it did [s], None of what it did not begin, or end on its feet."""
 
     at: float
     speed: float
@@ -616,6 +700,9 @@ class Followed(NamedTuple):
     reached_heading: float
     steps: int | None
     aside: float = 0.0
+    act: str | None = None
+    began: float | None = None
+    ended: float | None = None
 
 
 def followed(
@@ -631,6 +718,7 @@ def followed(
     that stood for n samples at a rate [Hz]. strikes: of the cycle. yaw: in which the walk begins
     [rad]; own: speed of its cycle [m/s]."""
     found, count, rounds = [], len(gone.speeds), _Rounds(gone, strikes, com, rate, yaw)
+    performed = iter(runs(gone.act >= 0).tolist())
     ends = [*[one.at for one in commands[1:]], count / rate]
     for one, then, told in zip(commands, ends, meant(commands, own), strict=True):
         speed, heading = told.way
@@ -649,7 +737,21 @@ def followed(
                 turned, own_yaw = float(np.arctan2(y, x)) - yaw, float(gone.yaw[last])
                 turned = own_yaw + (turned - own_yaw + np.pi) % (2 * np.pi) - np.pi
         steps = rounds.steps(begun, last, speed, heading) if np.isfinite(reached) else None
-        found.append(Followed(one.at, speed, heading, reached, turned, steps, told.aside))
+        began, ended = (None, None) if one.act is None else next(performed, (None, None))
+        found.append(
+            Followed(
+                one.at,
+                speed,
+                heading,
+                reached,
+                turned,
+                steps,
+                told.aside,
+                one.act,
+                began / rate if began is not None and began < len(com) else None,
+                ended / rate if ended is not None and ended < len(com) else None,
+            )
+        )
     return found
 
 
@@ -711,9 +813,20 @@ def speeds(speed: float, trim: Sequence[tuple[float, float]]) -> tuple[float, fl
     return (trim[0][0], trim[-1][0]) if trim else (SLOWEST * speed, FASTEST * speed)
 
 
-def _check(commands: Sequence[Command], speed: float, trim: Sequence[tuple[float, float]]) -> None:
+def _check(
+    commands: Sequence[Command],
+    speed: float,
+    trim: Sequence[tuple[float, float]],
+    acts: Sequence[str],
+) -> None:
     slowest, fastest = speeds(speed, trim)
     for one in commands:
+        if one.act is not None and one.act not in acts:
+            known = ", ".join(("stand", "walk", *acts))
+            raise SettingsError(
+                f"The command at {one.at:g} s has the skill '{one.act[:40]}', which was not "
+                f"learned: use {known}."
+            )
         told = one.at, one.speed or 0.0, one.heading or 0.0, one.aside or 0.0
         demand(
             bool(np.isfinite(told).all()),
@@ -733,14 +846,17 @@ def _check(commands: Sequence[Command], speed: float, trim: Sequence[tuple[float
     _check_times(commands)
 
 
-def _turned(heading: np.ndarray, most: np.ndarray, rate: float) -> np.ndarray:
-    """(N,) yaw [rad] that follows headings, by at most so much [rad/s] at each sample."""
+def _turned(heading: np.ndarray, most: np.ndarray, rate: float, pivots: np.ndarray) -> np.ndarray:
+    """(N,) yaw [rad] that follows headings, by at most so much [rad/s] at each sample, and pivots
+    by so much [rad] from each to the next."""
     found, yaw, turning = np.empty_like(heading), 0.0, 0.0
-    for i, (value, limit) in enumerate(zip(heading.tolist(), most.tolist(), strict=True)):
+    told = zip(heading.tolist(), most.tolist(), pivots.tolist(), strict=True)
+    for i, (value, limit, pivot) in enumerate(told):
         aim = min(max(_EAGERNESS * (value - yaw), -limit), limit)
         turning += min(max(aim - turning, -_SLEW / rate), _SLEW / rate)
         yaw += turning / rate
         found[i] = yaw
+        yaw += pivot
     return found
 
 

@@ -31,6 +31,8 @@ from ..geometry.rotations import (
     quaternion_from_matrix,
     rotation_about,
     rotation_vector,
+    swivel,
+    swivelled,
     unit,
 )
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
@@ -38,7 +40,8 @@ from ..geometry.stance import reference_contacts, runs
 from ..geometry.trajectory import Trajectory, bell, butterworth, eased
 from ..ranges import RANGES
 from ..support.rolling import rolled
-from .commands import Command, Followed, Journey, Strike, followed, journey, speeds
+from .acts import Act, Performance, performance
+from .commands import Command, Followed, Journey, Passage, Strike, followed, journey, speeds
 from .way import Way
 
 # By trial on captured clips: the cycles of their walks and runs last 0.7 to 1.8 s.
@@ -112,11 +115,11 @@ class _Clip:
         corners = character.sole_corners(joints, frames)
         self.contacts = reference_contacts(character, corners, motion.rate, False)
         self.heading = np.unwrap(arctan2(frames[:, 0, 1, 0], frames[:, 0, 0, 0]))
-        local = _turned(joints - joints[:, :1] * [1, 1, 0], -self.heading[:, None])
+        local = swivelled(joints - joints[:, :1] * [1, 1, 0], -self.heading[:, None])
         values = local.reshape(len(local), -1)
         smooth, speeds = butterworth(values, motion.rate, min(_CUTOFF, motion.rate / 4))
         _, velocity = butterworth(joints[:, 0], motion.rate, min(_CUTOFF, motion.rate / 4))
-        velocity = np.repeat(_turned(velocity, -self.heading), local.shape[1], 0)
+        velocity = np.repeat(swivelled(velocity, -self.heading), local.shape[1], 0)
         speeds = speeds + velocity.reshape(speeds.shape)
         self.features = np.concatenate([smooth, _VELOCITY_TIME * speeds], 1)
         self.joints = local.shape[1]
@@ -213,20 +216,6 @@ def cycle_between(
 # --- Where to go ----------------------------------------------------------------------------------
 
 
-def _turned(vectors: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """(..., 3) vectors turned about the vertical by angles (...) [rad]."""
-    cos, sin = np.cos(angle), np.sin(angle)
-    x, y, z = np.moveaxis(vectors, -1, 0)
-    return np.stack([cos * x - sin * y, sin * x + cos * y, z + 0 * cos], -1)
-
-
-def _about_z(angle: np.ndarray) -> np.ndarray:
-    """(..., 4) quaternions that turn about the vertical."""
-    half = np.asarray(angle, float) / 2
-    zero = np.zeros_like(half)
-    return np.stack([np.cos(half), zero, zero, np.sin(half)], -1)
-
-
 #: (P, m) values of a round, as plain data.
 Table = tuple[tuple[float, ...], ...]
 
@@ -303,7 +292,8 @@ class Walk:
     it. other: the Gait that it goes over to at other speeds; by command alone. played: whether
     commands are known only when they come, as of a walk that is played live: see `played.Window`.
     placed: where it begins by command, turned about the vertical through the origin [rad] and then
-    moved (x, y) [m] from where the clip does.
+    moved (x, y) [m] from where the clip does. acts: what it can be commanded to perform; passages:
+    how each carries it on, found where there are acts.
     """
 
     cycle: Cycle
@@ -317,6 +307,8 @@ class Walk:
     other: Gait | None = None
     played: bool = False
     placed: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    acts: tuple[Act, ...] = ()
+    passages: tuple[Passage, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
@@ -325,8 +317,12 @@ class Walk:
         if not self.commands:
             del data["commands"], data["strikes"], data["trim"], data["other"]
         for command in data.get("commands", ()):
-            if command["aside"] is None:
-                del command["aside"]
+            for name in ("aside", "act"):
+                if command[name] is None:
+                    del command[name]
+        if not self.acts:
+            del data["acts"]
+        del data["passages"]  # which are found again
         if not self.played:
             del data["played"]
         del data["placed"]  # of what follows when it has got up
@@ -339,9 +335,10 @@ class Walk:
         strikes = tuple(Strike(*one) for one in data.get("strikes", ()))
         trim = tuple((reached, told) for reached, told in data.get("trim", ()))
         other = Gait.from_dict(data["other"]) if data.get("other") else None
+        acts = tuple(Act.from_dict(one) for one in data.get("acts", ()))
         made = {"commands": commands, "strikes": strikes, "trim": trim, "other": other}
         cycle = data["cycle"] | {"travel": tuple(data["cycle"]["travel"])}
-        return cls(**data | made | {"cycle": Cycle(**cycle)})
+        return cls(**data | made | {"cycle": Cycle(**cycle), "acts": acts})
 
     def motion(self, character: Character, motion: Motion, first: int = 0) -> "Endless":
         """The Endless motion that it makes of a clip, from a sample on.
@@ -358,16 +355,20 @@ class Walk:
             )
             if strikes := _strikes(contacts):
                 return replace(self, strikes=strikes).motion(character, motion, first)
+        if len(self.passages) != len(self.acts):
+            performed = _Round.of(character, motion, self.cycle).performed
+            passages = tuple(performed(one).passage for one in self.acts)
+            return replace(self, passages=passages).motion(character, motion, first)
         samples = np.arange(first, self.count(motion.rate))
         at = np.round(self.phase(motion.rate, samples)).astype(int) % self.cycle.period
         index = self.cycle.first + at
         points, yaw = self.places(character, motion, samples)
         carried, turned = _Round.of(character, motion, self.cycle).carrier
         turn = yaw - turned[at]
-        shift = points - _turned(carried[at], turn)
+        shift = points - swivelled(carried[at], turn)
         # In double precision the landmarks are where the source has them, to the last digit.
-        positions = _turned(motion.positions[index], turn[:, None]) + shift[:, None]
-        rotations = multiply(_about_z(turn)[:, None], motion.rotations[index])
+        positions = swivelled(motion.positions[index], turn[:, None]) + shift[:, None]
+        rotations = multiply(swivel(turn)[:, None], motion.rotations[index])
         return Endless(
             motion.name,
             motion.rate,
@@ -411,8 +412,18 @@ class Walk:
         """What its commands make of it, at a rate [Hz]. Raises SettingsError."""
         seconds, speed, count = self.cycle.period / rate, self.speed(rate), self.count(rate)
         other = self.other and (self.other.speed, self.other.period)
+        acts = tuple(zip((one.name for one in self.acts), self.passages, strict=True))
         return journey(
-            self.commands, self.strikes, speed, seconds, _MOST_TURN, rate, count, self.trim, other
+            self.commands,
+            self.strikes,
+            speed,
+            seconds,
+            _MOST_TURN,
+            rate,
+            count,
+            self.trim,
+            other,
+            acts,
         )
 
     def phase(self, rate: float, samples: np.ndarray) -> np.ndarray:
@@ -431,8 +442,8 @@ class Walk:
         carried, turned = _Round.of(character, motion, cycle).carrier
         if self.commands:
             gone, yaw = self.journey(motion.rate).at(samples), turned[0] + cycle.turn / 2
-            (turn, x, y), points = self.placed, carried[0] + _turned(gone.points, yaw)
-            return _turned(points, np.array(turn)) + [x, y, 0.0], gone.yaw + yaw + turn
+            (turn, x, y), points = self.placed, carried[0] + swivelled(gone.points, yaw)
+            return swivelled(points, np.array(turn)) + [x, y, 0.0], gone.yaw + yaw + turn
         if len(self.points):
             if cycle.length < _LEAST_TRAVEL:
                 raise SettingsError(
@@ -445,7 +456,7 @@ class Walk:
         turn = cycle.turn if abs(cycle.turn) > _STRAIGHT else 0.0
         lap, within = np.divmod(samples, cycle.period)
         laps = np.arange(min(lap.min(), 0), max(lap.max(), 0) + 1)
-        travel = _turned(np.broadcast_to([*cycle.travel, 0.0], (len(laps), 3)), turn * laps)
+        travel = swivelled(np.broadcast_to([*cycle.travel, 0.0], (len(laps), 3)), turn * laps)
         starts = np.cumsum(travel, axis=0) - travel
         starts -= starts[laps == 0]
         lap_at = lap - laps[0]
@@ -483,7 +494,7 @@ class Walk:
         gone, sidled = self.cycle.length / self.cycle.period * samples, np.zeros(len(samples))
         if self.commands:
             journey = self.journey(motion.rate).at(samples)
-            gone, sidled = journey.distances, journey.sidled
+            gone, sidled = journey.distances, journey.sidled + journey.shifted
         points = points + gone[:, None] * [x, y, 0.0] + sidled[:, None] * [-y, x, 0.0]
         return points, np.repeat(yaw, len(samples))
 
@@ -523,6 +534,7 @@ class _Round:
 
     def __init__(self, character: Character, source: Motion, cycle: Cycle) -> None:
         self._of = character, source, cycle
+        self._performed: dict[int, tuple[Act, Performance]] = {}
 
     @classmethod
     def of(cls, character: Character, source: Motion, cycle: Cycle) -> "_Round":
@@ -543,6 +555,16 @@ class _Round:
     def stood(self) -> "_Stood":
         """As `_stood` has it."""
         return _stood(self._of[0], *self.poses)
+
+    def performed(self, act: Act) -> Performance:
+        """An act as it is performed by this walker; what was asked for is remembered."""
+        known = self._performed.get(id(act))
+        if known is None or known[0] is not act:
+            stood = self.stood
+            still = Trajectory(1.0, stood.root[None], stood.rotation[None], stood.angles[None])
+            made = performance(self._of[0], act, self._of[1].rate, still)
+            known = self._performed[id(act)] = act, made
+        return known[1]
 
 
 @lru_cache(maxsize=4)
@@ -633,8 +655,8 @@ def walking_target(
     tilt = matrix_from_quaternion(leaning)
     target = Trajectory(
         motion.rate,
-        points + _turned((tilt @ root[at][..., None])[..., 0], yaw),
-        continuous(multiply(_about_z(yaw), multiply(leaning, rotation[at]))),
+        points + swivelled((tilt @ root[at][..., None])[..., 0], yaw),
+        continuous(multiply(swivel(yaw), multiply(leaning, rotation[at]))),
         angles[at],
     )
     if walk.commands:
@@ -642,6 +664,8 @@ def walking_target(
         if gone.sidled.any():
             target = _sidling(character, target, points, yaw, gone, contacts[at], known.stood)
         target = _standing(target, known.stood, points, yaw, gone)
+        performed = [known.performed(one) for one in walk.acts]
+        target, contacts = _acting(target, contacts[at], performed, points, yaw, gone)
     smooth = target.smoothed(cutoff).trajectory
     smooth = rolled(character, smooth, contacts[at], _TREMOR)
     own = slice(period, period + len(motion))
@@ -755,7 +779,7 @@ def _sidling(
     moved = _averaged(pressed, omega / rate) - gone.sidled
     for part in (*FEET, *TOES):
         frame, (x, y) = frames[:, part], unit(frames[:, part, :2, 0]).T
-        level = matrix_from_quaternion(_about_z(arctan2(y, x)))
+        level = matrix_from_quaternion(swivel(arctan2(y, x)))
         turn = rotation_vector(quaternion_from_matrix(level @ frame.swapaxes(1, 2)))
         frames[:, part] = matrix_from_quaternion(exponential(flat[:, None] * turn)) @ frame
     aims = [
@@ -842,8 +866,8 @@ def _standing(
     """A walk that stands where its journey does, leaning over a foot before it goes off."""
     share = gone.standing[:, None]
     aside = np.stack([-np.sin(yaw), np.cos(yaw), 0 * yaw], 1)
-    root = points + _turned(stood.root, yaw)
-    rotation = multiply(_about_z(yaw), stood.rotation)
+    root = points + swivelled(stood.root, yaw)
+    rotation = multiply(swivel(yaw), stood.rotation)
     near = np.sign((target.rotation * rotation).sum(1, keepdims=True))
     root = target.root + share * (root - target.root)
     root += stood.aside * gone.leaning[:, None] * aside
@@ -853,6 +877,26 @@ def _standing(
         rotation=continuous(unit((1 - share) * target.rotation + share * near * rotation)),
         angles=target.angles + share * (stood.angles - target.angles),
     )
+
+
+def _acting(
+    target: Trajectory,
+    contacts: np.ndarray,
+    performed: Sequence[Performance],
+    points: np.ndarray,
+    yaw: np.ndarray,
+    gone: Journey,
+) -> tuple[Trajectory, np.ndarray]:
+    """A walk that performs what its journey does, and its contacts (N, 2)."""
+    root, rotation, angles = target.root.copy(), target.rotation.copy(), target.angles.copy()
+    contacts = contacts.copy()
+    for number, part in enumerate(performed):
+        own = gone.act == number
+        at = np.minimum(np.round(gone.since[own] * target.rate), len(part.root) - 1).astype(int)
+        root[own] = points[own] + swivelled(part.root[at], yaw[own])
+        rotation[own] = multiply(swivel(yaw[own]), part.rotation[at])
+        angles[own], contacts[own] = part.angles[at], part.contacts[at]
+    return replace(target, root=root, rotation=continuous(rotation), angles=angles), contacts
 
 
 def _lean(walk: Walk, yaw: np.ndarray, rate: float) -> np.ndarray:
@@ -874,8 +918,8 @@ def _seamless(
     part = slice(cycle.first, cycle.last + 1)
     points, turned = _carrier(character, source, cycle)
     share = (np.arange(cycle.period + 1) / cycle.period)[:, None]
-    root = _turned(clip.trajectory.root[part] - points, -turned)
-    rotation = continuous(multiply(_about_z(-turned), clip.trajectory.rotation[part]))
+    root = swivelled(clip.trajectory.root[part] - points, -turned)
+    rotation = continuous(multiply(swivel(-turned), clip.trajectory.rotation[part]))
     angles = clip.trajectory.angles[part]
     root = root - share * (root[-1] - root[0])
     angles = angles - share * (angles[-1] - angles[0])

@@ -91,6 +91,12 @@ class Part(NamedTuple):
                     reached_heading=one.reached_heading + turn,
                     steps=one.steps,
                 )
+            if one.act is not None:
+                began, ended = (
+                    None if when is None else when + self.since / rate
+                    for when in (one.began, one.ended)
+                )
+                found[at] = found[at]._replace(began=began, ended=ended)
         return found
 
 

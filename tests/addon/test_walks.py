@@ -269,4 +269,5 @@ def test_the_command_line_walks_by_a_script(registered, walker, tmp_path, capsys
     assert "--walk is not allowed with --script" in capsys.readouterr().err
     script.write_text('{"version": 1, "seconds": 6, "commands": [{"at": 0, "skill": "jump"}]}')
     assert poise("simulate", path, "--script", script) == 1
-    assert "has the skill 'jump', which walks have not: use stand or" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "has the skill 'jump', which was not learned: use stand, walk." in error

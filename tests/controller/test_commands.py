@@ -648,7 +648,7 @@ def test_a_script_pushes(tmp_path):
         (GOOD | {"commands": [{"speed": 1}]}, "Command 1 .* lacks 'at'"),
         (GOOD | {"commands": [{"at": 1}]}, "Command 1 .* commands nothing"),
         (GOOD | {"commands": [{"at": 0, "speed": "fast"}]}, "has 'fast' as 'speed', which is no"),
-        (GOOD | {"commands": [{"at": 1, "skill": "jump"}]}, "skill 'jump', which walks have not"),
+        (GOOD | {"commands": [{"at": 1, "skill": 3}]}, "has '3' as 'skill': use stand, walk or"),
         (GOOD | {"commands": [{"at": 1, "skill": "stand", "speed": 1}]}, "to stand at 1 m/s"),
         (GOOD | {"commands": [{"at": 1, "skill": "walk", "speed": 0}]}, "to walk at 0 m/s"),
         (GOOD | {"commands": [{"at": True, "speed": 1}]}, "has 'True' as 'at'"),
