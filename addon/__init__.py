@@ -56,7 +56,7 @@ def _modules():
         overlay_paths,
         play_marks,
     )
-    from .scene import get_ups, holds, objects, pushes, strength, walks, waypoints, weights
+    from .scene import holds, marked, objects, pushes, strength, walks, waypoints, weights
     from .settings import properties, takes
     from .window import menus
 
@@ -65,7 +65,8 @@ def _modules():
         objects,
         weights,
         strength,
-        get_ups,
+        marked.GET_UPS,
+        marked.ACTS,
         walks,
         pushes,
         waypoints,
@@ -102,8 +103,8 @@ def _classes():
         tuning_panel,
     )
     from .staging import (
-        get_ups,
         holds_panel,
+        marked,
         morphology_panel,
         objects_panel,
         pushes_panel,
@@ -152,7 +153,7 @@ def _classes():
         *weights.CLASSES,
         *strength.CLASSES,
         *weights_panel.CLASSES,
-        *get_ups.CLASSES,
+        *marked.CLASSES,
         *menus.CLASSES,
         *cache.CLASSES,
     )

@@ -30,8 +30,9 @@ SCRIPTS, SECONDS, WAITS = 20, 60.0, (2.0, 5.0)
 PUSH, LASTING = 50.0, 0.3  # [N], [s]
 
 
-def script(seed, slowest, fastest, pushes):
-    """Random Commands between two speeds [m/s]."""
+def script(seed, slowest, fastest, pushes, act=None):
+    """Random Commands between two speeds [m/s]. act: name of what it performs in place of every
+    third stand, None for nothing."""
     random, heading, time = np.random.default_rng(seed), 0.0, 0.0
     found, stands = [], False
     while time < SECONDS - WAITS[0]:
@@ -41,6 +42,8 @@ def script(seed, slowest, fastest, pushes):
         elif kind < 0.7 and not stands:
             heading += float(random.uniform(-np.pi, np.pi))
             found.append(Command(time, heading=heading))
+        elif act is not None and not stands and random.random() < 1 / 3:
+            found.append(Command(time, act=act))
         else:
             stands = not stands
             found.append(Command(time, stands=stands))

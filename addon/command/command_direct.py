@@ -13,7 +13,7 @@ from ..blender.files import FileError, write_json, written
 from ..scene.walks import WalkOptions
 from ..shots.shot import Shot, ShotOptions
 from ..terminal import command_walk
-from ..terminal.command_arguments import SIMULATED, add_options, check_falls, reading_options
+from ..terminal.command_arguments import DIRECTED, add_options, check_falls, reading_options
 from ..terminal.command_files import (
     chosen_scene,
     compresses,
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write a report as JSON; of a crowd, the folder for them",
     )
     add("--overwrite", action="store_true", help="replace files that exist")
-    add_options(parser, SIMULATED)
+    add_options(parser, DIRECTED)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     if options.script.is_dir():
         return _direct_crowd(options, skills)
     script = Script.load(options.script)
-    return _prepared(options, script, skills.choose(script))()
+    return _prepared(options, skills, script, skills.choose(script))()
 
 
 def _direct_crowd(options: argparse.Namespace, skills: SkillSet) -> int:
@@ -83,7 +83,10 @@ def _direct_crowd(options: argparse.Namespace, skills: SkillSet) -> int:
     for folder in filter(None, (options.output, options.report)):
         folder.mkdir(exist_ok=True)
     own = [_of_crowd(options, path) for path in scripts]
-    takes = list(map(_prepared, own, wanted, chosen))
+    takes = [
+        _prepared(options, skills, script, skill)
+        for options, script, skill in zip(own, wanted, chosen, strict=True)
+    ]
     found = []
     for path, direct in zip(scripts, takes, strict=True):
         try:
@@ -106,8 +109,10 @@ def _of_crowd(options: argparse.Namespace, script: Path) -> argparse.Namespace:
     return own
 
 
-def _prepared(options: argparse.Namespace, script: Script, skill: Skill) -> Callable[[], int]:
-    """What does as a script commands, checked as far as can be before it begins."""
+def _prepared(
+    options: argparse.Namespace, skills: SkillSet, script: Script, skill: Skill
+) -> Callable[[], int]:
+    """What does as a script commands by a skill, checked as far as can be before it begins."""
     source = skill.path(options.skills)
     options.in_place = False
     for name, value in skill.reading.items():
@@ -118,13 +123,14 @@ def _prepared(options: argparse.Namespace, script: Script, skill: Skill) -> Call
 
     def direct() -> int:
         with only_writer(output):
-            return _direct_to(options, skill, script, source, output, report_path)
+            return _direct_to(options, skills, skill, script, source, output, report_path)
 
     return direct
 
 
 def _direct_to(
     options: argparse.Namespace,
+    skills: SkillSet,
     skill: Skill,
     script: Script,
     source: Path,
@@ -134,6 +140,12 @@ def _direct_to(
     """The same, to files that nobody else writes."""
     open_shot(source, options.up, options.unit)
     warnings = warn(chosen_scene(options))
+    if skills.outside_help and not options.outside_help:
+        options.outside_help = skills.outside_help
+        say(
+            f"All was learned with help from outside, of up to {skills.outside_help:g} of the "
+            "weight, and is done with it."
+        )
     walk = WalkOptions(
         script.seconds,
         skill.cycle,
@@ -141,8 +153,9 @@ def _direct_to(
         trim=skill.trim,
         other=skill.other,
         played=script.played,
+        acts=tuple(act for act in skills.acts if act.name in script.acts),
     )
-    chosen = {name: getattr(options, name) for name in SIMULATED}
+    chosen = {name: getattr(options, name) for name in DIRECTED}
     reading = reading_options(options)
     shot = read_shot(Shot, options, ShotOptions(**reading, mass=options.mass, walk=walk, **chosen))
     shot.prepare()
@@ -184,7 +197,7 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
     how many steps."""
     stands = came["speed"] == 0
     wanted: dict[str, Any] = {
-        "skill": "stand" if stands else "walk",
+        "skill": came["act"] or ("stand" if stands else "walk"),
         "speed": came["speed"],
         "heading": came["heading"],
         "sideways": came["sideways"],
@@ -197,6 +210,8 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
         "wanted": wanted,
         "reached": None if came["reached_speed"] is None else reached,
         "steps": came["steps"],
+        "began": came["began"],
+        "ended": came["ended"],
     }
 
 

@@ -16,15 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from ...controller import Character, documents
-from ...controller.exceptions import MotionError, PoiseError
+from ...controller.exceptions import MotionError, PoiseError, SettingsError
 from ...controller.geometry.motion import Motion
+from ...controller.reference.acts import Act
+from ...controller.reference.commands import SKILLS
 from ...controller.reference.gait import Gait, find_cycle
 from ...controller.search.trial import NOISE
 from ...controller.skills.learning import ALIKE, Learning
 from ...controller.skills.skill_set import Skill, SkillSet
 from ..blender.files import FileError, check_target, same_file, write_json, written
+from ..scene.marked import ACTS, collecting, exhausted
 from ..shots.shot import Shot, ShotOptions, versions
-from ..terminal.command_arguments import number, reading_options, seconds, whole
+from ..terminal.command_arguments import (
+    LEARNED,
+    add_options,
+    number,
+    reading_options,
+    seconds,
+    whole,
+)
 from ..terminal.command_files import (
     chosen_scene,
     demand_other,
@@ -55,6 +65,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CLIP",
         help="walks and runs: .blend, .bvh, .fbx, .glb or .gltf files",
     )
+    add(
+        "--act",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="CLIP",
+        help="what it is to perform between two walks, under the name of the file: a clip that "
+        "begins and ends on its feet, as a jump or a bow; again for each. Actions of the clips' "
+        "files that are marked as acts are taken, too",
+    )
     add("--output", type=Path, required=True, metavar="FILE", help="the skills to write")
     add("--mass", type=number("mass"), metavar="KG", help="of the body [kg] (from its height)")
     add("--seed", type=whole("seed"), default=0, metavar="N", help="of the motor noise (0)")
@@ -65,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="for all clips: 90, 120s, 10min; what is known by then is written (10min)",
     )
+    add_options(parser, LEARNED)
     worker_arguments(parser)
 
 
@@ -80,6 +101,7 @@ class _Clip:
     action: str | None
     motion: Motion
     body: Character
+    acts: tuple[Act, ...] = ()
     skill: Skill | None = None
 
 
@@ -93,7 +115,8 @@ def run(options: argparse.Namespace) -> int:
     end = time.monotonic() + options.budget
     with only_writer(output), executor_of(options) as executor:
         read = [_read(options, path.absolute()) for path in options.clips]
-        learner = _Learner(options, output.parent, end, executor)
+        acts = _acts(options, read)
+        learner = _Learner(options, output.parent, end, executor, acts)
         clips = [replace(clip, skill=learner.learned(clip)) for clip in read]
         found = [clip.skill for clip in clips if clip.skill is not None]
         if not found:
@@ -101,7 +124,8 @@ def run(options: argparse.Namespace) -> int:
         for sentence in learner.failed:
             say(sentence)
         found += learner.blends(clips)
-        skills = SkillSet(tuple(found), versions(), NOISE, options.seed)
+        kept = tuple(act for act in acts if any(act.name in skill.acts for skill in found))
+        skills = SkillSet(tuple(found), versions(), NOISE, options.seed, kept, options.outside_help)
         try:
             with written(output) as temporary:
                 skills.save(temporary)
@@ -115,22 +139,28 @@ def run(options: argparse.Namespace) -> int:
         speeds = f"{skill.slowest:.2f} to {skill.fastest:.2f} m/s"
         if len(skill.paces) == 1:
             speeds = f"{skill.fastest:.2f} m/s alone"
-        say(f"'{skill.name}' walks at {speeds} on command, stops and turns.")
+        performs = f", and performs {', '.join(skill.acts)}" if skill.acts else ""
+        say(f"'{skill.name}' walks at {speeds} on command, stops and turns{performs}.")
+    for act in acts:
+        if act not in kept:
+            say(
+                f"'{act.name}' cannot be performed by itself: a body falls by it between two walks."
+            )
     say(f"'{output}' is written: direct it with poise direct {output.name} --script take.json.")
-    return MISSED if learner.failed else DONE
+    return MISSED if learner.failed or len(kept) < len(acts) else DONE
 
 
 def _targets(options: argparse.Namespace) -> tuple[Path, Path | None]:
     """Paths of the skills and the report, which may be None; checked to be writable, and to be
     none of the clips."""
-    for one, other in combinations(options.clips, 2):
+    for one, other in combinations((*options.clips, *options.act), 2):
         if same_file(one, other):
             options.usage_error(f"'{other}' is named twice: name each clip once")
     paths = [options.output.absolute()]
     if options.report is not None:
         paths.append(options.report.absolute())
     for option, path in zip(("--output", "--report"), paths, strict=False):
-        for clip in options.clips:
+        for clip in (*options.clips, *options.act):
             if same_file(path, clip):
                 options.usage_error(f"{option} names the clip '{clip.name}': name another file")
         if is_shot(path):
@@ -164,7 +194,34 @@ def _read(options: argparse.Namespace, path: Path) -> _Clip:
         action=shot.reading.action,
         motion=motion,
         body=body,
+        acts=_marked(shot, options),
     )
+
+
+def _marked(shot: Shot, options: argparse.Namespace) -> tuple[Act, ...]:
+    """What the actions of a clip's file do that are marked as acts."""
+    actions = ACTS.of(shot.armature)
+    motions = exhausted(collecting(shot.scene, shot.reading, actions, options.fps))
+    return tuple(
+        Act.of(action.name, Character.from_motion(motion, options.mass), motion)
+        for action, motion in zip(actions, motions, strict=True)
+    )
+
+
+def _acts(options: argparse.Namespace, clips: Sequence[_Clip]) -> tuple[Act, ...]:
+    """All that is to be performed, each name once. Raises PoiseError."""
+    found = [act for clip in clips for act in clip.acts]
+    for path in options.act:
+        clip = _read(options, path.absolute())
+        found.append(Act.of(path.stem, clip.body, clip.motion))
+    names = [act.name for act in found]
+    for name in names:
+        if names.count(name) > 1 or name in SKILLS:
+            raise SettingsError(
+                f"'{name}' means two things: let acts have names of their own, and none of "
+                f"{' and '.join(SKILLS)}."
+            )
+    return tuple(found)
 
 
 class _Learner:
@@ -172,10 +229,16 @@ class _Learner:
     cut: whether the budget was over before all was tried."""
 
     def __init__(
-        self, options: argparse.Namespace, folder: Path, end: float, executor: Executor
+        self,
+        options: argparse.Namespace,
+        folder: Path,
+        end: float,
+        executor: Executor,
+        acts: Sequence[Act],
     ) -> None:
-        """folder: of the skills. end: of the budget, a time [s] of the clock."""
+        """folder: of the skills. end: of the budget, a time [s] of the clock. acts: to try."""
         self._options, self._folder, self._end, self._executor = options, folder, end, executor
+        self._acts = acts
         self.failed: list[str] = []
         self.cut = False
 
@@ -191,6 +254,8 @@ class _Learner:
             self._executor,
             max(0.0, self._end - time.monotonic()),
             other,
+            self._acts if other is None else (),
+            self._options.outside_help,
         )
         line = LiveLine()
         with interrupts() as caught:
@@ -222,6 +287,8 @@ class _Learner:
             mass=clip.body.mass,
             paces=learning.paces,
             other=other,
+            # Who goes over to another clip stands as before.
+            acts=learning.acts if other is None or clip.skill is None else clip.skill.acts,
         )
 
     def blends(self, clips: Sequence[_Clip]) -> list[Skill]:
@@ -305,15 +372,20 @@ def _report(skills: SkillSet) -> dict[str, Any]:
                 "slowest": skill.slowest,
                 "fastest": skill.fastest,
                 "paces": [{"told": one.told, "reached": one.reached} for one in skill.paces],
+                "acts": list(skill.acts),
             }
             for skill in skills.skills
         ],
+        "acts": [{"name": act.name, "lasts": act.seconds} for act in skills.acts],
+        "outside_help": skills.outside_help,
         "seed": skills.seed,
         "noise": skills.noise,
         "versions": skills.versions,
         "units": {
             "cycle": "frame",
             "noise": "N m",
+            "lasts": "s",
+            "outside_help": "share of the weight",
             **dict.fromkeys(("speed", "slowest", "fastest", "told", "reached"), "m/s"),
         },
     }

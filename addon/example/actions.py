@@ -11,7 +11,7 @@ import numpy as np
 
 from ...controller.geometry.rotations import exponential, matrix_from_quaternion
 from ..blender import compat
-from ..scene import get_ups
+from ..scene import marked
 from .character import key
 from .figure import key_pose
 
@@ -219,7 +219,7 @@ def add(
             _key_captured(armature, hello)
         else:
             _key_all(armature, poses)
-        setattr(action, get_ups.PROPERTY, name in GET_UPS)
+        setattr(action, marked.GET_UPS.property, name in GET_UPS)
         made.append((action, slot))
     return made
 

@@ -15,11 +15,14 @@ from bpy.props import BoolProperty, FloatProperty, PointerProperty, StringProper
 from ...controller import Character
 from ...controller.exceptions import MotionError, SettingsError
 from ...controller.ranges import RANGES
-from ...controller.reference.commands import FASTEST, SIDEWAYS, SLOWEST, Command
+from ...controller.reference.acts import Act
+from ...controller.reference.commands import FASTEST, SIDEWAYS, SKILLS, SLOWEST, Command
 from ...controller.reference.gait import Endless, Gait, Walk, cycle_between, find_cycle
 from ...controller.simulation.play import balls_of
 from ...controller.simulation.scenario import shoves, tosses
 from ..blender.redrawing import on_change_in_sidebar
+from . import marked
+from .marked import ACTS, fits
 from .weights import OVERRIDABLE, values_at
 
 #: Name of the property of an armature's data that commands its walk, and so the beginning of its
@@ -39,8 +42,9 @@ class WalkOptions:
 
     seconds: for how long [s]. cycle: (first, last) scene frames, None for the best one. heading:
     name of a curve object to follow, None to go on as the clip does. commands: Command each, in
-    place of those that are keyed. trim, other, played: as controller.gait.Walk has them. ball: mass
-    [kg] of what can be thrown at who is played, 0 for nothing.
+    place of those that are keyed. trim, other, played: as controller.gait.Walk has them. acts:
+    what it can perform besides the actions that are marked. ball: mass [kg] of what can be thrown
+    at who is played, 0 for nothing.
     """
 
     seconds: float
@@ -50,7 +54,30 @@ class WalkOptions:
     trim: tuple[tuple[float, float], ...] = ()
     other: Gait | None = None
     played: bool = False
+    acts: tuple[Act, ...] = ()
     ball: float = 0.0
+
+    def performed(self, armature: "bpy.types.Object") -> "list[bpy.types.Action]":
+        """The actions of an armature that its commands name, besides its acts."""
+        named = {one.act for one in self.commands} - {one.name for one in self.acts}
+        if not named - {None}:
+            return []
+        return [one for one in bpy.data.actions if one.name in named and fits(one, armature)]
+
+    def offered(self, armature: "bpy.types.Object") -> "list[bpy.types.Action]":
+        """The same, and of who is played those that are marked. Raises SettingsError for names that
+        mean something else."""
+        found = self.performed(armature)
+        if self.played:
+            known = {one.name for one in self.acts} | {one.name for one in found}
+            found = [one for one in ACTS.of(armature) if one.name not in known] + found
+        for action in found:
+            if action.name in SKILLS:
+                raise SettingsError(
+                    f"The act '{action.name}' has the name of what every walker does: rename the "
+                    "action."
+                )
+        return sorted(found, key=lambda one: one.name)
 
 
 def _is_curve(_settings, thing):
@@ -207,8 +234,22 @@ def describe(reading, cycle):
     )
 
 
-def endless(scene, reading, options, mass=None):
-    """The Reading that walks on, as WalkOptions say. mass: of the body [kg], None by its height.
+def collecting(scene, reading, options, mass=None, rate=None):
+    """Read what a Reading is to perform as WalkOptions say; yields while it goes on, and returns
+    the Acts. mass: of the body [kg], rate: frames per second [Hz], None as the scene has them.
+    Raises PoiseError."""
+    actions = options.offered(scene.objects[reading.armature])
+    motions = yield from marked.collecting(scene, reading, actions, rate)
+    found = (
+        Act.of(action.name, Character.from_motion(motion, mass), motion)
+        for action, motion in zip(actions, motions, strict=True)
+    )
+    return (*options.acts, *found)
+
+
+def endless(scene, reading, options, mass=None, acts=()):
+    """The Reading that walks on, as WalkOptions say, and performs Acts. mass: of the body [kg],
+    None by its height.
 
     Its motion is a controller.gait.Endless; its frames go on from the cycle's first one. Raises
     PoiseError.
@@ -229,6 +270,7 @@ def endless(scene, reading, options, mass=None):
         trim=options.trim,
         other=options.other,
         played=options.played,
+        acts=tuple(acts) if commands else (),
     )
     motion = walk.motion(character, reading.motion)
     index, step = motion.index, reading.frames[1] - reading.frames[0]

@@ -10,7 +10,8 @@ from ...controller.gains.physics_weights import NAMES
 from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ..blender import compat
-from ..scene import get_ups, holds, morphology, strength, waypoints
+from ..scene import holds, morphology, strength, waypoints
+from ..scene.marked import GET_UPS
 from ..scene.weights import PROPERTY
 from ..shots import clip_check
 from ..shots.shot import Shot, ShotOptions
@@ -60,7 +61,7 @@ def also_set(scene: "bpy.types.Scene", armature: "bpy.types.Object | None") -> l
     if armature is not None:
         if holds.used(scene, armature):
             names.append("Holds")
-        if settings.get_up and get_ups.of(armature):
+        if settings.get_up and GET_UPS.of(armature):
             names.append("Get-Ups")
         owners = ((PROPERTY, NAMES), (strength.PROPERTY, LIMBS))
         names += [

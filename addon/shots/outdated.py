@@ -19,7 +19,8 @@ from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import bodies, get_ups, holds, objects, strength, walks, waypoints, weights
+from ..scene import bodies, holds, objects, strength, walks, waypoints, weights
+from ..scene.marked import GET_UPS
 from .shot import ShotOptions
 
 #: Fields of ShotOptions that are not described, by the names that the window has for them.
@@ -64,6 +65,9 @@ def settings_of(
     if options.walk:
         heading = scene.objects.get(options.walk.heading or "")
         walk = options.walk if heading is None else replace(options.walk, heading=None)
+        acts = options.walk.performed(armature)
+        if acts:
+            found["Acts"] = tuple(action.session_uid for action in acts)
         found["Locomotion"] = walk, _moved_by(heading), _shares(armature.data, walks.PROPERTY)
     pushing = [push for push in scene.poise.pushes.items if push.use]
     empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
@@ -75,7 +79,7 @@ def settings_of(
         elif all(getattr(options, need) != described[need].default for need in needed):
             found[described[needed[-1]].label] += (getattr(options, name),)  # else it means nothing
     if options.get_up:
-        own = get_ups.of(armature)
+        own = GET_UPS.of(armature)
         found["Get-Ups"] = options.get_up_by, [action.session_uid for action in own]
     if options.walk and options.walk.played:  # what the panels say of these is of others
         del found["Locomotion"], found[described["when_it_falls"].label]
@@ -110,8 +114,11 @@ def with_keys(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[st
     each drawing of the window."""
     sources = [bake_target.unbaked(armature)]
     if "Get-Ups" in settings:
-        own = get_ups.of(armature)
+        own = GET_UPS.of(armature)
         sources += [(action, compat.object_slot(action, armature)) for action in own]
+    if "Acts" in settings:
+        acts = [one for one in bpy.data.actions if one.session_uid in settings["Acts"]]
+        sources += [(action, compat.object_slot(action, armature)) for action in acts]
     return settings | {_KEYS: [bake_target.digest_of(*source) for source in sources]}
 
 

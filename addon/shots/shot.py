@@ -68,8 +68,8 @@ from ..rigs import (
 from ..scene import (
     bodies,
     contacts,
-    get_ups,
     holds,
+    marked,
     objects,
     pushes,
     strength,
@@ -78,6 +78,7 @@ from ..scene import (
     weights,
 )
 from ..scene.holds import HoldOptions
+from ..scene.marked import GET_UPS
 from ..scene.pushes import PushOptions
 from ..scene.strength import StrengthOptions
 from ..scene.walks import WalkOptions
@@ -129,6 +130,8 @@ UNITS = {
     "heading": "°",
     "sideways": "m/s",
     "reached_speed": "m/s",
+    "began": "s",
+    "ended": "s",
     "reached_heading": "°",
     "steps": "1",
     "point": "m",
@@ -459,7 +462,10 @@ class Shot(ArmatureShot):
         yield 1.0
         self.plan = self._plan()
         if options.walk is not None:
-            self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass)
+            acts = yield from walks.collecting(
+                self.scene, self.reading, options.walk, options.mass, options.fps
+            )
+            self.reading = walks.endless(self.scene, self.reading, options.walk, options.mass, acts)
         options.keys.check_blends(self.reading.frames)
         check_extent(self.reading.motion)
         self.objects = yield from objects.collecting(
@@ -484,9 +490,8 @@ class Shot(ArmatureShot):
         self._knocked_out = out is not None and out <= self.reading.frames[-1]
         yield 1.0
         if options.get_up:
-            self._get_ups = yield from get_ups.collecting(
-                self.scene, self.reading, options.get_up_by, options.fps
-            )
+            own = options.get_up_by or GET_UPS.of(self.armature)
+            self._get_ups = yield from marked.collecting(self.scene, self.reading, own, options.fps)
         if options.morphology:
             bake_proportions.check(self.armature, self.reading.rig_map)
         else:
@@ -1026,6 +1031,9 @@ class Shot(ArmatureShot):
                 "reached_speed": _plain(one.reached_speed),
                 "reached_heading": _plain(np.degrees(one.reached_heading)),
                 "steps": one.steps,
+                "act": one.act,
+                "began": _plain(one.began),
+                "ended": _plain(one.ended),
             }
             for one in recording.followed
         ]

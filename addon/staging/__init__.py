@@ -11,8 +11,13 @@ from .contacts import (
     POISE_OT_find_contacts,
     POISE_OT_follow_contacts,
 )
-from .get_ups import POISE_OT_add_get_up, POISE_OT_remove_get_up
 from .holds import POISE_OT_add_hold, POISE_OT_go_to_hold, POISE_OT_remove_hold
+from .marked import (
+    POISE_OT_add_act,
+    POISE_OT_add_get_up,
+    POISE_OT_remove_act,
+    POISE_OT_remove_get_up,
+)
 from .objects import POISE_OT_make_collider, POISE_OT_make_thing, POISE_OT_unmark
 from .play import POISE_OT_play, POISE_OT_save_script
 from .pushes import (
@@ -59,4 +64,6 @@ OPERATORS = (
     POISE_OT_remove_hold,
     POISE_OT_add_get_up,
     POISE_OT_remove_get_up,
+    POISE_OT_add_act,
+    POISE_OT_remove_act,
 )

@@ -36,12 +36,20 @@ _LEADS = {
     *("UP_ARROW", "DOWN_ARROW", "LEFT_ARROW", "RIGHT_ARROW", "SPACE"),
     *("A", "D", "F", "G", "P", "T"),
 }
+#: Keys by which it performs its acts, and which of them.
+_ACTS = {
+    key: at
+    for at, name in enumerate(
+        ("ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")
+    )
+    for key in (name, f"NUMPAD_{at + 1}")
+}
 #: Draw at most so often [Hz].
 RATE = 60.0
 
 KEYS = (
     "Poise: ↑ ↓ faster, slower   ← → turn   A D step aside   Space walk or stand   F push   "
-    "T throw   Drag pull   Right click go there   G along the curve   "
+    "T throw   1-9 perform   Drag pull   Right click go there   G along the curve   "
     "Backspace 1 s back   P pause   Enter keep   Esc discard"
 )
 
@@ -53,10 +61,10 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     bl_label = "Play Character Live"
     bl_description = (
         "Lead the character with the keyboard while physics moves it: arrow keys for speed and "
-        "heading, A and D to step to its left and right, Space to walk or stand, F to push, T to "
-        "throw a ball, the mouse to pull. It falls as When It Falls says, and once it has got up "
-        "it goes on as it is told. Enter keeps what was played as a take, Esc discards it. Nothing "
-        "in the scene changes before that is baked"
+        "heading, A and D to step to its left and right, Space to walk or stand, 1 to 9 to perform "
+        "its acts, F to push, T to throw a ball, the mouse to pull. It falls as When It Falls "
+        "says, and once it has got up it goes on as it is told. Enter keeps what was played as a "
+        "take, Esc discards it. Nothing in the scene changes before that is baked"
     )
     bl_options = {"REGISTER"}
 
@@ -85,8 +93,10 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         if settings.skills:
             path = bpy.path.abspath(settings.skills)
             action, _ = bake_target.unbaked(armature)
-            skill = SkillSet.load(path).of(armature.name, action and action.name)
-            walk = replace(walk, cycle=skill.cycle, trim=skill.trim, other=skill.other)
+            skills = SkillSet.load(path)
+            skill = skills.of(armature.name, action and action.name)
+            acts = tuple(act for act in skills.acts if act.name in skill.acts)
+            walk = replace(walk, cycle=skill.cycle, trim=skill.trim, other=skill.other, acts=acts)
         self._seen_at, self._way = None, _way(context)
         return PlayJob(context.scene, options, walk, skill)
 
@@ -143,7 +153,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             return False
         if event.is_repeat and kind not in {"UP_ARROW", "DOWN_ARROW"}:
             return True
-        if kind in _LEADS and (play.fell or job.goes_back):
+        if (kind in _LEADS or kind in _ACTS) and (play.fell or job.goes_back):
             return True
         if kind == "UP_ARROW":
             if play.stands:
@@ -160,6 +170,8 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             play.wants(aside=_stepped(play.aside, ASIDE_STEP if kind == "A" else -ASIDE_STEP))
         elif kind == "SPACE":
             play.wants(stands=not play.stands or bool(play.aside))
+        elif kind in _ACTS:
+            self._perform(_ACTS[kind])
         elif kind in {"F", "T"}:
             self._hit(context, kind == "T")
         elif kind == "G":
@@ -178,6 +190,23 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             return False
         job.paused = False
         return True
+
+    def _perform(self, number):
+        """Have it perform one of its acts."""
+        play = self._job.play
+        if number >= len(play.acts):
+            self.report(
+                {"WARNING"},
+                tr(
+                    f"There is no act {number + 1}: add actions to the list of acts, or choose "
+                    "skills that have some"
+                ),
+            )
+            return
+        try:
+            play.perform(play.acts[number])
+        except PoiseError as error:
+            self.report({"ERROR"}, tr(str(error)))
 
     def _hit(self, context, throws):
         """Push it away from the view, or throw a ball from there."""

@@ -9,6 +9,7 @@ from ..kit.panel import Panel
 from ..kit.parts import draw_job
 from ..kit.rows import sentence
 from ..scene.walks import NAMES, PROPERTY
+from .marked import POISE_OT_add_act, POISE_OT_remove_act, draw_marked
 from .play import POISE_OT_play, POISE_OT_save_script, played
 from .walks import POISE_OT_find_cycle
 
@@ -72,6 +73,11 @@ class POISE_PT_play(Panel, bpy.types.Panel):
         column.prop(settings, "push")
         column.prop(settings, "ball")
         column.prop(settings, "follow")
+        if armature is not None:
+            layout.label(text="Acts")
+            draw_marked(
+                layout, context, armature, POISE_OT_add_act, POISE_OT_remove_act, numbered=True
+            )
         if job is not None and job.plays and job.is_played:
             row = layout.row()
             row.scale_y = 1.5

@@ -76,6 +76,9 @@ def words_of(commands: Sequence[dict], fell_at: float | None) -> Iterator[str]:
     """What came of the commands of a walk, as reports of bakes have them, in a sentence each.
     fell_at: when it fell [s], None if it did not."""
     for command, then in zip_longest(commands, commands[1:]):
+        if command["act"] is not None:
+            yield _act_told(command)
+            continue
         wanted = f"{command['speed']:.2f} m/s, {command['heading']:.0f}°"
         if aside := command["sideways"]:
             wanted += f" with {abs(aside):.2f} m/s to its {'left' if aside > 0 else 'right'}"
@@ -94,3 +97,14 @@ def words_of(commands: Sequence[dict], fell_at: float | None) -> Iterator[str]:
             off |= abs(heading - command["heading"]) > degrees(SETTLED[1])
         settled = f"after {steps}" if count is not None else "not as told" if off else "at last"
         yield f"{told} {reached}, {settled}."
+
+
+def _act_told(command: dict) -> str:
+    """What came of an act that was commanded."""
+    began, ended = command["began"], command["ended"]
+    told = f"At {command['at']:g} s '{command['act']}':"
+    if began is None:
+        return f"{told} it did not come to that."
+    if ended is None:
+        return f"{told} from {began:.1f} s on, and not to its end."
+    return f"{told} from {began:.1f} to {ended:.1f} s, on its feet."

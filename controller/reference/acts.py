@@ -113,6 +113,11 @@ class Act:
         )
         return cls(name, motion.rate, character.leg, travels, *tables)
 
+    @property
+    def seconds(self) -> float:
+        """How long it lasts [s]."""
+        return (len(self.root) - 1) / self.rate
+
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Act":
         """What `dataclasses.asdict` gave."""
@@ -186,7 +191,9 @@ def performance(character: Character, act: Act, rate: float, still: Trajectory) 
     gone = passage.share(times)
     points = gone[:, None] * [passage.ahead, passage.aside, 0.0]
     heading = gone * passage.turn
-    share = (eased(times / _ENTERS) * eased((times[-1] - times) / _ENTERS))[:, None]
+    # Who waits longer goes over meanwhile.
+    enters, leaves = (max(_ENTERS, (at == end).sum() / rate) for end in (0, at[-1]))
+    share = (eased(times / enters) * eased((times[-1] - times) / leaves))[:, None]
     stands = points + swivelled(still.root, heading)
     looks = multiply(swivel(heading), still.rotation)
     looks *= np.sign((looks * rotation).sum(1, keepdims=True))

@@ -248,6 +248,21 @@ class Play:
         self.goal, self._way, self._cruise = first, rest, self.speed
         self.aside = 0.0
 
+    @property
+    def acts(self) -> tuple[str, ...]:
+        """What it can be told to perform, by name."""
+        return tuple(one.name for one in self._walk.acts)
+
+    def perform(self, act: str) -> None:
+        """Tell it to stop, perform one of `acts`, and go on as it is told; what is told meanwhile
+        waits for its end. Raises SettingsError for who is down."""
+        demand(not self.is_down, f"Nobody performs '{act}' who is down: wait until it is up.")
+        self.goal, self._way = None, []
+        # After what is still to take effect.
+        at = max(self.sample + self._delay, self._last + 1)
+        self._add(Command(at / self.rate, act=act))
+        self._prepare()
+
     def push(
         self, newtons: float, direction: float, seconds: float = 0.3, segment: str = "trunk"
     ) -> None:

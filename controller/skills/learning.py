@@ -7,7 +7,8 @@ as long as it stands.
     learning.paces
 
 In each try the body turns to its left and back, stops and walks again, under motor noise. What it
-reaches is counted before all that. Tries depend on their seeds alone.
+reaches is counted before all that. Then what it is to perform is tried between two walks. Tries
+depend on their seeds alone.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from ..body.character import Character
 from ..exceptions import PoiseError, SimulationError
 from ..gains.gains import Gains
 from ..geometry.motion import Motion
+from ..reference.acts import Act
 from ..reference.commands import Command
 from ..reference.gait import Endless, Gait, Walk, find_cycle
 from ..search.polling import Plan, Polled, Task
@@ -33,9 +35,12 @@ SLOWER, FASTER = (0.85, 0.7, 0.55, 0.4), (1.1, 1.2, 1.3, 1.4, 1.5)
 OVER, BEYOND = (0.25, 0.5, 0.75, 1.0), (1.05, 1.1)
 #: Clips can go over to each other if bodies look so alike against where they go [rad].
 ALIKE = pi / 4
-TRIES = 2  # of each
+TRIES = 2  # of each speed
 #: A try [s]: when it turns by 90°, back, stops and goes again, and how long it is.
 _TURNS, _BACK, _STOPS, _GOES, _SECONDS = 8.0, 12.0, 16.0, 22.0, 28.0
+#: How often an act is tried; when it is asked for, and how much longer than twice the act such a
+#: try is [s].
+ACT_TRIES, _BEGINS, _ENDS = 3, 3.0, 10.0
 _ROUNDS = 3  # over which speed is measured, before the first turn
 
 
@@ -44,7 +49,8 @@ class Learning(Polled):
     that, from the first slower one.
 
     cycle: the Cycle that is walked. speed: of it [m/s]. paces: Pace each that stood in all tries,
-    rising; complete when `ended` is "done".
+    rising; acts: names of what it performed, and stood in all tries. Both are complete when `ended`
+    is "done".
     """
 
     def __init__(
@@ -56,15 +62,19 @@ class Learning(Polled):
         executor: Executor,
         budget: float | None = None,
         other: Gait | None = None,
+        acts: Sequence[Act] = (),
+        outside_help: float = 0.0,
     ) -> None:
         """mass: of the body [kg] as it was given, None from its height. seed: of the tries. other:
-        a faster Gait that it goes over to. The rest is as Polled has it. Raises MotionError for a
-        clip without a cycle."""
+        a faster Gait that it goes over to. acts: what it tries to perform. outside_help: as
+        SimulationOptions has it. The rest is as Polled has it. Raises MotionError for a clip
+        without a cycle."""
         super().__init__(executor, budget)
         self.cycle = find_cycle(character, motion)
         self._character, self._motion, self._mass, self._seed = character, motion, mass, seed
         self.speed = Walk(self.cycle, _SECONDS).speed(motion.rate)
-        self._other = other
+        self._other, self._acts, self.acts = other, tuple(acts), tuple[str, ...]()
+        self._help = outside_help
         slower = [share * self.speed for share in SLOWER]
         faster = [share * self.speed for share in FASTER]
         if other is not None:
@@ -91,6 +101,13 @@ class Learning(Polled):
         yield from self._tried([self.speed])
         while speeds := self._next():
             yield from self._tried(speeds)
+        if self.paces and self._acts:
+            items = [(act, number) for act in self._acts for number in range(ACT_TRIES)]
+            results = yield items
+            for act in self._acts:
+                own = [one for (of, _), one in zip(items, results, strict=True) if of is act]
+                if all(one["reached"] is not None for one in own):
+                    self.acts = (*self.acts, act.name)
         return "done"
 
     def _next(self) -> list[float]:
@@ -115,24 +132,50 @@ class Learning(Polled):
             self._found[speed] = Pace(speed, reached, TRIES, TRIES - len(stood))
         return ""
 
-    def _task(self, item: tuple[float, int]) -> Task:
-        told, number = item
-        commands = (
-            Command(0.0, speed=told),
-            Command(_TURNS, heading=pi / 2),
-            Command(_BACK, heading=0.0),
-            Command(_STOPS, stands=True),
-            Command(_GOES, stands=False),
-        )
+    def _task(self, item: tuple[float | Act, int]) -> Task:
+        what, number = item
+        if isinstance(what, Act):
+            return self._performing(what, number)
+        return self._trying(what, _walking(what), _SECONDS, number)
+
+    def _performing(self, act: Act, number: int) -> Task:
+        """A try of an act: at its own speed, or that which is nearest to it, at another moment of
+        the cycle each time."""
+        told = min(self.paces, key=lambda pace: abs(pace.told - self.speed)).told
+        at = _BEGINS + number / ACT_TRIES * self.cycle.period / self._motion.rate
+        commands = Command(0.0, speed=told), Command(at, act=act.name)
+        return self._trying(told, commands, _ENDS + 2 * act.seconds, number, (act,))
+
+    def _trying(
+        self,
+        told: float,
+        commands: tuple[Command, ...],
+        seconds: float,
+        number: int,
+        acts: tuple[Act, ...] = (),
+    ) -> Task:
+        """Do what is commanded for so long [s], at most at a speed [m/s]."""
         # Speeds go to the carrier as they are told.
         trim = ((min(told, self.speed) / 2,) * 2, (2 * max(told, self.speed),) * 2)
-        walk = Walk(self.cycle, _SECONDS, commands=commands, trim=trim, other=self._other)
+        walk = Walk(self.cycle, seconds, commands=commands, trim=trim, other=self._other, acts=acts)
         endless = walk.motion(self._character, self._motion)
-        problem = Problem(endless, self._mass, Settings(noise=NOISE))
+        settings = Settings(noise=NOISE, outside_help=self._help)
+        problem = Problem(endless, self._mass, settings)
         return walked, problem.to_bytes(), self._gains, TRIES * self._seed + number + 1
 
     def _note(self, results: list[Result]) -> None:
         pass
+
+
+def _walking(speed: float) -> tuple[Command, ...]:
+    """What is commanded in a try of a speed [m/s]."""
+    return (
+        Command(0.0, speed=speed),
+        Command(_TURNS, heading=pi / 2),
+        Command(_BACK, heading=0.0),
+        Command(_STOPS, stands=True),
+        Command(_GOES, stands=False),
+    )
 
 
 def _kept(way: Sequence[Pace | None], sign: int) -> list[Pace]:

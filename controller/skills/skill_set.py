@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from .. import documents
 from ..exceptions import SettingsError
+from ..reference.acts import Act
 from ..reference.commands import Script
 from ..reference.gait import Gait
 
@@ -50,7 +51,8 @@ class Skill:
     that, else whole. digest: SHA-256 of its content. reading: arguments with which it was read, by
     name. armature, action: what was read. cycle: first and last frame. speed: of the cycle [m/s].
     height [m], mass [kg]: of the body. paces: rising, of which each one stood in all tries. other:
-    the Gait that it goes over to, None for a clip alone.
+    the Gait that it goes over to, None for a clip alone. acts: names of what it performed between
+    two walks, and stood in all tries.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Skill:
     mass: float
     paces: tuple[Pace, ...]
     other: Gait | None = None
+    acts: tuple[str, ...] = ()
 
     @property
     def trim(self) -> tuple[tuple[float, float], ...]:
@@ -109,12 +112,15 @@ class Skill:
 @dataclass(frozen=True)
 class SkillSet:
     """What a character has learned; versions: of what it was measured with; noise [N m], seed: of
-    the tries."""
+    the tries; acts: Act each that skills name; outside_help: with which share of the weight as help
+    from outside all was tried, at most."""
 
     skills: tuple[Skill, ...]
     versions: dict[str, str]
     noise: float
     seed: int
+    acts: tuple[Act, ...] = ()
+    outside_help: float = 0.0
 
     def of(self, armature: str, action: str | None) -> Skill:
         """The one that an armature learned from an action, by their names. Raises SettingsError if
@@ -131,12 +137,23 @@ class SkillSet:
     def choose(self, script: Script) -> Skill:
         """The skill that a script can be walked by, that whose own speeds are nearest to what is
         commanded. Raises SettingsError if there is none."""
-        able = [skill for skill in self.skills if all(map(skill.goes_at, script.speeds))]
+        doing = [skill for skill in self.skills if set(script.acts) <= set(skill.acts)]
+        if not doing:
+            names = ", ".join(f"'{name}'" for name in script.acts)
+            performed = "; ".join(
+                f"'{skill.name}' performs " + (", ".join(skill.acts) or "nothing")
+                for skill in self.skills
+            )
+            raise SettingsError(
+                f"Nothing was learned that performs all of {names}, as the script commands: "
+                f"{performed}. Learn them with --act, or command what is known."
+            )
+        able = [skill for skill in doing if all(map(skill.goes_at, script.speeds))]
         if able:
             return min(able, key=lambda skill: _farthest(skill, script.speeds))
         known = ", ".join(
             f"'{skill.name}' walks at {skill.slowest:.2f} to {skill.fastest:.2f} m/s"
-            for skill in self.skills
+            for skill in doing
         )
         slowest, fastest = min(script.speeds), max(script.speeds)
         commanded = (
@@ -169,7 +186,8 @@ class SkillSet:
             _fail(source, "are not as `poise learn` wrote them: learn again, or take a copy")
         del content["made_by"], content["version"]
         skills = tuple(map(_skill, content.pop("skills")))
-        return cls(skills, **content)
+        acts = tuple(map(Act.from_dict, content.pop("acts", ())))
+        return cls(skills, acts=acts, **content)
 
 
 def _skill(content: dict[str, Any]) -> Skill:
@@ -178,6 +196,7 @@ def _skill(content: dict[str, Any]) -> Skill:
         "cycle": tuple(content["cycle"]),
         "paces": tuple(Pace(**one) for one in content["paces"]),
         "other": content["other"] and Gait.from_dict(content["other"]),
+        "acts": tuple(content.get("acts", ())),
     }
     return Skill(**content | made)
 

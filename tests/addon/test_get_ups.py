@@ -11,12 +11,12 @@ from helpers.commands import poise, save
 
 from poise.addon.blender import compat
 from poise.addon.rigs import reference, sampling
-from poise.addon.scene import get_ups
+from poise.addon.scene.marked import GET_UPS, fits
 from poise.addon.scene.pushes import PushOptions
 from poise.addon.settings import quick
 from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
-from poise.addon.staging import get_ups as get_ups_panel
+from poise.addon.staging import marked as marked_lists
 from poise.controller import Character, Simulation
 from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.falls.acted import ActedRising, _placing, acted, fitting
@@ -221,11 +221,11 @@ def test_it_is_told_of_this_fall_how_it_got_up(body, motions):
 
 
 def test_marks_are_the_actions_own(scene, armature):
-    assert {action.name for action in get_ups.of(armature)} == {SIT_UP, PUSH_UP}
+    assert {action.name for action in GET_UPS.of(armature)} == {SIT_UP, PUSH_UP}
     other = bpy.data.objects.new("Horse", bpy.data.armatures.new("Horse"))
-    assert get_ups.of(other) == []
+    assert GET_UPS.of(other) == []
     assert bpy.ops.poise.remove_get_up(action=PUSH_UP) == {"FINISHED"}
-    assert [action.name for action in get_ups.of(armature)] == [SIT_UP]
+    assert [action.name for action in GET_UPS.of(armature)] == [SIT_UP]
     action = bpy.data.actions["Squat (keyed)"]
     action.use_fake_user = False
     uid = str(action.session_uid)
@@ -236,7 +236,7 @@ def test_marks_are_the_actions_own(scene, armature):
     for curve in compat.curves(foreign, slot):
         if "Hips" not in curve.data_path:
             curve.data_path = curve.data_path.replace('["', '["Other')
-    assert not get_ups.fits(foreign, armature), "one name that both have is not enough"
+    assert not fits(foreign, armature), "one name that both have is not enough"
 
 
 def test_the_list_says_what_it_needs(scene, armature):
@@ -259,9 +259,9 @@ def test_the_list_says_what_it_needs(scene, armature):
 
     context = bpy.context
     sentences = []
-    draw = get_ups_panel.POISE_PT_get_ups.content
+    draw = marked_lists.POISE_PT_get_ups.content
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(get_ups_panel, "sentence", lambda *given: sentences.append(given[2]))
+        patch.setattr(marked_lists, "sentence", lambda *given: sentences.append(given[2]))
         draw(None, Layout(), context, armature, "")
         assert drawn == [
             PUSH_UP,
@@ -277,7 +277,7 @@ def test_the_list_says_what_it_needs(scene, armature):
         assert sentences == []
         horse = bpy.data.objects.new("Horse", bpy.data.armatures.new("Horse"))
         draw(None, Layout(), context, horse, "")
-        assert sentences[1] == f"Of other characters, without keys here: '{PUSH_UP}', '{SIT_UP}'."
+        assert sentences[0] == f"Of other characters, without keys here: '{PUSH_UP}', '{SIT_UP}'."
 
 
 def test_a_change_of_the_list_or_of_its_keys_is_one(scene, armature):
@@ -335,7 +335,7 @@ def test_what_cannot_be_read_is_named(scene, armature):
     curve = compat.curves(action, compat.object_slot(action, armature))[0]
     curve.keyframe_points[1].co.y = float("nan")
     options = ShotOptions(armature=armature.name, when_it_falls="brace", get_up=True)
-    with pytest.raises(MotionError, match="The get-up 'Sit Up' cannot be read: "):
+    with pytest.raises(MotionError, match="The action 'Sit Up' cannot be read: "):
         sampling.run(Shot(scene, options).read())
 
 

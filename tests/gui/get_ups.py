@@ -11,7 +11,7 @@ CLOSED = ("character", "gains", "measures", "weights", "strength", "tuning", "re
 
 def scenario(driver):
     """All stations, in the order in which a user meets them."""
-    driver.module("staging.get_ups").POISE_PT_get_ups.bl_options = set()
+    driver.module("staging.marked").POISE_PT_get_ups.bl_options = set()
     driver.rearrange(closed=CLOSED)
     yield from driver.open("hips_twist")
     bpy.ops.poise.example_scene()

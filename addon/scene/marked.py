@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Actions with a mark: get-ups, by which a character gets up, and acts, which it can perform.
+
+The mark is the action's, so that it goes with it into other files.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import bpy
+from bpy.props import BoolProperty
+
+from ...controller.exceptions import MotionError, RigError
+from ...controller.geometry.motion import Motion
+from ..blender import compat
+from ..rigs.bake_target import set_value_at, value_at
+from ..rigs.reference import Reading, bone_of, reading
+
+Result = TypeVar("Result")
+
+
+class Marked:
+    """Actions with a mark. property: the name of that, of actions."""
+
+    def __init__(self, property: str, described: Any) -> None:
+        """described: what `bpy.props` gave."""
+        self.property, self._described = property, described
+
+    def register(self) -> None:
+        """Give every action its mark."""
+        setattr(bpy.types.Action, self.property, self._described)
+
+    def unregister(self) -> None:
+        """Undo `register`."""
+        delattr(bpy.types.Action, self.property)
+
+    def has(self, action: "bpy.types.Action") -> bool:
+        """Whether an action is marked."""
+        return bool(getattr(action, self.property, False))
+
+    def marked(self) -> "list[bpy.types.Action]":
+        """All such actions of the file, of whatever character."""
+        return [action for action in bpy.data.actions if self.has(action)]
+
+    def of(self, armature: "bpy.types.Object") -> "list[bpy.types.Action]":
+        """Those of an armature."""
+        return [action for action in self.marked() if fits(action, armature)]
+
+
+def _kept(name: str) -> "Callable[[bpy.types.Action, bpy.types.Context], None]":
+    """What keeps an action in the file that is marked by a property, whatever else uses it."""
+
+    def keep(action: "bpy.types.Action", _context: "bpy.types.Context") -> None:
+        if getattr(action, name):
+            action.use_fake_user = True
+
+    return keep
+
+
+GET_UPS = Marked(
+    "poise_get_up",
+    BoolProperty(
+        name="Get-Up",
+        description="In this action the character gets up from the floor: who has fallen as it "
+        "begins gets up as it does",
+        update=_kept("poise_get_up"),
+    ),
+)
+ACTS = Marked(
+    "poise_act",
+    BoolProperty(
+        name="Act",
+        description="This action begins and ends on its feet: who walks on command performs it "
+        "where it stands",
+        update=_kept("poise_act"),
+    ),
+)
+
+
+def fits(action: "bpy.types.Action", armature: "bpy.types.Object") -> bool:
+    """Whether most of the bones for which an action has keys are an armature's."""
+    curves = compat.curves(action, compat.object_slot(action, armature))
+    paths = {curve.data_path for curve in curves}  # panels ask each time that they are drawn
+    keyed = {bone_of(path) for path in paths} - {None}
+    return 2 * sum(name in armature.data.bones for name in keyed) > len(keyed)
+
+
+def collecting(
+    scene: "bpy.types.Scene",
+    source: Reading,
+    actions: "Sequence[str | bpy.types.Action]",
+    rate: float | None,
+) -> Generator[float, None, tuple[Motion, ...]]:
+    """Read actions of the armature of a Reading, or those with names; yields while it goes on, and
+    returns the Motion of each.
+
+    rate: frames per second [Hz]; None for the scene's. Raises MotionError for an action that is not
+    there, or cannot be read.
+    """
+    armature = scene.objects[source.armature]
+    found = []
+    for action in actions:
+        read = reading(
+            scene,
+            armature,
+            action=action,
+            rig_map=source.rig_map,
+            rate=rate,
+            metres_per_unit=source.metres_per_unit,
+        )
+        name = action if isinstance(action, str) else action.name
+        with _values_kept(scene, armature, compat.find_action(name)):
+            try:
+                one = yield from _at_end(read)
+            except (MotionError, RigError) as error:
+                raise MotionError(f"The action '{name}' cannot be read: {error}") from error
+        found.append(one.motion)
+    return tuple(found)
+
+
+@contextmanager
+def _values_kept(
+    scene: "bpy.types.Scene", armature: "bpy.types.Object", action: "bpy.types.Action | None"
+) -> Iterator[None]:
+    """Put back what an action keys: what the armature's own does not key stays as the one that is
+    read has left it."""
+    slot = action and compat.object_slot(action, armature)
+    values = {}
+    for path in {curve.data_path for curve in compat.curves(action, slot)}:
+        try:
+            values[path] = value_at(armature, path)
+        except ValueError:  # of what the armature does not have
+            continue
+    try:
+        yield
+    finally:
+        left = [path for path, value in values.items() if value_at(armature, path) != value]
+        for path in left:
+            set_value_at(armature, path, values[path])
+        if left:
+            scene.frame_set(scene.frame_current, subframe=scene.frame_subframe)
+
+
+def exhausted(work: Generator[float, None, Result]) -> Result:
+    """What a generator returns, once it has gone on to its end."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            found: Result = done.value
+            return found
+
+
+def _at_end(read: Generator[float, None, Reading]) -> Generator[float, None, Reading]:
+    """The same, of which the progress is that of what is nearly done."""
+    while True:
+        try:
+            next(read)
+        except StopIteration as done:
+            result: Reading = done.value
+            return result
+        yield 1.0
