@@ -140,12 +140,6 @@ def _direct_to(
     """The same, to files that nobody else writes."""
     open_shot(source, options.up, options.unit)
     warnings = warn(chosen_scene(options))
-    if skills.outside_help and not options.outside_help:
-        options.outside_help = skills.outside_help
-        say(
-            f"All was learned with help from outside, of up to {skills.outside_help:g} of the "
-            "weight, and is done with it."
-        )
     walk = WalkOptions(
         script.seconds,
         skill.cycle,
@@ -153,7 +147,7 @@ def _direct_to(
         trim=skill.trim,
         other=skill.other,
         played=script.played,
-        acts=tuple(act for act in skills.acts if act.name in script.acts),
+        acts=tuple(act for act in skills.acts_of(skill) if act.name in script.acts),
     )
     chosen = {name: getattr(options, name) for name in DIRECTED}
     reading = reading_options(options)
@@ -227,6 +221,8 @@ def _tell(report: dict[str, Any], followed: list[dict[str, Any]], shot: Shot) ->
     say("It stood to the end." if report["success"] else report["why"])
     for sentence in command_walk.words_of(followed, report["fell_at"]):
         say(sentence)
+    if told := shot.recording.outside:
+        say(f"{told}.")
     for sentence in shot.ends:
         say(sentence)
     if report["success"]:

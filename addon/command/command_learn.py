@@ -23,13 +23,11 @@ from ...controller.reference.commands import SKILLS
 from ...controller.reference.gait import Gait, find_cycle
 from ...controller.search.trial import NOISE
 from ...controller.skills.learning import ALIKE, Learning
-from ...controller.skills.skill_set import Skill, SkillSet
+from ...controller.skills.skill_set import Performed, Skill, SkillSet
 from ..blender.files import FileError, check_target, same_file, write_json, written
 from ..scene.marked import ACTS, collecting, exhausted
 from ..shots.shot import Shot, ShotOptions, versions
 from ..terminal.command_arguments import (
-    LEARNED,
-    add_options,
     number,
     reading_options,
     seconds,
@@ -85,7 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="for all clips: 90, 120s, 10min; what is known by then is written (10min)",
     )
-    add_options(parser, LEARNED)
     worker_arguments(parser)
 
 
@@ -124,8 +121,8 @@ def run(options: argparse.Namespace) -> int:
         for sentence in learner.failed:
             say(sentence)
         found += learner.blends(clips)
-        kept = tuple(act for act in acts if any(act.name in skill.acts for skill in found))
-        skills = SkillSet(tuple(found), versions(), NOISE, options.seed, kept, options.outside_help)
+        kept = tuple(act for act in acts if any(act.name in skill.performs for skill in found))
+        skills = SkillSet(tuple(found), versions(), NOISE, options.seed, kept)
         try:
             with written(output) as temporary:
                 skills.save(temporary)
@@ -139,12 +136,13 @@ def run(options: argparse.Namespace) -> int:
         speeds = f"{skill.slowest:.2f} to {skill.fastest:.2f} m/s"
         if len(skill.paces) == 1:
             speeds = f"{skill.fastest:.2f} m/s alone"
-        performs = f", and performs {', '.join(skill.acts)}" if skill.acts else ""
+        performs = f", and performs {', '.join(map(_told, skill.acts))}" if skill.acts else ""
         say(f"'{skill.name}' walks at {speeds} on command, stops and turns{performs}.")
     for act in acts:
         if act not in kept:
             say(
-                f"'{act.name}' cannot be performed by itself: a body falls by it between two walks."
+                f"'{act.name}' cannot be performed: a body falls by it between two walks, even if "
+                "it is helped from outside."
             )
     say(f"'{output}' is written: direct it with poise direct {output.name} --script take.json.")
     return MISSED if learner.failed or len(kept) < len(acts) else DONE
@@ -203,7 +201,12 @@ def _marked(shot: Shot, options: argparse.Namespace) -> tuple[Act, ...]:
     actions = ACTS.of(shot.armature)
     motions = exhausted(collecting(shot.scene, shot.reading, actions, options.fps))
     return tuple(
-        Act.of(action.name, Character.from_motion(motion, options.mass), motion)
+        Act.of(
+            action.name,
+            Character.from_motion(motion, options.mass),
+            motion,
+            action.poise_act_help,
+        )
         for action, motion in zip(actions, motions, strict=True)
     )
 
@@ -255,7 +258,6 @@ class _Learner:
             max(0.0, self._end - time.monotonic()),
             other,
             self._acts if other is None else (),
-            self._options.outside_help,
         )
         line = LiveLine()
         with interrupts() as caught:
@@ -288,7 +290,7 @@ class _Learner:
             paces=learning.paces,
             other=other,
             # Who goes over to another clip stands as before.
-            acts=learning.acts if other is None or clip.skill is None else clip.skill.acts,
+            acts=_performed(learning.acts) if clip.skill is None else clip.skill.acts,
         )
 
     def blends(self, clips: Sequence[_Clip]) -> list[Skill]:
@@ -326,6 +328,17 @@ def _pairs(walks: Sequence[_Walk]) -> list[tuple[_Walk, _Walk]]:
         if ends or not between:
             kept.append((walks[slow], walks[fast]))
     return kept
+
+
+def _performed(acts: Sequence[Act]) -> tuple[Performed, ...]:
+    return tuple(Performed(act.name, act.outside_help) for act in acts)
+
+
+def _told(act: Performed) -> str:
+    """An act, and the help that it needs."""
+    if not act.outside_help:
+        return act.name
+    return f"{act.name} (helped by up to {act.outside_help:.0%} of the weight)"
 
 
 def _why(clip: _Clip, learning: Learning) -> str:
@@ -372,12 +385,11 @@ def _report(skills: SkillSet) -> dict[str, Any]:
                 "slowest": skill.slowest,
                 "fastest": skill.fastest,
                 "paces": [{"told": one.told, "reached": one.reached} for one in skill.paces],
-                "acts": list(skill.acts),
+                "acts": [one._asdict() for one in skill.acts],
             }
             for skill in skills.skills
         ],
         "acts": [{"name": act.name, "lasts": act.seconds} for act in skills.acts],
-        "outside_help": skills.outside_help,
         "seed": skills.seed,
         "noise": skills.noise,
         "versions": skills.versions,

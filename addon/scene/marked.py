@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import bpy
-from bpy.props import BoolProperty
+from bpy.props import BoolProperty, FloatProperty
 
 from ...controller.exceptions import MotionError, RigError
 from ...controller.geometry.motion import Motion
@@ -23,17 +23,20 @@ Result = TypeVar("Result")
 class Marked:
     """Actions with a mark. property: the name of that, of actions."""
 
-    def __init__(self, property: str, described: Any) -> None:
-        """described: what `bpy.props` gave."""
+    def __init__(self, property: str, **described: Any) -> None:
+        """described: what `bpy.props` gave for the mark, and for what else is told of such actions,
+        by names of properties."""
         self.property, self._described = property, described
 
     def register(self) -> None:
         """Give every action its mark."""
-        setattr(bpy.types.Action, self.property, self._described)
+        for name, one in self._described.items():
+            setattr(bpy.types.Action, name, one)
 
     def unregister(self) -> None:
         """Undo `register`."""
-        delattr(bpy.types.Action, self.property)
+        for name in self._described:
+            delattr(bpy.types.Action, name)
 
     def has(self, action: "bpy.types.Action") -> bool:
         """Whether an action is marked."""
@@ -60,7 +63,7 @@ def _kept(name: str) -> "Callable[[bpy.types.Action, bpy.types.Context], None]":
 
 GET_UPS = Marked(
     "poise_get_up",
-    BoolProperty(
+    poise_get_up=BoolProperty(
         name="Get-Up",
         description="In this action the character gets up from the floor: who has fallen as it "
         "begins gets up as it does",
@@ -69,11 +72,21 @@ GET_UPS = Marked(
 )
 ACTS = Marked(
     "poise_act",
-    BoolProperty(
+    poise_act=BoolProperty(
         name="Act",
         description="This action begins and ends on its feet: who walks on command performs it "
         "where it stands",
         update=_kept("poise_act"),
+    ),
+    poise_act_help=FloatProperty(
+        name="Help (× weight)",
+        description="What this act asks for beyond what feet can press is given from outside, with "
+        "at most so much of the weight, for as long as it lasts [× weight]",
+        min=0.0,
+        max=1.0,
+        precision=2,
+        step=5,
+        subtype="FACTOR",
     ),
 )
 

@@ -241,7 +241,7 @@ def collecting(scene, reading, options, mass=None, rate=None):
     actions = options.offered(scene.objects[reading.armature])
     motions = yield from marked.collecting(scene, reading, actions, rate)
     found = (
-        Act.of(action.name, Character.from_motion(motion, mass), motion)
+        Act.of(action.name, Character.from_motion(motion, mass), motion, action.poise_act_help)
         for action, motion in zip(actions, motions, strict=True)
     )
     return (*options.acts, *found)

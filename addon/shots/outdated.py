@@ -67,7 +67,7 @@ def settings_of(
         walk = options.walk if heading is None else replace(options.walk, heading=None)
         acts = options.walk.performed(armature)
         if acts:
-            found["Acts"] = tuple(action.session_uid for action in acts)
+            found["Acts"] = tuple((action.session_uid, action.poise_act_help) for action in acts)
         found["Locomotion"] = walk, _moved_by(heading), _shares(armature.data, walks.PROPERTY)
     pushing = [push for push in scene.poise.pushes.items if push.use]
     empties = [push.empty for push in pushing if push.kind == "EMPTY" and push.empty]
@@ -117,7 +117,8 @@ def with_keys(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[st
         own = GET_UPS.of(armature)
         sources += [(action, compat.object_slot(action, armature)) for action in own]
     if "Acts" in settings:
-        acts = [one for one in bpy.data.actions if one.session_uid in settings["Acts"]]
+        uids = [uid for uid, _ in settings["Acts"]]
+        acts = [one for one in bpy.data.actions if one.session_uid in uids]
         sources += [(action, compat.object_slot(action, armature)) for action in acts]
     return settings | {_KEYS: [bake_target.digest_of(*source) for source in sources]}
 

@@ -95,7 +95,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             action, _ = bake_target.unbaked(armature)
             skills = SkillSet.load(path)
             skill = skills.of(armature.name, action and action.name)
-            acts = tuple(act for act in skills.acts if act.name in skill.acts)
+            acts = skills.acts_of(skill)
             walk = replace(walk, cycle=skill.cycle, trim=skill.trim, other=skill.other, acts=acts)
         self._seen_at, self._way = None, _way(context)
         return PlayJob(context.scene, options, walk, skill)

@@ -24,9 +24,8 @@ Number = TypeVar("Number", int, float)
 #: What is chosen of simulations and trials alike, and of simulations alone.
 TRIED = {name: one for name, one in _CHOSEN.items() if name not in OF_TRIALS}
 SIMULATED = {name: _CHOSEN[name] for name in OF_TRIALS}
-#: What is chosen of what is learned, and of takes of it.
-LEARNED = {"outside_help": _CHOSEN["outside_help"]}
-DIRECTED = LEARNED | SIMULATED
+#: What is chosen of takes of what was learned.
+DIRECTED = {"outside_help": _CHOSEN["outside_help"]} | SIMULATED
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 SHOWN = 40  # characters of what is refused
 

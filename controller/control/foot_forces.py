@@ -86,8 +86,9 @@ class FootForces(Balance):
         self._style: Factors | None = None
         if settings.style != "close":
             self._style = of_joints(settings.style, character.dof_names)
-        if settings.outside_help:
-            self.help = OutsideHelp(character, settings.outside_help)
+        self._helped = settings.outside_help
+        if settings.outside_help or reference.helps is not None:
+            self.help = OutsideHelp(character)
         if reference.walks:
             self.stepping = Walking(character, reference, self.course)
         elif settings.recovery_steps:
@@ -174,7 +175,8 @@ class FootForces(Balance):
         )
         if self.help is not None:
             turned = (cross(points - self.com, forces) + moments).sum(0)
-            self.help.give(np.concatenate([force - forces.sum(0), torque - turned]))
+            lacking = np.concatenate([force - forces.sum(0), torque - turned])
+            self.help.give(lacking, self._help_share(step))
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         self.world.grip(self.foot_hold.grip(step))
         return -self.legs.transposed_jacobian(points, forces, moments)
@@ -188,7 +190,7 @@ class FootForces(Balance):
             # By trial, it is helped back to the reference alone: with what bends the reference's
             # own flight fed forward, runs and leaps landed twisted. What holds a body bears it.
             lacking = np.concatenate(self.wrench(step, state, (1, 1)))
-            self.help.give(np.zeros(6) if pulls else lacking)
+            self.help.give(np.zeros(6) if pulls else lacking, self._help_share(step))
         if not pulls:
             return None
         places, up = [pull.place for pull in pulls], sum(pull.force[2] for pull in pulls)
@@ -203,6 +205,11 @@ class FootForces(Balance):
         jacobians = self.world.held_jacobians()
         parts = [share @ jacobian for share, jacobian in zip(shares, jacobians, strict=True)]
         return -np.sum(parts, axis=0)
+
+    def _help_share(self, step: int) -> float:
+        """Share of the weight that help from outside may be."""
+        helps = self.reference.helps
+        return self._helped if helps is None else max(self._helped, float(helps[step]))
 
     def region(
         self, step: int, foot: int, sole: Sole, share: float, ahead: tuple[float, float] | None

@@ -36,18 +36,20 @@ class OutsideHelp:
     wrench: (6,) force [N] on the centre of mass and torque [N m] about it, in the world.
     """
 
-    def __init__(self, character: Character, share: float) -> None:
-        """share: of its weight, the most that the force may be."""
-        self._most = share * character.mass * GRAVITY
-        self._most_torque = _TURNING * character.height * self._most
+    def __init__(self, character: Character) -> None:
+        self._weight = character.mass * GRAVITY
+        self._height = character.height
         self.wrench = np.zeros(6)
 
-    def give(self, lacking: np.ndarray) -> None:
-        """Give what is lacking (6,), each of the two shortened to its limit."""
+    def give(self, lacking: np.ndarray, share: float) -> None:
+        """Give what is lacking (6,), each of the two shortened to its limit. share: of the weight,
+        the most that the force may be."""
+        force = share * self._weight
+        torque = _TURNING * self._height * force
         self.wrench = np.concatenate(
             [
                 shortened(part, most) if np.abs(part).max() > _NOTHING * most else np.zeros(3)
-                for part, most in ((lacking[:3], self._most), (lacking[3:], self._most_torque))
+                for part, most in ((lacking[:3], force), (lacking[3:], torque))
             ]
         )
 

@@ -68,7 +68,8 @@ class Act:
     """What a clip does on its feet, as plain data.
 
     name: by which it is commanded. rate [Hz]: of its samples. leg [m]: of its body. travels:
-    whether it leaves its place, or the floor. root (P, 3) [m] from the floor, rotation (P, 4),
+    whether it leaves its place, or the floor. outside_help: share of the weight that help from
+    outside may be while it is performed. root (P, 3) [m] from the floor, rotation (P, 4),
     angles (P, dofs) [rad], contacts (P, 2).
     """
 
@@ -76,13 +77,16 @@ class Act:
     rate: float
     leg: float
     travels: bool
+    outside_help: float
     root: Table
     rotation: Table
     angles: Table
     contacts: Table
 
     @classmethod
-    def of(cls, name: str, character: Character, motion: Motion) -> "Act":
+    def of(
+        cls, name: str, character: Character, motion: Motion, outside_help: float = 0.0
+    ) -> "Act":
         """That of a motion, from where it first stands to where it last does. Raises MotionError
         for one that does not stand, or stands on its head."""
         motion.demand_upright()
@@ -111,7 +115,7 @@ class Act:
                 contacts[part],
             ),
         )
-        return cls(name, motion.rate, character.leg, travels, *tables)
+        return cls(name, motion.rate, character.leg, travels, outside_help, *tables)
 
     @property
     def seconds(self) -> float:
@@ -203,8 +207,12 @@ def performance(character: Character, act: Act, rate: float, still: Trajectory) 
         continuous(unit(looks + share * (rotation - looks))),
         still.angles + share * (target.angles - still.angles),
     )
-    bear, cutoff = (bearable, _TRAVEL_CUTOFF) if act.travels else (physical, _IN_PLACE_CUTOFF)
-    target = bear(character, target, contacts, cutoff).smoothed(cutoff).trajectory
+    if act.travels:
+        helped = act.outside_help > 0
+        target = bearable(character, target, contacts, _TRAVEL_CUTOFF, helped=helped)
+    else:
+        target = physical(character, target, contacts, _IN_PLACE_CUTOFF)
+    target = target.smoothed(_TRAVEL_CUTOFF if act.travels else _IN_PLACE_CUTOFF).trajectory
     return Performance(
         swivelled(target.root - points, -heading),
         continuous(multiply(swivel(-heading), target.rotation)),

@@ -109,7 +109,8 @@ class Reference:
     walks: whether feet in the air land where the body is going, see `walking`. way: along which the
     body is led, or its headings, while all of this goes straight on; None where nothing leads it.
     turns: (K,) whether it may turn there, and does not stand on command; leaning: (K,) as
-    `commands.Journey` has it; None where nothing commands it.
+    `commands.Journey` has it; None where nothing commands it. helps: (K,) share of the weight that
+    help from outside may be in what it performs, None for never.
     waypoints: those by which it goes, in the order of time, each with its place.
     """
 
@@ -139,6 +140,7 @@ class Reference:
     way: Way | Headings | None = None
     turns: np.ndarray | None = None
     leaning: np.ndarray | None = None
+    helps: np.ndarray | None = None
     cleaned: Pose | None = None
     bones: np.ndarray | None = None
     waypoints: tuple[Waypoint, ...] = ()
@@ -324,12 +326,14 @@ def _endless(
     parts = (raw, target, target)
     footings = level(character.ground, len(contacts))
     reference = _sample(cls, character, parts, contacts, rate, _ENDLESS_CUTOFF, footings)
-    commanded = turns = leaning = None
+    commanded = turns = leaning = helps = None
     if walk.commands:
         gone, steps = walk.journey(motion.rate), reference.steps_per_sample
         at = np.arange(len(reference.angles))
         now = gone.at(motion.first + at // steps)
         turns, leaning = now.turns, now.leaning
+        shares = np.array([*(one.outside_help for one in walk.acts), 0.0])[now.act]
+        helps = shares if shares.any() else None
         if heads:
             yaw = np.interp(motion.first + at / steps, np.arange(len(gone.yaw)), gone.yaw)
             way = Headings(yaw, 1 / reference.rate, walk.cycle.period / motion.rate)
@@ -346,6 +350,7 @@ def _endless(
         way=way,
         turns=turns,
         leaning=leaning,
+        helps=helps,
         cleaned=commanded,
     )
 

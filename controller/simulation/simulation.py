@@ -317,6 +317,11 @@ class Simulation:
         self.scenario.check(float(character.masses.sum()))
         self.reference = reference or reference_of(character, motion, self.settings, self.scenario)
         endless = isinstance(motion, Endless)
+        demand(
+            self.reference.helps is None or self.settings.balance == "foot_forces",
+            "Only the balance mode 'foot_forces' knows what feet lack: choose that one, or acts "
+            "without help from outside.",
+        )
         if self.scenario.holds:
             self._check_holds()
             # Where they grip is the same of a body that falls, whose shapes are others.

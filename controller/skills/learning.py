@@ -13,6 +13,7 @@ depend on their seeds alone.
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from math import pi
 
 import numpy as np
@@ -41,6 +42,8 @@ _TURNS, _BACK, _STOPS, _GOES, _SECONDS = 8.0, 12.0, 16.0, 22.0, 28.0
 #: How often an act is tried; when it is asked for, and how much longer than twice the act such a
 #: try is [s].
 ACT_TRIES, _BEGINS, _ENDS = 3, 3.0, 10.0
+#: With how much help from outside it is tried, one after the other, until it stands.
+HELPS = 0.0, 0.25, 0.5, 1.0
 _ROUNDS = 3  # over which speed is measured, before the first turn
 
 
@@ -49,8 +52,8 @@ class Learning(Polled):
     that, from the first slower one.
 
     cycle: the Cycle that is walked. speed: of it [m/s]. paces: Pace each that stood in all tries,
-    rising; acts: names of what it performed, and stood in all tries. Both are complete when `ended`
-    is "done".
+    rising; acts: Act each that it performed, and stood in all tries, with the help that it needed.
+    Both are complete when `ended` is "done".
     """
 
     def __init__(
@@ -63,18 +66,15 @@ class Learning(Polled):
         budget: float | None = None,
         other: Gait | None = None,
         acts: Sequence[Act] = (),
-        outside_help: float = 0.0,
     ) -> None:
         """mass: of the body [kg] as it was given, None from its height. seed: of the tries. other:
-        a faster Gait that it goes over to. acts: what it tries to perform. outside_help: as
-        SimulationOptions has it. The rest is as Polled has it. Raises MotionError for a clip
-        without a cycle."""
+        a faster Gait that it goes over to. acts: what it tries to perform. The rest is as Polled
+        has it. Raises MotionError for a clip without a cycle."""
         super().__init__(executor, budget)
         self.cycle = find_cycle(character, motion)
         self._character, self._motion, self._mass, self._seed = character, motion, mass, seed
         self.speed = Walk(self.cycle, _SECONDS).speed(motion.rate)
-        self._other, self._acts, self.acts = other, tuple(acts), tuple[str, ...]()
-        self._help = outside_help
+        self._other, self._acts, self.acts = other, tuple(acts), tuple[Act, ...]()
         slower = [share * self.speed for share in SLOWER]
         faster = [share * self.speed for share in FASTER]
         if other is not None:
@@ -101,13 +101,16 @@ class Learning(Polled):
         yield from self._tried([self.speed])
         while speeds := self._next():
             yield from self._tried(speeds)
-        if self.paces and self._acts:
-            items = [(act, number) for act in self._acts for number in range(ACT_TRIES)]
+        left = self._acts if self.paces else ()
+        for share in HELPS:
+            acts = [replace(act, outside_help=max(share, act.outside_help)) for act in left]
+            items = [(act, number) for act in acts for number in range(ACT_TRIES)]
+            if not items:
+                break
             results = yield items
-            for act in self._acts:
-                own = [one for (of, _), one in zip(items, results, strict=True) if of is act]
-                if all(one["reached"] is not None for one in own):
-                    self.acts = (*self.acts, act.name)
+            fell = [act for (act, _), one in zip(items, results, strict=True) if not one["reached"]]
+            self.acts += tuple(act for act in acts if act not in fell)
+            left = tuple(act for act in acts if act in fell)
         return "done"
 
     def _next(self) -> list[float]:
@@ -159,8 +162,7 @@ class Learning(Polled):
         trim = ((min(told, self.speed) / 2,) * 2, (2 * max(told, self.speed),) * 2)
         walk = Walk(self.cycle, seconds, commands=commands, trim=trim, other=self._other, acts=acts)
         endless = walk.motion(self._character, self._motion)
-        settings = Settings(noise=NOISE, outside_help=self._help)
-        problem = Problem(endless, self._mass, settings)
+        problem = Problem(endless, self._mass, Settings(noise=NOISE))
         return walked, problem.to_bytes(), self._gains, TRIES * self._seed + number + 1
 
     def _note(self, results: list[Result]) -> None:

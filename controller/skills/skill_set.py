@@ -14,9 +14,9 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from .. import documents
 from ..exceptions import SettingsError
@@ -43,6 +43,13 @@ class Pace:
     fell: int
 
 
+class Performed(NamedTuple):
+    """An act, by its name, and the share of the weight that help from outside may be in it."""
+
+    name: str
+    outside_help: float
+
+
 @dataclass(frozen=True)
 class Skill:
     """A walk or run that was learned, or one that goes over to another one at other speeds.
@@ -51,8 +58,8 @@ class Skill:
     that, else whole. digest: SHA-256 of its content. reading: arguments with which it was read, by
     name. armature, action: what was read. cycle: first and last frame. speed: of the cycle [m/s].
     height [m], mass [kg]: of the body. paces: rising, of which each one stood in all tries. other:
-    the Gait that it goes over to, None for a clip alone. acts: names of what it performed between
-    two walks, and stood in all tries.
+    the Gait that it goes over to, None for a clip alone. acts: what it performed between two walks,
+    and stood in all tries.
     """
 
     name: str
@@ -67,7 +74,7 @@ class Skill:
     mass: float
     paces: tuple[Pace, ...]
     other: Gait | None = None
-    acts: tuple[str, ...] = ()
+    acts: tuple[Performed, ...] = ()
 
     @property
     def trim(self) -> tuple[tuple[float, float], ...]:
@@ -84,6 +91,11 @@ class Skill:
     def fastest(self) -> float:
         """The highest speed that it goes at [m/s]."""
         return self.paces[-1].reached
+
+    @property
+    def performs(self) -> tuple[str, ...]:
+        """Names of its acts."""
+        return tuple(act.name for act in self.acts)
 
     def goes_at(self, speed: float) -> bool:
         """Whether it goes at a speed [m/s]."""
@@ -112,15 +124,13 @@ class Skill:
 @dataclass(frozen=True)
 class SkillSet:
     """What a character has learned; versions: of what it was measured with; noise [N m], seed: of
-    the tries; acts: Act each that skills name; outside_help: with which share of the weight as help
-    from outside all was tried, at most."""
+    the tries; acts: Act each that skills name."""
 
     skills: tuple[Skill, ...]
     versions: dict[str, str]
     noise: float
     seed: int
     acts: tuple[Act, ...] = ()
-    outside_help: float = 0.0
 
     def of(self, armature: str, action: str | None) -> Skill:
         """The one that an armature learned from an action, by their names. Raises SettingsError if
@@ -134,14 +144,19 @@ class SkillSet:
             "armature and action, or other skills."
         )
 
+    def acts_of(self, skill: Skill) -> tuple[Act, ...]:
+        """What a skill performs, with the help that it needs."""
+        known = {act.name: act for act in self.acts}
+        return tuple(replace(known[one.name], outside_help=one.outside_help) for one in skill.acts)
+
     def choose(self, script: Script) -> Skill:
         """The skill that a script can be walked by, that whose own speeds are nearest to what is
         commanded. Raises SettingsError if there is none."""
-        doing = [skill for skill in self.skills if set(script.acts) <= set(skill.acts)]
+        doing = [skill for skill in self.skills if set(script.acts) <= set(skill.performs)]
         if not doing:
             names = ", ".join(f"'{name}'" for name in script.acts)
             performed = "; ".join(
-                f"'{skill.name}' performs " + (", ".join(skill.acts) or "nothing")
+                f"'{skill.name}' performs " + (", ".join(skill.performs) or "nothing")
                 for skill in self.skills
             )
             raise SettingsError(
@@ -196,7 +211,7 @@ def _skill(content: dict[str, Any]) -> Skill:
         "cycle": tuple(content["cycle"]),
         "paces": tuple(Pace(**one) for one in content["paces"]),
         "other": content["other"] and Gait.from_dict(content["other"]),
-        "acts": tuple(content.get("acts", ())),
+        "acts": tuple(Performed(*one) for one in content.get("acts", ())),
     }
     return Skill(**content | made)
 

@@ -269,7 +269,7 @@ def refused(folder, capsys, status, *arguments):
         ([{"at": -1, "speed": 1.0}], "The command at -1 s comes before the walk: begin at 0 s."),
         ([{"at": 1, "speed": -1.0}], "has -1 as 'speed': speeds are from 0 on"),
         ([{"at": 1, "heading": 1e9}], "has 1000000000.0 as 'heading': give it less than 100000"),
-        ([{"at": 1, "skill": "fly"}], "has the skill 'fly'"),
+        ([{"at": 1, "skill": "fly"}], "Nothing was learned that performs all of 'fly'"),
         ([{"at": 9, "speed": 1.0}], "lasts 8 s, and its last command is at 9 s"),
     ],
 )

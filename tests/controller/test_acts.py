@@ -78,7 +78,7 @@ def hop(character, still, ahead=0.0, wide=0.0, seconds=2.6):
             np.stack([down, down], 1),
         )
     )
-    return Act("hop", RATE, character.leg, True, *tables)
+    return Act("hop", RATE, character.leg, True, 0.0, *tables)
 
 
 def world(character, found):

@@ -28,18 +28,18 @@ def pushed(person, share, force):
 
 def test_each_of_both_is_shortened_to_its_limit(person):
     character, _ = person
-    given = OutsideHelp(character, 0.25)
+    given = OutsideHelp(character)
     most = 0.25 * character.mass * G
-    given.give(np.array([3.0, -4.0, 0.0, 0.0, 0.0, 5.0]))
+    given.give(np.array([3.0, -4.0, 0.0, 0.0, 0.0, 5.0]), 0.25)
     assert given.wrench.tolist() == [3, -4, 0, 0, 0, 5]
-    given.give(np.array([3e4, -4e4, 0.0, 0.0, 0.0, 5e4]))
+    given.give(np.array([3e4, -4e4, 0.0, 0.0, 0.0, 5e4]), 0.25)
     assert given.wrench[:3] == pytest.approx([0.6 * most, -0.8 * most, 0])
     assert given.wrench[3:] == pytest.approx([0, 0, 0.22 * character.height * most])
 
 
 def test_on_another_point_it_has_the_same_moment_about_any(person):
-    given = OutsideHelp(person[0], 1.0)
-    given.give(np.array([30.0, 20.0, -10.0, 1.0, 2.0, 3.0]))
+    given = OutsideHelp(person[0])
+    given.give(np.array([30.0, 20.0, -10.0, 1.0, 2.0, 3.0]), 1.0)
     com, point, other = np.array([[0.1, 0.2, 1.0], [0.0, 0.3, 0.9], [5.0, -2.0, 1.0]])
     moved = given.at(com, point)
     about = given.wrench[3:] + np.cross(com - other, given.wrench[:3])
