@@ -65,19 +65,17 @@ class WalkOptions:
         return [one for one in bpy.data.actions if one.name in named and fits(one, armature)]
 
     def offered(self, armature: "bpy.types.Object") -> "list[bpy.types.Action]":
-        """The same, and of who is played those that are marked. Raises SettingsError for names that
-        mean something else."""
-        found = self.performed(armature)
-        if self.played:
-            known = {one.name for one in self.acts} | {one.name for one in found}
-            found = [one for one in ACTS.of(armature) if one.name not in known] + found
+        """The same, and of who is played those that are marked, in the order of their list. Raises
+        SettingsError for names that mean something else."""
+        listed = ACTS.of(armature) if self.played else []
+        found = listed + [one for one in self.performed(armature) if one not in listed]
         for action in found:
             if action.name in SKILLS:
                 raise SettingsError(
                     f"The act '{action.name}' has the name of what every walker does: rename the "
                     "action."
                 )
-        return sorted(found, key=lambda one: one.name)
+        return found
 
 
 def _is_curve(_settings, thing):
@@ -236,15 +234,21 @@ def describe(reading, cycle):
 
 def collecting(scene, reading, options, mass=None, rate=None):
     """Read what a Reading is to perform as WalkOptions say; yields while it goes on, and returns
-    the Acts. mass: of the body [kg], rate: frames per second [Hz], None as the scene has them.
-    Raises PoiseError."""
-    actions = options.offered(scene.objects[reading.armature])
+    the Acts, those of actions first; what is among the acts of the options is not read. mass: of
+    the body [kg], rate: frames per second [Hz], None as the scene has them. Raises PoiseError."""
+    known = {act.name: act for act in options.acts}
+    offered = options.offered(scene.objects[reading.armature])
+    actions = [action for action in offered if action.name not in known]
     motions = yield from marked.collecting(scene, reading, actions, rate)
-    found = (
-        Act.of(action.name, Character.from_motion(motion, mass), motion, action.poise_act_help)
+    read = {
+        action.name: Act.of(
+            action.name, Character.from_motion(motion, mass), motion, action.poise_act_help
+        )
         for action, motion in zip(actions, motions, strict=True)
-    )
-    return (*options.acts, *found)
+    }
+    first = [action.name for action in offered]
+    both = known | read
+    return tuple(both[name] for name in dict.fromkeys((*first, *known)))
 
 
 def endless(scene, reading, options, mass=None, acts=()):

@@ -39,10 +39,10 @@ def others_of(marks):
 
 
 class AddMarked:
-    """Puts its `action` on the list of `marks`."""
+    """Puts its `action` on the list of `marks`. Its own `bl_property` says that it asks for that:
+    Blender sees none of a class that it is made of."""
 
     bl_options = {"REGISTER", "UNDO"}
-    bl_property = "action"
 
     @classmethod
     def poll(cls, context):
@@ -129,6 +129,7 @@ class POISE_OT_add_get_up(AddMarked, bpy.types.Operator):
         "Choose an action in which the character gets up from the floor. Who has fallen gets up as "
         "in the action that begins most as it lies, mirrored if that fits better"
     )
+    bl_property = "action"
     marks = GET_UPS
     action: others_of(GET_UPS)
 
@@ -150,6 +151,7 @@ class POISE_OT_add_act(AddMarked, bpy.types.Operator):
         "Choose an action that begins and ends on its feet: a jump, a kick, a bow. Who is played "
         "performs it where it stands, by a key, and goes on as it is told"
     )
+    bl_property = "action"
     marks = ACTS
     action: others_of(ACTS)
 

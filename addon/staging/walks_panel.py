@@ -8,6 +8,7 @@ from ..blender.translations import tr
 from ..kit.panel import Panel
 from ..kit.parts import draw_job
 from ..kit.rows import sentence
+from ..scene.marked import ACTS
 from ..scene.walks import NAMES, PROPERTY
 from .marked import POISE_OT_add_act, POISE_OT_remove_act, draw_marked
 from .play import POISE_OT_play, POISE_OT_save_script, played
@@ -74,10 +75,15 @@ class POISE_PT_play(Panel, bpy.types.Panel):
         column.prop(settings, "ball")
         column.prop(settings, "follow")
         if armature is not None:
-            layout.label(text="Acts")
+            row = layout.row()
+            row.label(text="Acts")
+            if ACTS.of(armature):
+                row.label(text="Help (× weight)")
             draw_marked(
                 layout, context, armature, POISE_OT_add_act, POISE_OT_remove_act, numbered=True
             )
+            if settings.skills:
+                sentence(layout, context, "The acts of the skills follow by the next keys.", "INFO")
         if job is not None and job.plays and job.is_played:
             row = layout.row()
             row.scale_y = 1.5

@@ -20,6 +20,7 @@ import numpy as np
 from ..body.character import Character
 from ..geometry.motion import Motion
 from ..geometry.rotations import near
+from ..geometry.stance import runs
 from .commands import Command, Followed, meant
 from .gait import Endless, Walk
 from .reference import Reference
@@ -127,7 +128,16 @@ class Window:
         self.part, self.sample, self.first = part, sample, part.since + first
         seconds = at / source.rate + _REACHES
         motion = replace(own, commands=known, seconds=seconds).motion(character, source, first)
+        self._walk, self._rate = motion.walk, source.rate
         self.reference = Reference.window(character, motion, rate, cutoff)
+
+    def act(self, sample: int) -> str | None:
+        """The act that is performed at a sample, or that comes as soon as the body stands; None if
+        none is called for."""
+        done = self._walk.journey(self._rate).act[: sample - self.part.since + 1] >= 0
+        called = [one.act for one in self._walk.commands if one.act is not None]
+        begun = len(runs(done)) - bool(done[-1])
+        return called[begun] if begun < len(called) else None
 
     def next(self, commands: Sequence[Command], rate: float) -> int:
         """The sample at which the next window begins, of a walk with such commands at a rate of

@@ -253,6 +253,11 @@ class Play:
         """What it can be told to perform, by name."""
         return tuple(one.name for one in self._walk.acts)
 
+    @property
+    def performs(self) -> str | None:
+        """The act that it performs, or will as soon as it stands; None for none."""
+        return None if self.is_down or self.fell else self._window.act(self.sample)
+
     def perform(self, act: str) -> None:
         """Tell it to stop, perform one of `acts`, and go on as it is told; what is told meanwhile
         waits for its end. Raises SettingsError for who is down."""

@@ -13,13 +13,14 @@ from helpers.jobs import step_until
 
 from poise.addon.blender import compat
 from poise.addon.jobs.play_job import PlayJob
+from poise.addon.overlays import play_marks
 from poise.addon.scene.marked import ACTS, GET_UPS
 from poise.addon.scene.walks import WalkOptions
 from poise.addon.settings import properties
 from poise.addon.shots import outdated
 from poise.addon.shots.shot import ShotOptions
+from poise.addon.staging import marked, walks_panel
 from poise.addon.staging import play as operators
-from poise.addon.staging import walks_panel
 from poise.controller.exceptions import SettingsError
 from poise.controller.reference.commands import Command
 from poise.controller.simulation.play import Play
@@ -239,7 +240,9 @@ def test_a_key_has_it_perform_an_act(armature, window):
     assert not any(one.act for one in play.commands)
     assert window.send(operator, "NUMPAD_1") == {"RUNNING_MODAL"}
     (told,) = (one for one in play.commands if one.act)
-    assert told.act == NAME and told.at > play.seconds
+    assert told.act == NAME and told.at > play.seconds and play.performs is None
+    window.turn_until(operator, lambda: play.seconds > told.at)
+    assert play.performs == NAME and f"Performs: {NAME}" in play_marks.lines(job)
     window.turn_until(operator, lambda: play.seconds > told.at + 1.0)
     window.send(operator, "RET")
     while window.send(operator) == {"PASS_THROUGH"}:
@@ -260,3 +263,9 @@ def test_nobody_performs_who_is_down(armature):
     with pytest.raises(SettingsError, match=f"Nobody performs '{NAME}' who is down"):
         job.play.perform(NAME)
     job.cancel()
+
+
+def test_what_lists_ask_for_is_told_by_each_operator_itself():
+    """Blender looks for `bl_property` in the class alone: without it the search finds nothing."""
+    for operator in (marked.POISE_OT_add_act, marked.POISE_OT_add_get_up):
+        assert operator.__dict__["bl_property"] == "action"

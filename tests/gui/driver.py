@@ -297,6 +297,19 @@ class Driver:
         scene.frame_start, scene.frame_end = 1, frames
         scene.frame_set(1)
 
+    def bring(self, clip):
+        """The action of another captured clip of the same rig, which its armature leaves behind."""
+        scene, kept = bpy.context.scene, self.armature
+        last = scene.frame_end
+        self._import(clip)
+        other = bpy.context.view_layer.objects.active
+        action = other.animation_data.action
+        bpy.data.objects.remove(other)
+        scene.frame_end = last
+        bpy.context.view_layer.objects.active = kept
+        kept.select_set(True)
+        return action
+
     def open_play(self):
         """A new file with the walk, and the panel in which it is played."""
         self.module("staging.walks_panel").POISE_PT_play.bl_options = set()
