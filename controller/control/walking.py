@@ -56,6 +56,7 @@ _AIMING = 0.3  # share of a swing until the leg aims from where the pelvis reall
 #: Who leans over a foot before the other steps off does so by where that foot is, in this share
 #: beside the 0.5 of both: legs hold where the reference has the body, so it is more than that.
 _OVER = 0.8
+_TOGETHER = 0.1  # [s] between two landings that are one
 _FASTEST = 8.0  # [rad/s] that legs are turned by
 #: A body is drawn home where a foot lands sooner than this [s], and fully where it does much [s]
 #: sooner: over feet that stay it would only lean.
@@ -199,8 +200,16 @@ class Walking:
             shrink = min(1.0, self._farthest / max(hypot(ahead, aside), 1e-9))
             ahead, aside = shrink * ahead, shrink * aside
             move = np.array([ahead * fx - aside * fy, ahead * fy + aside * fx])
-            self._goals[foot] = self.offsets[1 - foot] + move + self._way_home(foot)
+            stays = self.offsets[1 - foot]
+            if self._reference.endless and self._land_together(step):
+                stays = self._origins.mean(0)
+            self._goals[foot] = stays + move + self._way_home(foot)
         self.offsets[foot] = self._on_the_way(foot, phase)
+
+    def _land_together(self, step: int) -> bool:
+        """Whether both feet are in the air, and come down at nearly the same time."""
+        first, second = self._left[step]
+        return bool((self._phase[step] >= 0).all()) and abs(first - second) < _TOGETHER
 
     def _way_home(self, foot: int) -> np.ndarray:
         """(2,) [m] by which a foot lands nearer to its place in the reference."""

@@ -4,12 +4,14 @@ it is performed."""
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from poise.controller import Character, Gains, Reference, Settings, Simulation
 from poise.controller.body.momentum import GRAVITY
+from poise.controller.control.walking import Walking
 from poise.controller.exceptions import MotionError, SettingsError
 from poise.controller.geometry.leg_bending import bend_leg
 from poise.controller.geometry.rotations import multiply, swivel, swivelled
@@ -26,6 +28,7 @@ from poise.controller.reference.commands import (
     journey,
 )
 from poise.controller.reference.gait import Walk, _Round
+from poise.controller.reference.reference import COM, VELOCITY
 
 RATE = 60.0
 #: Of a hop: how fast it goes up [m/s], how deep it crouches [m], and when its parts begin [s].
@@ -294,3 +297,23 @@ def test_a_body_walks_hops_and_walks_on(walker, seed):
     assert (~touches.any(1)).sum() > 0.1 * motion.rate, "it leaves the floor"
     assert touches[-1].all(), "and stands"
     assert turned.reached_heading == pytest.approx(0.6, abs=np.radians(6))
+
+
+def test_feet_that_land_together_land_where_both_left_from(walker):
+    """Neither is the one that stands: else each goes on from where the other is on its way to."""
+    character, motion, _ = walker
+    reference = Reference.build(character, hopping(walker).motion(character, motion))
+    walking = Walking(character, reference)
+    air = np.flatnonzero((reference.support == 0) & (np.arange(len(reference.support)) > 0))
+    stood = np.array([[0.05, 0.0], [-0.03, 0.02]])
+    for foot in range(2):
+        walking._stands(foot, stood[foot])
+    soles = [SimpleNamespace(clearance=1.0, x=0.0, y=0.0)] * 2
+    middle, ahead = stood.mean(0), walking._ahead[air[0]]
+    for step in air:
+        goals = reference.goals[step]
+        com = goals[COM] + [*(middle + 0.02 * ahead), 0.0]  # 2 cm ahead of where it is to be
+        walking.update(step, com, goals[VELOCITY], goals, (0.0, 0.0), soles, ())
+    assert walking.offsets[0] == pytest.approx(walking.offsets[1], abs=1e-3)
+    moved = (walking.offsets[0] - middle) @ ahead
+    assert 0.005 < moved < 0.015, "not all of it, which is where each would lead the other"
