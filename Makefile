@@ -31,7 +31,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands carensac skills falls together wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands carensac acts skills falls together wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -55,6 +55,7 @@ help:
 	@echo "make waypoints  how near walks and a run come to waypoints"
 	@echo "make commands   how walks follow commands of speed and heading"
 	@echo "make carensac   how a walk fares at low rates of control"
+	@echo "make acts       what walkers perform between two walks, by 50 tries each"
 	@echo "make skills     at which speeds walks are learned, and how scripts direct them"
 	@echo "make lint   ruff, and the types of the rooms in mypy.ini"
 	@echo "make docs   the library's reference from its docstrings, in build/reference"
@@ -152,6 +153,10 @@ commands: $(ready)
 carensac: $(ready)
 	@echo "make carensac: a captured walk at six rates of control; about 6 minutes."
 	$(bin)/python -m poise.experiments.carensac $(ARGS)
+
+acts: $(ready)
+	@echo "make acts: thirteen captured clips, performed by two captured walkers, 50 times each; about 40 minutes."
+	$(bin)/python -m poise.experiments.acts $(ARGS)
 
 skills: $(ready)
 	@echo "make skills: captured walks, learned and directed by random scripts of 60 s; about 20 minutes."
