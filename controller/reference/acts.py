@@ -46,11 +46,11 @@ _IN_PLACE_CUTOFF, _TRAVEL_CUTOFF = 4.0, 6.0
 #: [s] over which a body goes over from standing into an act, and back; and for which it has both
 #: feet down before, or after, where the act has one in the air.
 _ENTERS, _STANDS = 0.6, 0.3
-#: Whose feet are so much [m] farther apart, or nearer, in an act than standing steps into it, and
-#: out of it: the foot that is turned out more stands so long [s], is so long in the air and stands
-#: again.
+#: Whose feet are so much [m, adult] farther apart, or nearer, in an act than standing steps into
+#: it, and out of it: the foot that is turned out more stands so long [s], is so long in the air and
+#: stands again.
 _APART, _STEP = 0.1, (0.5, 0.45, 0.3)
-#: A foot that comes down so far [m] from where it stood first is where the act has it.
+#: A foot that comes down so far [m, adult] from where it stood first is where the act has it.
 _RETURNS = 0.3
 #: Feet that come down for the last time within so long [s] do so together.
 _TOGETHER = 0.12
@@ -167,10 +167,10 @@ def performance(character: Character, act: Act, rate: float, still: Trajectory) 
     moved, contacts = act.of_body(character, rate)
     stood, stood_frames = character.pose(still)
     joints, frames = character.pose(moved)
-    apart = _apart(stood, stood_frames)[0]
+    apart, size = _apart(stood, stood_frames)[0], adult_size(character)
     ends = _apart(joints[[0, -1]], frames[[0, -1]])
     steps_in, steps_out = (
-        _steps(frames[at]) if np.linalg.norm(one - apart) > _APART else None
+        _steps(frames[at]) if np.linalg.norm(one - apart) > size * _APART else None
         for at, one in zip((0, -1), ends, strict=True)
     )
     if steps_in is not None and steps_out is not None:
@@ -185,6 +185,7 @@ def performance(character: Character, act: Act, rate: float, still: Trajectory) 
         contacts,
         rate,
         steps_in,
+        size * _RETURNS,
     )
     target = _on_feet(character, joints, frames, contacts, feet, rate)
     # From where the carrier begins, and then as it goes.
@@ -322,11 +323,12 @@ class _Feet:
         contacts: np.ndarray,
         rate: float,
         steps_in: int | None,
+        returns: float,
     ) -> None:
         """still: of the standing body, of one sample; facing: where its pelvis looks [rad]; as its
         carrier has both. act: of the act; pelvis (P,): where that looks [rad]. contacts (P, 2).
         steps_in: the foot that steps first to where the act has it beside the other, None for
-        none."""
+        none. returns: what comes down farther [m] from where it stood is where the act has it."""
         stood = [_Foot(still.ankles[0, i], float(still.looks[0, i])) for i in range(2)]
         spans = [runs(down) for down in contacts.T]
         own = [  # of each stance
@@ -343,7 +345,7 @@ class _Feet:
             stays = 1 - steps_in
             self.start = _under([own[stays][0]], [stood[stays]], yaw)
         set_feet = [
-            _kept(stances, foot.on(self.start), steps_in is None)
+            _kept(stances, foot.on(self.start), returns if steps_in is None else 0.0)
             for stances, foot in zip(own, stood, strict=True)
         ]
         end = self._end(spans, set_feet, stood, float(pelvis[-1]) - facing, rate)
@@ -388,13 +390,13 @@ class _Feet:
         return _under([foot], [stood[stays]], near(foot.look - stood[stays].look, yaw))
 
 
-def _kept(stances: Sequence[_Foot], first: _Foot, returns: bool) -> list[_Foot]:
+def _kept(stances: Sequence[_Foot], first: _Foot, returns: float) -> list[_Foot]:
     """Where a foot stands that begins elsewhere than in the act: as far from there where it comes
-    back, and returns, and else where the act has it."""
+    back to within so much [m], and else where the act has it."""
     found = [first]
     for one in stances[1:]:
-        away = float(np.linalg.norm(one.ankle - stances[0].ankle)) / _RETURNS
-        share = returns * (1 - float(eased(np.array(away))))
+        away = float(np.linalg.norm(one.ankle - stances[0].ankle))
+        share = 1 - float(eased(np.array(away / returns))) if returns else 0.0
         moved, turned = first.ankle - stances[0].ankle, near(first.look - stances[0].look, 0.0)
         found.append(_Foot(one.ankle + share * moved, one.look + share * turned))
     return found
