@@ -155,7 +155,7 @@ carensac: $(ready)
 	$(bin)/python -m poise.experiments.carensac $(ARGS)
 
 acts: $(ready)
-	@echo "make acts: thirteen captured clips, performed by two captured walkers, 50 times each; about 40 minutes."
+	@echo "make acts: twelve captured clips, performed by two captured walkers, 50 times each; about 40 minutes."
 	$(bin)/python -m poise.experiments.acts $(ARGS)
 
 skills: $(ready)

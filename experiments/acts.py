@@ -25,7 +25,7 @@ from .skills import SCRIPTS, learned, script
 WALKS = "walk", "walk_slow"
 CLIPS = (
     *("jump", "jumping_jacks", "jog_in_place", "knee_raises", "hips_twist", "arm", "wave", "bow"),
-    *("squat", "single", "dance", "kick", "side_kick"),
+    *("squat", "single", "dance", "kick"),
 )
 TRIES, MOST_FALLS, GOES_ON = 50, 5, 6.0
 

@@ -221,8 +221,8 @@ def _acts(options: argparse.Namespace, clips: Sequence[_Clip]) -> tuple[Act, ...
     for name in names:
         if names.count(name) > 1 or name in SKILLS:
             raise SettingsError(
-                f"'{name}' means two things: let acts have names of their own, and none of "
-                f"{' and '.join(SKILLS)}."
+                f"'{name}' means two things: rename the file, or the action, for acts have names "
+                f"of their own, and not {' or '.join(SKILLS)}."
             )
     return tuple(found)
 

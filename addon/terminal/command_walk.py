@@ -78,7 +78,8 @@ def words_of(commands: Sequence[dict], fell_at: float | None) -> Iterator[str]:
     for command, then in zip_longest(commands, commands[1:]):
         if command["act"] is not None:
             yield _act_told(command)
-            continue
+            if command["ended"] is None or command["reached_speed"] is None:
+                continue
         wanted = f"{command['speed']:.2f} m/s, {command['heading']:.0f}°"
         if aside := command["sideways"]:
             wanted += f" with {abs(aside):.2f} m/s to its {'left' if aside > 0 else 'right'}"

@@ -35,7 +35,7 @@ from ..geometry.rotations import (
 )
 from ..geometry.skeleton import FEET, SIDES, TOES
 from ..geometry.stance import adult_size, find_contacts, runs
-from ..geometry.trajectory import Trajectory, bell, eased
+from ..geometry.trajectory import Trajectory, bell, butterworth, eased
 from ..support.bearing import bearable
 from ..support.planting import physical
 from .commands import Passage
@@ -56,8 +56,9 @@ _RETURNS = 0.3
 _TOGETHER = 0.12
 #: [s] over which the weight goes with feet that stand elsewhere; over which hips sink for them.
 _FOLLOWS, _SINKING = 0.2, 0.25
-#: An act that is shorter than this [s] is none.
-_SHORTEST = 0.3
+#: What is shorter than this [s], or goes faster [m/s, adult] where it begins or ends, is no act;
+#: low-pass [Hz] of that.
+_SHORTEST, _FASTEST, _SPEED = 0.3, 0.8, 3.0
 
 #: (P, m) values of a clip, as plain data.
 Table = tuple[tuple[float, ...], ...]
@@ -100,12 +101,20 @@ class Act:
             size = adult_size(character)
             contacts = carried(contacts, heights, com / character.mass, motion.rate, size)
         stands = np.flatnonzero(contacts.any(1))
-        if not len(stands) or stands[-1] - stands[0] < _SHORTEST * motion.rate:
+        if not len(stands):
             raise MotionError(
                 f"'{name}' cannot be performed: an act begins and ends on its feet, and in "
                 f"'{motion.name}' none stands; put them on the ground."
             )
-        part = slice(stands[0], stands[-1] + 1)
+        first, last = int(stands[0]), int(stands[-1])
+        seconds = (last - first) / motion.rate
+        if seconds < _SHORTEST:
+            raise MotionError(
+                f"'{name}' cannot be performed: it stands for {seconds:.2f} s, and an act lasts "
+                f"{_SHORTEST:g} s at least."
+            )
+        _check_slow(name, character, whole, first, last)
+        part = slice(first, last + 1)
         tables = map(
             _plain,
             (
@@ -144,6 +153,23 @@ class Act:
         root = size * between(self.root) + [0.0, 0.0, character.ground]
         moved = Trajectory(rate, root, unit(between(self.rotation)), between(self.angles))
         return moved, np.array(self.contacts, bool)[np.round(at).astype(int)]
+
+
+def _check_slow(name: str, character: Character, whole: Trajectory, first: int, last: int) -> None:
+    """Raise MotionError for an act that goes somewhere where it begins or ends."""
+    _, velocity = butterworth(whole.root[:, :2], whole.rate, min(_SPEED, whole.rate / 4))
+    most = _FASTEST * adult_size(character)
+    begins, ends = (float(np.hypot(*velocity[sample])) for sample in (first, last))
+    if begins > most:
+        raise MotionError(
+            f"'{name}' cannot be performed: it begins at {begins:.1f} m/s, and an act begins and "
+            "ends standing; choose frames between which it does."
+        )
+    if ends > most:
+        raise MotionError(
+            f"'{name}' cannot be performed: it ends at {ends:.1f} m/s, and an act begins and ends "
+            "standing; choose frames between which it does."
+        )
 
 
 def _plain(values: Any) -> Table:

@@ -376,9 +376,11 @@ class Journey(NamedTuple):
         # The last step is from the last sample but one.
         begun = np.minimum(known, last - 1)
         found = {name: values[known] for name, values in self._asdict().items()}
-        for name in ("points", "distances", "sidled", "cycles"):
+        for name in ("points", "distances", "sidled", "cycles", "shifted", "since"):
             values = getattr(self, name)
             step = values[begun + 1] - values[begun]
+            if name == "since":  # an act goes on, too
+                step = np.maximum(step, 0)
             found[name] = found[name] + beyond.reshape(-1, *[1] * (values.ndim - 1)) * step
         return Journey(**found)
 
@@ -579,7 +581,7 @@ class _Carrier:
         share = _Pace(ahead, rate, _SPREADING)
         doing, since, cycles, standing, leaning = _WALKS, 0, 0.0, 0.0, 0.0
         begin = end = Strike(0.0, 1)
-        if wanted[0] == 0:
+        if wanted[0] == 0 or (to_do and to_do[0][0] <= 0):
             doing, standing, end = _STANDS, 1.0, self._next(0.0)
             cycles = end.share
         for i, (speed, is_on_spot) in enumerate(zip(wanted.tolist(), spot.tolist(), strict=True)):
@@ -824,8 +826,8 @@ def _check(
         if one.act is not None and one.act not in acts:
             known = ", ".join(("stand", "walk", *acts))
             raise SettingsError(
-                f"The command at {one.at:g} s has the skill '{one.act[:40]}', which was not "
-                f"learned: use {known}."
+                f"The command at {one.at:g} s has the skill '{one.act[:40]}', which is not known: "
+                f"use {known} or, of a .blend, the name of one of its actions."
             )
         told = one.at, one.speed or 0.0, one.heading or 0.0, one.aside or 0.0
         demand(

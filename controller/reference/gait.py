@@ -892,7 +892,7 @@ def _acting(
     contacts = contacts.copy()
     for number, part in enumerate(performed):
         own = gone.act == number
-        at = np.minimum(np.round(gone.since[own] * target.rate), len(part.root) - 1).astype(int)
+        at = np.clip(np.round(gone.since[own] * target.rate), 0, len(part.root) - 1).astype(int)
         root[own] = points[own] + swivelled(part.root[at], yaw[own])
         rotation[own] = multiply(swivel(yaw[own]), part.rotation[at])
         angles[own], contacts[own] = part.angles[at], part.contacts[at]

@@ -80,9 +80,12 @@ class Part(NamedTuple):
         walk = replace(self.of(motion.walk, rate), seconds=(len(com) - 1) / rate)
         _, told, *own = replace(motion, walk=walk).followed(character, com)
         until = self.since / rate + STEADIES
-        before = [at for at, one in enumerate(commands) if one.walks and one.at <= until]
+        before = [at for at, one in enumerate(commands) if one.at <= until]
+        walks = [at for at in before if commands[at].walks]
         later = [at for at, one in enumerate(commands) if one.at > until]
-        pairs = [*zip(before[-1:], [told], strict=False), *zip(later, own, strict=True)]
+        # A push since the last one of the walk is followed by the same.
+        same = before[before.index(walks[-1]) :] if walks else before
+        pairs = [*((at, told) for at in same), *zip(later, own, strict=True)]
         found = list(found)
         for at, one in pairs:
             if np.isfinite(one.reached_speed):

@@ -122,7 +122,7 @@ def test_acts_that_are_not_there_are_told(armature, tmp_path, capsys):
     path, script = save(tmp_path), tmp_path / "take.json"
     script.write_text(json.dumps(SCRIPT).replace(NAME, "sing"))
     assert poise("simulate", path, "--script", script) == 1
-    told = "The command at 1 s has the skill 'sing', which was not learned: use stand, walk."
+    told = "The command at 1 s has the skill 'sing', which is not known: use stand, walk or, of a"
     assert told in capsys.readouterr().err
 
 
@@ -198,7 +198,7 @@ def test_names_of_acts_mean_one_thing(folder, quick, capsys):
     for name in ("stand", NAME):
         shutil.copy(folder / "bow.bvh", folder / f"{name}.bvh")
         assert learn(folder, "--act", folder / f"{name}.bvh") == 1
-        assert f"'{name}' means two things: let acts have names" in capsys.readouterr().err
+        assert f"'{name}' means two things: rename the file, or" in capsys.readouterr().err
     assert learn(folder, "--act", folder / "shot.blend") == 2
     assert "is named twice" in capsys.readouterr().err
     bow = folder / "bow.bvh"

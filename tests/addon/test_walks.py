@@ -270,4 +270,4 @@ def test_the_command_line_walks_by_a_script(registered, walker, tmp_path, capsys
     script.write_text('{"version": 1, "seconds": 6, "commands": [{"at": 0, "skill": "jump"}]}')
     assert poise("simulate", path, "--script", script) == 1
     error = capsys.readouterr().err
-    assert "has the skill 'jump', which was not learned: use stand, walk." in error
+    assert "has the skill 'jump', which is not known: use stand, walk" in error

@@ -117,6 +117,15 @@ def test_who_never_stands_does_no_act(make_motion):
         Act.of("fly", character, up)
 
 
+def test_what_is_too_short_or_goes_on_is_no_act(make_motion, walker):
+    motion = make_motion(0.2)
+    with pytest.raises(MotionError, match=r"it stands for 0\.20 s, and an act lasts"):
+        Act.of("blink", Character.from_motion(motion), motion)
+    character, walks, _ = walker
+    with pytest.raises(MotionError, match=r"it begins at 1\.\d m/s, and an act begins and ends"):
+        Act.of("go", character, walks)
+
+
 def test_who_is_larger_does_it_larger_and_as_slowly_as_it_falls(walker):
     character, motion, cycle = walker
     act = hop(character, still_of(character, motion, cycle), ahead=0.4)
@@ -223,8 +232,25 @@ def test_who_stands_stands_again_and_acts_follow_each_other():
     assert cut[2].began is None and cut[2].ended is None
 
 
+def test_who_is_to_perform_at_once_begins_standing():
+    found = gone(Command(0.0, act="hop"))
+    assert found.standing[0] == 1 and found.act[round(0.5 * RATE)] == 0
+    assert found.standing[-1] == 0, "then it walks as the clip does"
+
+
+def test_an_act_that_is_cut_goes_on_beyond_the_end():
+    """Else a body at the end of a script would stop as nothing can."""
+    found = gone(Command(0.0, act="hop"), seconds=1.5)
+    last = len(found.act) - 1
+    later = found.at(np.arange(last - 2, last + 4))
+    assert (later.act == 0).all()
+    assert np.diff(later.since) == pytest.approx(1 / RATE)
+    before = gone(Command(0.0, act="hop")).at(np.arange(-3, 1))
+    assert (before.since == 0).all()
+
+
 def test_what_was_not_learned_is_not_performed():
-    told = "The command at 2 s has the skill 'hup', which was not learned: use stand, walk, hop."
+    told = "The command at 2 s has the skill 'hup', which is not known: use stand, walk, hop"
     with pytest.raises(SettingsError, match=told):
         gone(Command(0.0), Command(2.0, act="hup"))
 
