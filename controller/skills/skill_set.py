@@ -180,8 +180,12 @@ class SkillSet:
         )
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write it to a file. Raises OSError."""
+        """Write it to a file, without a word of acts without any, so that it is as those that were
+        written before there were such. Raises OSError."""
         content = {"made_by": _MADE_BY, "version": VERSION, **asdict(self)}
+        for one in (content, *content["skills"]):
+            if not one["acts"]:
+                del one["acts"]
         documents.write(path, json.dumps(content | {"checksum": _checksum(content)}, indent=1))
 
     @classmethod

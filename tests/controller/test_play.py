@@ -424,8 +424,9 @@ def test_who_follows_a_script_goes_on_with_it_once_it_has_got_up(walker):
     com, rate = recording.com, recording.motion.rate
     way = com[-1] - com[-1 - round(2 * rate)]
     assert np.hypot(*way[:2]) / 2 == pytest.approx(0.9, abs=0.15)
-    begun, _, turned = recording.followed
+    begun, shoved, turned = recording.followed
     assert begun.reached_speed == pytest.approx(0.9, abs=0.1), "again, once it had got up"
+    assert shoved.reached_speed == begun.reached_speed, "a push is followed by the same walk"
     assert begun.steps is not None and turned.steps is not None
     assert turned.reached_heading == pytest.approx(-0.5, abs=radians(5))
     assert turned.heading == -0.5

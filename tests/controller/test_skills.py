@@ -47,6 +47,7 @@ def test_skills_come_back_as_they_were_saved(tmp_path):
         known.save(tmp_path / "hero.skills")
         assert SkillSet.load(tmp_path / "hero.skills") == known
     first = (tmp_path / "hero.skills").read_bytes()
+    assert b"acts" not in first, "as it was before there were such, and as those are read"
     SKILLS.save(tmp_path / "hero.skills")
     assert (tmp_path / "hero.skills").read_bytes() == first
 
