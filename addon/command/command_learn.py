@@ -25,7 +25,8 @@ from ...controller.search.trial import NOISE
 from ...controller.skills.learning import ALIKE, Learning
 from ...controller.skills.skill_set import Performed, Skill, SkillSet
 from ..blender.files import FileError, check_target, same_file, write_json, written
-from ..scene.marked import ACTS, collecting, exhausted
+from ..scene.marked import ACTS, exhausted
+from ..scene.walks import acts_of
 from ..shots.shot import Shot, ShotOptions, versions
 from ..terminal.command_arguments import (
     number,
@@ -111,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     output, report_path = _targets(options)
     end = time.monotonic() + options.budget
     with only_writer(output), executor_of(options) as executor:
-        read = [_read(options, path.absolute()) for path in options.clips]
+        read = [_walk(options, path.absolute()) for path in options.clips]
         acts = _acts(options, read)
         learner = _Learner(options, output.parent, end, executor, acts)
         clips = [replace(clip, skill=learner.learned(clip)) for clip in read]
@@ -170,8 +171,16 @@ def _targets(options: argparse.Namespace) -> tuple[Path, Path | None]:
     return paths[0], paths[1] if len(paths) == 2 else None
 
 
-def _read(options: argparse.Namespace, path: Path) -> _Clip:
-    """What there is to learn from a file. Raises PoiseError."""
+def _walk(options: argparse.Namespace, path: Path) -> _Clip:
+    """A clip, with what the actions of its file do that are marked as acts. Raises PoiseError."""
+    clip, shot = _read(options, path)
+    actions = ACTS.of(shot.armature)
+    acts = acts_of(shot.scene, shot.reading, actions, options.mass, options.fps)
+    return replace(clip, acts=exhausted(acts))
+
+
+def _read(options: argparse.Namespace, path: Path) -> tuple[_Clip, Shot]:
+    """What there is to learn from a file, and as what it was read. Raises PoiseError."""
     twins = sum(one.stem == path.stem for one in options.clips)
     options.file, up = str(path), options.up
     if path.suffix.lower() != ".bvh" and any(one.suffix.lower() == ".bvh" for one in options.clips):
@@ -184,7 +193,7 @@ def _read(options: argparse.Namespace, path: Path) -> _Clip:
     rig = options.rig
     if rig is not None and Path(rig).is_file():  # else it is a name
         rig = os.path.abspath(rig)
-    return _Clip(
+    clip = _Clip(
         path=path,
         name=path.stem if twins == 1 else f"{path.parent.name}/{path.stem}",
         reading={name: getattr(options, name) for name in READING} | {"up": up, "rig": rig},
@@ -192,30 +201,15 @@ def _read(options: argparse.Namespace, path: Path) -> _Clip:
         action=shot.reading.action,
         motion=motion,
         body=body,
-        acts=_marked(shot, options),
     )
-
-
-def _marked(shot: Shot, options: argparse.Namespace) -> tuple[Act, ...]:
-    """What the actions of a clip's file do that are marked as acts."""
-    actions = ACTS.of(shot.armature)
-    motions = exhausted(collecting(shot.scene, shot.reading, actions, options.fps))
-    return tuple(
-        Act.of(
-            action.name,
-            Character.from_motion(motion, options.mass),
-            motion,
-            action.poise_act_help,
-        )
-        for action, motion in zip(actions, motions, strict=True)
-    )
+    return clip, shot
 
 
 def _acts(options: argparse.Namespace, clips: Sequence[_Clip]) -> tuple[Act, ...]:
     """All that is to be performed, each name once. Raises PoiseError."""
     found = [act for clip in clips for act in clip.acts]
     for path in options.act:
-        clip = _read(options, path.absolute())
+        clip, _ = _read(options, path.absolute())
         found.append(Act.of(path.stem, clip.body, clip.motion))
     names = [act.name for act in found]
     for name in names:

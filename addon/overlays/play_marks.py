@@ -105,8 +105,8 @@ def lines(job):
         aside, left = f"{abs(play.aside):.1f} m/s", play.aside > 0
         told += ", " + (tr(f"{aside} to its left") if left else tr(f"{aside} to its right"))
     found = [f"{play.seconds:.1f} s", tr(f"Told: {told}"), tr(f"Goes: {play.pace:.2f} m/s")]
-    if play.performs is not None:
-        found.append(tr(f"Performs: {play.performs}"))
+    if (act := play.performs) is not None:
+        found.append(tr(f"Performs: {act}"))
     if play.fell:
         found.append(tr("It fell: Backspace goes back, Enter keeps this, Esc discards it"))
     elif play.is_down and play.rises:

@@ -21,12 +21,14 @@ Result = TypeVar("Result")
 
 
 class Marked:
-    """Actions with a mark. property: the name of that, of actions."""
+    """Actions with a mark. property: the name of that, of actions; more: names of properties that
+    lists show beside them."""
 
     def __init__(self, property: str, **described: Any) -> None:
         """described: what `bpy.props` gave for the mark, and for what else is told of such actions,
         by names of properties."""
         self.property, self._described = property, described
+        self.more = tuple(name for name in described if name != property)
 
     def register(self) -> None:
         """Give every action its mark."""

@@ -232,6 +232,16 @@ def describe(reading, cycle):
     )
 
 
+def acts_of(scene, reading, actions, mass=None, rate=None):
+    """Read actions as Acts; yields while it goes on, and returns them. Arguments as `collecting`
+    has them. Raises PoiseError."""
+    motions = yield from marked.collecting(scene, reading, actions, rate)
+    return tuple(
+        Act.of(action.name, Character.from_motion(motion, mass), motion, action.poise_act_help)
+        for action, motion in zip(actions, motions, strict=True)
+    )
+
+
 def collecting(scene, reading, options, mass=None, rate=None):
     """Read what a Reading is to perform as WalkOptions say; yields while it goes on, and returns
     the Acts, those of actions first; what is among the acts of the options is not read. mass: of
@@ -239,13 +249,8 @@ def collecting(scene, reading, options, mass=None, rate=None):
     known = {act.name: act for act in options.acts}
     offered = options.offered(scene.objects[reading.armature])
     actions = [action for action in offered if action.name not in known]
-    motions = yield from marked.collecting(scene, reading, actions, rate)
-    read = {
-        action.name: Act.of(
-            action.name, Character.from_motion(motion, mass), motion, action.poise_act_help
-        )
-        for action, motion in zip(actions, motions, strict=True)
-    }
+    acts = yield from acts_of(scene, reading, actions, mass, rate)
+    read = {act.name: act for act in acts}
     first = [action.name for action in offered]
     both = known | read
     return tuple(both[name] for name in dict.fromkeys((*first, *known)))

@@ -108,8 +108,8 @@ def draw_marked(layout, context, armature, add, remove, active=True, numbered=Fa
         row = column.row(align=True)
         name = f"{number}  {action.name}" if numbered and number < 10 else action.name
         row.label(text=name, icon="ACTION", translate=False)
-        if numbered:
-            row.prop(action, "poise_act_help", text="")
+        for more in add.marks.more:
+            row.prop(action, more, text="")
         if action.library is None:
             row.operator(remove.bl_idname, text="", icon="X").action = action.name
     layout.operator(add.bl_idname, text=add.bl_label, icon="ADD")

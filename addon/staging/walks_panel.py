@@ -8,7 +8,6 @@ from ..blender.translations import tr
 from ..kit.panel import Panel
 from ..kit.parts import draw_job
 from ..kit.rows import sentence
-from ..scene.marked import ACTS
 from ..scene.walks import NAMES, PROPERTY
 from .marked import POISE_OT_add_act, POISE_OT_remove_act, draw_marked
 from .play import POISE_OT_play, POISE_OT_save_script, played
@@ -77,11 +76,11 @@ class POISE_PT_play(Panel, bpy.types.Panel):
         if armature is not None:
             row = layout.row()
             row.label(text="Acts")
-            if ACTS.of(armature):
-                row.label(text="Help (× weight)")
-            draw_marked(
+            own = draw_marked(
                 layout, context, armature, POISE_OT_add_act, POISE_OT_remove_act, numbered=True
             )
+            if own:
+                row.label(text="Help (× weight)")
             if settings.skills:
                 sentence(layout, context, "The acts of the skills follow by the next keys.", "INFO")
         if job is not None and job.plays and job.is_played:

@@ -27,13 +27,12 @@ from ..reference import faults
 from ..reference.cleaning import CLEANING, clean, despike
 from ..reference.faults import Ground, Pop
 from ..reference.reference import (
-    IN_PLACE_CUTOFF,
     MAX_JOINT_SPEED,
     START_CLEARANCE,
-    TRAVEL_CUTOFF,
     joint_speeds,
 )
-from ..support.planting import physical
+from ..support.bearing import TRAVEL_CUTOFF
+from ..support.planting import IN_PLACE_CUTOFF, physical
 from ..support.terrain import Terrain
 from .stepped import samples_held
 from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product

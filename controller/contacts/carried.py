@@ -7,7 +7,8 @@ of mass says that the floor presses all the same, the lower foot stands.
 
 import numpy as np
 
-from ..geometry.stance import runs
+from ..body.character import Character
+from ..geometry.stance import Above, adult_size, find_contacts, runs
 from .contact_finding import borne_share, smoothed
 
 # By trial on captured runs, jumps and leaps.
@@ -15,6 +16,28 @@ _BORNE = 0.5  # of the weight, from which somebody must carry it
 _HIGHEST = 0.1  # [m, adult] of a sole that may be the one
 _SHORTEST = 0.05  # [s] of a stance, and of a gap in one
 _WEIGHT_FILTER = 0.12  # [s] that the centre of mass is smoothed over
+
+
+def carrying_contacts(
+    character: Character,
+    corners: np.ndarray,
+    centres: np.ndarray,
+    rate: float,
+    root: np.ndarray,
+    over: Above | None = None,
+    held: np.ndarray | None = None,
+) -> tuple[np.ndarray, bool]:
+    """(F, 2) contacts as `stance.find_contacts` finds them, of a body that travels with those that
+    carry it, and whether it does. corners: (F, 2, n, 3) of the soles, centres: (F, S, 3) of the
+    segments [m]; the rest as there."""
+    contacts, travels = find_contacts(character, corners, rate, root, over, held)
+    if travels:
+        com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
+        heights = corners[..., 2] - character.ground if over is None else over.heights
+        found = carried(contacts, heights.min(-1), com, rate, adult_size(character))
+        # Of a body that is held, what holds it may carry it.
+        contacts = found if held is None else np.where(held[:, None], contacts, found)
+    return contacts, travels
 
 
 def carried(

@@ -162,6 +162,13 @@ def bell(values: np.ndarray, seconds: float, rate: float) -> np.ndarray:
     return np.convolve(padded, bell / bell.sum(), "valid")
 
 
+def linear(values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """(n, ...) of values (samples, ...) at places (n,) among the samples, straight between them."""
+    low = np.minimum(at.astype(int), len(values) - 2)
+    part = (at - low).reshape(-1, *([1] * (values.ndim - 1)))
+    return values[low] + part * (values[low + 1] - values[low])
+
+
 def eased(x: np.ndarray) -> np.ndarray:
     """Shares x, limited to 0..1, that begin and end level."""
     x = np.clip(x, 0, 1)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..body.character import Character
-from ..contacts.carried import carried
+from ..contacts.carried import carrying_contacts
 from ..exceptions import MotionError
 from ..geometry.leg_bending import bend_leg, sinking
 from ..geometry.motion import Motion
@@ -34,14 +34,12 @@ from ..geometry.rotations import (
     unit,
 )
 from ..geometry.skeleton import FEET, SIDES, TOES
-from ..geometry.stance import adult_size, find_contacts, runs
-from ..geometry.trajectory import Trajectory, bell, butterworth, eased
-from ..support.bearing import bearable
-from ..support.planting import physical
+from ..geometry.stance import adult_size, runs
+from ..geometry.trajectory import Trajectory, bell, butterworth, eased, linear
+from ..support.bearing import TRAVEL_CUTOFF, bearable
+from ..support.planting import IN_PLACE_CUTOFF, physical
 from .commands import Passage
 
-#: Low-passes [Hz] of acts in place, and of those that travel or fly, as references have them.
-_IN_PLACE_CUTOFF, _TRAVEL_CUTOFF = 4.0, 6.0
 # By judgement, and trial on thirteen captured clips.
 #: [s] over which a body goes over from standing into an act, and back; and for which it has both
 #: feet down before, or after, where the act has one in the air.
@@ -93,13 +91,13 @@ class Act:
         motion.demand_upright()
         whole = character.trajectory(motion)
         joints, frames = character.pose(whole)
-        corners = character.sole_corners(joints, frames)
-        contacts, travels = find_contacts(character, corners, motion.rate, whole.root)
-        if travels:
-            com = character.body_centres(joints, frames).swapaxes(1, 2) @ character.masses
-            heights = (corners[..., 2] - character.ground).min(-1)
-            size = adult_size(character)
-            contacts = carried(contacts, heights, com / character.mass, motion.rate, size)
+        contacts, travels = carrying_contacts(
+            character,
+            character.sole_corners(joints, frames),
+            character.body_centres(joints, frames),
+            motion.rate,
+            whole.root,
+        )
         stands = np.flatnonzero(contacts.any(1))
         if not len(stands):
             raise MotionError(
@@ -116,7 +114,7 @@ class Act:
         _check_slow(name, character, whole, first, last)
         part = slice(first, last + 1)
         tables = map(
-            _plain,
+            plain,
             (
                 whole.root[part] - [0.0, 0.0, character.ground],
                 continuous(whole.rotation[part]),
@@ -135,7 +133,7 @@ class Act:
     def from_dict(cls, data: dict[str, Any]) -> "Act":
         """What `dataclasses.asdict` gave."""
         names = "root", "rotation", "angles", "contacts"
-        return cls(**data | {name: _plain(data[name]) for name in names})
+        return cls(**data | {name: plain(data[name]) for name in names})
 
     def of_body(self, character: Character, rate: float) -> tuple[Trajectory, np.ndarray]:
         """It as a body of another size does it, at samples of another rate [Hz], and its contacts
@@ -143,15 +141,10 @@ class Act:
         size, last = character.leg / self.leg, len(self.root) - 1
         step = self.rate / sqrt(size) / rate
         at = np.minimum(np.arange(round(last / step) + 1) * step, last)
-        before = np.minimum(at.astype(int), last - 1)
-        share = (at - before)[:, None]
-
-        def between(table: Table) -> np.ndarray:
-            values = np.array(table)
-            return values[before] + share * (values[before + 1] - values[before])
-
-        root = size * between(self.root) + [0.0, 0.0, character.ground]
-        moved = Trajectory(rate, root, unit(between(self.rotation)), between(self.angles))
+        tables = self.root, self.rotation, self.angles
+        root, rotation, angles = (linear(np.array(table), at) for table in tables)
+        root = size * root + [0.0, 0.0, character.ground]
+        moved = Trajectory(rate, root, unit(rotation), angles)
         return moved, np.array(self.contacts, bool)[np.round(at).astype(int)]
 
 
@@ -172,7 +165,8 @@ def _check_slow(name: str, character: Character, whole: Trajectory, first: int, 
         )
 
 
-def _plain(values: Any) -> Table:
+def plain(values: Any) -> Table:
+    """Values (P, m) as plain data."""
     return tuple(map(tuple, np.asarray(values, float).tolist()))
 
 
@@ -235,11 +229,12 @@ def performance(character: Character, act: Act, rate: float, still: Trajectory) 
         still.angles + share * (target.angles - still.angles),
     )
     if act.travels:
-        helped = act.outside_help > 0
-        target = bearable(character, target, contacts, _TRAVEL_CUTOFF, helped=helped)
+        cutoff, helped = TRAVEL_CUTOFF, act.outside_help > 0
+        target = bearable(character, target, contacts, cutoff, helped=helped)
     else:
-        target = physical(character, target, contacts, _IN_PLACE_CUTOFF)
-    target = target.smoothed(_TRAVEL_CUTOFF if act.travels else _IN_PLACE_CUTOFF).trajectory
+        cutoff = IN_PLACE_CUTOFF
+        target = physical(character, target, contacts, cutoff)
+    target = target.smoothed(cutoff).trajectory
     return Performance(
         swivelled(target.root - points, -heading),
         continuous(multiply(swivel(-heading), target.rotation)),

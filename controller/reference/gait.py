@@ -40,7 +40,7 @@ from ..geometry.stance import reference_contacts, runs
 from ..geometry.trajectory import Trajectory, bell, butterworth, eased
 from ..ranges import RANGES
 from ..support.rolling import rolled
-from .acts import Act, Performance, performance
+from .acts import Act, Performance, Table, performance, plain
 from .commands import Command, Followed, Journey, Passage, Strike, followed, journey, speeds
 from .way import Way
 
@@ -216,10 +216,6 @@ def cycle_between(
 # --- Where to go ----------------------------------------------------------------------------------
 
 
-#: (P, m) values of a round, as plain data.
-Table = tuple[tuple[float, ...], ...]
-
-
 @dataclass(frozen=True)
 class Gait:
     """One round of a walk as its carrier sees it, as plain data, to blend another one with.
@@ -248,14 +244,14 @@ class Gait:
                 "down more than once."
             )
         seconds = cycle.period / motion.rate
-        tables = map(_plain, (*poses, contacts))
+        tables = map(plain, (*poses, contacts))
         return cls(cycle.length / seconds, seconds, character.height, strikes, *tables)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Gait":
         """What `dataclasses.asdict` gave."""
         strikes = tuple(Strike(*one) for one in data["strikes"])
-        tables = {name: _plain(data[name]) for name in ("root", "rotation", "angles", "contacts")}
+        tables = {name: plain(data[name]) for name in ("root", "rotation", "angles", "contacts")}
         return cls(**data | tables | {"strikes": strikes})
 
     @property
@@ -275,10 +271,6 @@ class Gait:
         since = (share - left) % 1
         at = np.interp(since, (0.0, first, 1.0), (0.0, own, 1.0))
         return ((own_left + at) % 1) * len(self.root)
-
-
-def _plain(values: Any) -> Table:
-    return tuple(map(tuple, np.asarray(values, float).tolist()))
 
 
 @dataclass(frozen=True)
@@ -664,8 +656,9 @@ def walking_target(
         if gone.sidled.any():
             target = _sidling(character, target, points, yaw, gone, contacts[at], known.stood)
         target = _standing(target, known.stood, points, yaw, gone)
-        performed = [known.performed(one) for one in walk.acts]
-        target, contacts = _acting(target, contacts[at], performed, points, yaw, gone)
+        if walk.acts:
+            performed = [known.performed(one) for one in walk.acts]
+            target, contacts = _acting(target, contacts, performed, points, yaw, gone)
     smooth = target.smoothed(cutoff).trajectory
     smooth = rolled(character, smooth, contacts[at], _TREMOR)
     own = slice(period, period + len(motion))

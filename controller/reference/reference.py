@@ -12,7 +12,7 @@ from ..body.character import Character
 from ..body.footing import Footing, level
 from ..body.momentum import GRAVITY, Dynamics, com_dynamics
 from ..body.sole import CLEARANCE
-from ..contacts.carried import carried
+from ..contacts.carried import carrying_contacts
 from ..contacts.contact_plan import ContactPlan
 from ..contacts.planned_contacts import planned_contacts
 from ..exceptions import MotionError, demand
@@ -27,18 +27,16 @@ from ..geometry.rotations import (
 from ..geometry.skeleton import FEET, joint_of_dof
 from ..geometry.stance import (
     Above,
-    adult_size,
     base_of_support,
-    find_contacts,
     hanging,
     moving_mean,
     reference_contacts,
     stance_of,
     travels,
 )
-from ..geometry.trajectory import Trajectory, butterworth
-from ..support.bearing import bearable
-from ..support.planting import physical
+from ..geometry.trajectory import Trajectory, butterworth, linear
+from ..support.bearing import TRAVEL_CUTOFF, bearable
+from ..support.planting import IN_PLACE_CUTOFF, physical
 from ..support.terrain import Terrain
 from .cleaning import clean, despike_motion
 from .gait import Endless, walking_target
@@ -51,10 +49,9 @@ MAX_JOINT_SPEED = 60.0
 #: Of its height, how far above the ground a body may start. Captured clips start on it.
 START_CLEARANCE = 0.03
 
-#: Low-passes [Hz], by trial on captured clips; SCA12 has 3, for a dance 2. Of what stays in place;
-#: of what travels (8 let walks fall); of an endless walk, which is smooth already; and of
-#: joints that may be too fast.
-IN_PLACE_CUTOFF, TRAVEL_CUTOFF, _ENDLESS_CUTOFF, _SPEED_CUTOFF = 4.0, 6.0, 10.0, 12.0
+#: Low-passes [Hz] of an endless walk, which is smooth already, and of joints that may be too fast;
+#: by trial on captured clips.
+_ENDLESS_CUTOFF, _SPEED_CUTOFF = 10.0, 12.0
 #: Over so long [s] a foot takes its share of the weight, so much of it while it stands already
 #: (0: half of it before), so that a foot that is about to go is hardly pressed on; by trial.
 _LOAD_RAMP, _LOAD_INSIDE = 0.15, 0.5
@@ -235,16 +232,9 @@ class Reference:
         over = terrain.over(corners, joints[:, FEET]) if terrain else None
         centres = character.body_centres(joints, frames)
         if plan is None:
-            contacts, travelling = find_contacts(
-                character, corners, motion.rate, cleaned.root, over, held
+            contacts, travelling = carrying_contacts(
+                character, corners, centres, motion.rate, cleaned.root, over, held
             )
-            if travelling:
-                com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
-                heights = corners[..., 2] - character.ground if over is None else over.heights
-                size = adult_size(character)
-                found = carried(contacts, heights.min(-1), com, motion.rate, size)
-                # Of a body that is held, what holds it may carry it.
-                contacts = found if held is None else np.where(held[:, None], contacts, found)
         else:
             contacts = planned_contacts(character, corners, centres, motion, plan, over)
             travelling = travels(character, contacts, corners, motion.rate, cleaned.root, held)
@@ -454,8 +444,8 @@ def _sample(
     nearest = np.minimum(np.round(at).astype(int), len(stance) - 1)
     angles, velocities = hermite(smooth.angles, speeds, at, sample_rate)
 
-    def linear(values: np.ndarray) -> np.ndarray:
-        return _linear(values, at)
+    def between(values: np.ndarray) -> np.ndarray:
+        return linear(values, at)
 
     return cls(
         rate=rate,
@@ -468,18 +458,18 @@ def _sample(
         stance=stance,
         angles=angles,
         speeds=velocities,
-        goals=linear(np.stack([dynamics.com, dynamics.velocity, dynamics.momentum], 1)),
-        wrench=linear(_wrench(character, dynamics)),
-        accelerations=linear(_accelerations(centres, angular, speeds, sample_rate, cutoff)),
+        goals=between(np.stack([dynamics.com, dynamics.velocity, dynamics.momentum], 1)),
+        wrench=between(_wrench(character, dynamics)),
+        accelerations=between(_accelerations(centres, angular, speeds, sample_rate, cutoff)),
         pelvis=matrix_from_quaternion(_unit_linear(frames[:, 0], at)),
-        base=linear(base),
+        base=between(base),
         support=stance[nearest],
-        load=linear(_load(contacts, sample_rate)),
-        heels=linear(_heels(corners, footings)),
+        load=between(_load(contacts, sample_rate)),
+        heels=between(_heels(corners, footings)),
         feet=np.stack(
             [matrix_from_quaternion(_unit_linear(frames[:, foot], at)) for foot in FEET], 1
         ),
-        floors=linear(
+        floors=between(
             np.stack([footings[i].planes(joints[:, foot]) for i, foot in enumerate(FEET)], 1)
         ),
     )
@@ -516,15 +506,9 @@ def _load(contacts: np.ndarray, rate: float) -> np.ndarray:
     return np.minimum(shares[:count], shares[2 * inside :])
 
 
-def _linear(values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    low = np.minimum(at.astype(int), len(values) - 2)
-    part = (at - low).reshape(-1, *([1] * (values.ndim - 1)))
-    return values[low] + part * (values[low + 1] - values[low])
-
-
 def _unit_linear(frames: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Quaternions between samples: close neighbours, so linear and normalised."""
-    return unit(_linear(continuous(quaternion_from_matrix(frames)), at))
+    return unit(linear(continuous(quaternion_from_matrix(frames)), at))
 
 
 def hermite(

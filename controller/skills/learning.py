@@ -108,7 +108,8 @@ class Learning(Polled):
             if not items:
                 break
             results = yield items
-            fell = [act for (act, _), one in zip(items, results, strict=True) if not one["reached"]]
+            tries = zip(items, results, strict=True)
+            fell = [act for (act, _), one in tries if one["reached"] is None]
             self.acts += tuple(act for act in acts if act not in fell)
             left = tuple(act for act in acts if act in fell)
         return "done"

@@ -43,6 +43,9 @@ from .planting import inside
 from .rolling import RolledFeet
 from .terrain import Terrain
 
+#: Low-pass [Hz] of what travels: by trial on captured clips; 8 let walks fall.
+TRAVEL_CUTOFF = 6.0
+
 # By trial on four captured walks, jumping jacks, a jog, a run and a jump; `researcher.md`, The
 # reference, tells what comes of them there and on clips that chose nothing. How far off each may
 # be: the zero-moment point [m], whose larger errors count less; acceleration in flight [m/s^2]; the

@@ -17,6 +17,8 @@ from ..geometry.trajectory import Trajectory
 from .rolling import RolledFeet
 from .terrain import Terrain
 
+#: Low-pass [Hz] of what stays in place: by trial on captured clips; SCA12 has 3, for a dance 2.
+IN_PLACE_CUTOFF = 4.0
 #: What the zero-moment point keeps from the edge of one foot, of two, of the sole's half width; no
 #: more than so much of how far the support extends. By trial on captured clips in place.
 _MARGIN, _DUAL_MARGIN = 0.6, 1.5
