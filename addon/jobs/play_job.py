@@ -162,10 +162,15 @@ class PlayJob(Job):
         return apart * min(_SPRING, _HARDEST / size)
 
     def aim(self) -> np.ndarray:
-        """(3,) [m] where it is drawn to now: on a slow screen it walks on before its view does."""
+        """(3,) [m] where it is drawn to now."""
         assert self.pull is not None
-        gone = 0.0 if self.drawn is None else self.play.centres[-1][0] - self.drawn
-        return self.pull[1] + gone
+        return self.pull[1] + self.gone()
+
+    def gone(self) -> np.ndarray:
+        """(3,) [m] how far it has gone on before its view does, as on a slow screen."""
+        if self.drawn is None:
+            return np.zeros(3)
+        return self.play.centres[-1][0] - self.drawn
 
     def held(self) -> np.ndarray:
         """(3,) [m] the middle of what is pulled."""

@@ -307,8 +307,9 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         if view is None or job.pull is None:
             return
         unit, aside = job.shot.reading.metres_per_unit, self._aside(context)
+        depth = (job.held() - job.gone() + aside) / unit  # of what is drawn
         there = view3d_utils.region_2d_to_location_3d(
-            view.region, view.data, view.place(self._mouse), (job.held() + aside) / unit
+            view.region, view.data, view.place(self._mouse), depth
         )
         job.pull = job.pull[0], np.array(there) * unit - aside - self._grip
 
@@ -328,6 +329,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             view.data.view_location = [
                 a + b for a, b in zip(view.data.view_location, moved, strict=True)
             ]
+            view.data.update()  # else the mouse is seen as before, and pulls back
 
 
 class _View:
