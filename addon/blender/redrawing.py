@@ -1,29 +1,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Drawing again what shows results and settings: 3D views, panels, animation editors."""
 
+import itertools
 import time
 
 import bpy
 
-from . import session
-
-#: While a job is at work, animation editors are drawn again after this time [s]: it takes long.
-_EDITORS_PERIOD = 0.5
-
-_editors_drawn = 0.0
+#: Of what a job draws, panels and animation editors are drawn so often [Hz], in turns.
+_RATE = 5.0
+_EDITORS = ("DOPESHEET_EDITOR", "GRAPH_EDITOR")
 
 
 def redraw():
     """Draw all 3D views again, ghosts and panels, and the stance bars of the animation editors."""
-    global _editors_drawn
-    types, now = {"VIEW_3D"}, time.monotonic()
-    if session.job() is None or now > _editors_drawn + _EDITORS_PERIOD:
-        types |= {"DOPESHEET_EDITOR", "GRAPH_EDITOR"}
-        _editors_drawn = now
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type in types:
-                area.tag_redraw()
+    _redraw_areas("VIEW_3D", *_EDITORS)
+
+
+def redraw_editors():
+    """Draw the animation editors again, with their stance bars."""
+    _redraw_areas(*_EDITORS)
 
 
 def redraw_sidebars():
@@ -34,6 +29,32 @@ def redraw_sidebars():
 def redraw_views():
     """Draw what all 3D views show again, without their panels."""
     _redraw_regions("WINDOW")
+
+
+class Parts:
+    """What `redraw` draws, one part in a turn of the window: without a graphics card all of it at
+    once takes as long as three."""
+
+    def __init__(self) -> None:
+        self._rest, self._due = itertools.cycle((redraw_sidebars, redraw_editors)), 0.0
+        self._seen = False
+
+    def draw(self) -> None:
+        """Draw the next part: 3D views, and now and then what stands beside them."""
+        now = time.monotonic()
+        self._seen = not self._seen or now < self._due
+        if self._seen:
+            redraw_views()
+        else:
+            next(self._rest)()
+            self._due = now + 1 / _RATE
+
+
+def _redraw_areas(*types):
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type in types:
+                area.tag_redraw()
 
 
 def _redraw_regions(kind):

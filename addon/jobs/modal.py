@@ -11,7 +11,7 @@ import bpy
 from ...controller.exceptions import PoiseError
 from ..blender import session
 from ..blender.chosen import chosen_armature
-from ..blender.redrawing import redraw, redraw_sidebars
+from ..blender.redrawing import Parts, redraw, redraw_sidebars
 from ..blender.translations import tr
 from ..rigs import source_values
 from ..rigs.sampling import is_constrained
@@ -108,6 +108,7 @@ class JobOperator:
 
     _timer: Any = None
     _status: StatusBar | None = None
+    _parts: Any = None
     _job: Any = None
     _whose: Any = None
     _seen: Any = None
@@ -134,7 +135,7 @@ class JobOperator:
         manager = context.window_manager
         self._timer = manager.event_timer_add(PERIOD, window=context.window)
         manager.modal_handler_add(self)
-        self._status = StatusBar(context, self.hint)
+        self._status, self._parts = StatusBar(context, self.hint), Parts()
         redraw()
         return {"RUNNING_MODAL"}
 
@@ -201,7 +202,7 @@ class JobOperator:
         if still:
             redraw_sidebars()
         else:
-            redraw()
+            self._parts.draw()
         return True
 
     def _begin_turn(self) -> bool:

@@ -292,8 +292,10 @@ class POISE_OT_optimize(JobOperator, bpy.types.Operator):
         """Draw no more than has changed: the user's own work needs the time."""
         job = self._job
         ghost = job.preview_words()
-        if job.previewing or ghost != self._ghost:
+        if ghost != self._ghost:
             redraw()
+        elif job.previewing and self.may_draw():
+            self._parts.draw()
         elif job.shown != self._shown:
             redraw_sidebars()
         self._shown, self._ghost = job.shown, ghost

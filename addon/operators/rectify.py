@@ -262,9 +262,9 @@ class PerformOperator(JobOperator):
             return super().redraw(context)
         if job.shown != self._shown:
             redraw_sidebars()
-        self._shown = job.shown
-        if context.scene.poise.ghost != "HIDDEN" and self.may_draw():
+        elif context.scene.poise.ghost != "HIDDEN" and self.may_draw():
             redraw_views()
+        self._shown = job.shown
         return False  # there is hardly any work in such a turn
 
     @property

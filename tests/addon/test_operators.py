@@ -2,6 +2,7 @@
 """The operators without a window: a job turned by hand, and the modal operator with a stand-in
 for the window. The real window is driven by tests/gui."""
 
+import functools
 import gc
 import re
 import weakref
@@ -14,7 +15,7 @@ from helpers.jobs import BUDGET, step_until
 
 import poise
 from poise.addon import operators
-from poise.addon.blender import compat, session
+from poise.addon.blender import compat, redrawing, session
 from poise.addon.blender.chosen import chosen_armature
 from poise.addon.blender.evaluation import LastOfTurn
 from poise.addon.jobs import job as job_module
@@ -524,8 +525,9 @@ def test_a_turn_works_or_has_the_window_drawn(started, monkeypatch):
     window, operator = started
     did = []
     session.job().step = lambda _budget: did.append("works")
-    for name in ("redraw", "redraw_sidebars"):
-        monkeypatch.setattr(modal, name, lambda: did.append("draws"))
+    for name in ("redraw_views", "redraw_sidebars", "redraw_editors"):
+        monkeypatch.setattr(redrawing, name, lambda: did.append("draws"))
+    monkeypatch.setattr(modal, "redraw_sidebars", lambda: did.append("draws"))
     before = 0
     for _ in range(20):
         window.send(operator)
@@ -533,6 +535,23 @@ def test_a_turn_works_or_has_the_window_drawn(started, monkeypatch):
         before = len(did)
         session.job().progress += 0.01
     assert set(did) == {"works", "draws"}
+
+
+def test_no_turn_draws_more_than_one_part_of_the_window(monkeypatch):
+    drawn, now = [], 0.0
+    for name in ("views", "sidebars", "editors"):
+        monkeypatch.setattr(redrawing, f"redraw_{name}", functools.partial(drawn.append, name))
+    monkeypatch.setattr(redrawing, "time", SimpleNamespace(monotonic=lambda: now))
+    parts = redrawing.Parts()
+    for pause, expected in (
+        (1 / 32, ["views", "sidebars", *["views"] * 6, "editors", *["views"] * 3]),
+        (0.3, ["sidebars", "views", "editors", "views"] * 3),
+    ):
+        for _ in range(12):
+            now += pause
+            parts.draw()
+        assert drawn == expected
+        drawn.clear()
 
 
 def test_modal_ended_by_blender(started):
