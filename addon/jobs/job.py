@@ -106,18 +106,22 @@ class Job:
             raise
 
     def _step(self, budget):
-        until = time.perf_counter() + budget
         self._demand_armature()
         scene = self.shot.scene
         frame, subframe = scene.frame_current, scene.frame_subframe
         try:
-            while time.perf_counter() < until:
+            begun = time.perf_counter()
+            until = begun + budget
+            while begun < until:
                 last = next(self._work, _DONE)
                 if last is _DONE:
                     self._finish()
                     return True
-                if last or self.waits:
+                now = time.perf_counter()
+                # A piece like this one would be too long: that is for the next turn.
+                if last or self.waits or now + (now - begun) > until:
                     break
+                begun = now
         finally:
             # Reading samples other frames; the window shows the user's own all the while.
             if (scene.frame_current, scene.frame_subframe) != (frame, subframe):

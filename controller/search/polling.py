@@ -9,7 +9,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -33,7 +32,8 @@ _TURN = 0.01
 
 def engine() -> dict[str, str]:
     """What computes: results are the same bit for bit only where these are."""
-    return {"numpy": np.__version__, "cma": version("cma"), "pybullet": world.version()}
+    cma = world.version_of("cma")
+    return {"numpy": np.__version__, "cma": cma, "pybullet": world.version()}
 
 
 class Polled(ABC):

@@ -11,7 +11,6 @@ import importlib
 import sys
 import weakref
 from collections.abc import Collection, Iterable, Sequence
-from importlib import metadata
 from itertools import chain, combinations
 from math import hypot
 from typing import Any, NamedTuple
@@ -1451,7 +1450,14 @@ class World:
 
 def version() -> str:
     """Version of PyBullet's package, which the module itself does not know."""
-    for name in ("pybullet-arm64", "pybullet"):
+    return version_of("pybullet-arm64", "pybullet")
+
+
+def version_of(*packages: str) -> str:
+    """Version of the first of these packages that is installed, else "unknown"."""
+    # Imported here: it takes a tenth of what Blender's start takes longer by Poise.
+    metadata = importlib.import_module("importlib.metadata")
+    for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            return metadata.version(name)
+            return str(metadata.version(name))
     return "unknown"

@@ -46,6 +46,7 @@ def scenario(driver):
         ("check", _press(driver, "check_clip")),
         ("clean up", _press(driver, "clean_up")),
         ("optimize", _optimize(driver)),
+        ("rectify", _rectify(driver)),
     ):
         yield 1.0
         driver.longest_gap, started = 0.0, time.perf_counter()
@@ -103,6 +104,17 @@ def _optimize(driver):
     with _override(driver):
         bpy.ops.poise.optimize("INVOKE_DEFAULT")
     yield _idle(driver)
+
+
+def _rectify(driver):
+    settings = bpy.context.scene.poise
+    before, settings.method, settings.rectification.preset = settings.method, "RECTIFY", "DRAFT"
+    with _override(driver):
+        bpy.ops.poise.simulate("INVOKE_DEFAULT")
+    yield lambda: driver.nodes() > 2
+    bpy.ops.poise.cancel()
+    yield _idle(driver)
+    settings.method = before
 
 
 def _override(driver):

@@ -150,6 +150,11 @@ class Driver:
         recording = job.shot.recording if job is not None else None
         return 0 if recording is None else len(recording)
 
+    def nodes(self):
+        """How many nodes of the rectification at work are committed."""
+        search = getattr(self.session.job(), "search", None)
+        return 0 if search is None else len(search.nodes)
+
     def generations(self):
         """How many generations the search at work has ended."""
         search = getattr(self.session.job(), "search", None)

@@ -31,12 +31,6 @@ def scenario(driver):
     yield from _bake(driver)
 
 
-def nodes(driver):
-    """How many nodes are committed."""
-    search = getattr(driver.session.job(), "search", None)
-    return 0 if search is None else len(search.nodes)
-
-
 def _wait(driver, condition):
     """Wait for a condition as long as the search goes on, however slowly."""
 
@@ -68,7 +62,7 @@ def _stop(driver):
     before = driver.state()
     longest = driver.time_steps()
     yield from driver.click(SIMULATE)
-    yield from _wait(driver, lambda: nodes(driver) > 2)
+    yield from _wait(driver, lambda: driver.nodes() > 2)
     driver.check("there is a worker", len(driver.workers()) == 1, driver.workers())
     words = yield from _pace(driver)
     driver.say(words)
@@ -94,7 +88,7 @@ def _stop(driver):
 
 def _resume(driver):
     yield from driver.click(RECTIFY, across=0.3)
-    yield from _wait(driver, lambda: nodes(driver) > 0)
+    yield from _wait(driver, lambda: driver.nodes() > 0)
     job = driver.session.job()
     driver.check("it is resumed", job.resumed_at and job.resumed_at > 0.29, job.resumed_at)
     yield 0.5
@@ -115,12 +109,12 @@ def _push(driver):
     bpy.ops.ed.undo_push(message="Push")
     calm = driver.result.shot
     yield from driver.click(PUSH)
-    yield from _wait(driver, lambda: nodes(driver) > 0)
+    yield from _wait(driver, lambda: driver.nodes() > 0)
     yield from driver.click(DISCARD, across=0.7)
     yield lambda: driver.session.job() is None
     driver.check("Discard leaves the result", driver.result.shot is calm)
     yield from driver.click(PUSH)
-    yield from _wait(driver, lambda: nodes(driver) > 1)
+    yield from _wait(driver, lambda: driver.nodes() > 1)
     yield 0.5
     yield from driver.shot("rectify_6_pushed")
     yield from driver.click(KEEP, across=0.25)
