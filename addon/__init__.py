@@ -6,11 +6,29 @@ Importing this package imports nothing of Blender's, so that one module of it ca
 
 
 def register():
-    """Register the classes, the settings of a scene and the command `blender --command poise`."""
+    """Register the classes, the settings of a scene and the command `blender --command poise`; as
+    Blender starts, once its window is there."""
+    from .blender import threads
+
+    global _start
+    if threads.is_start():
+        _start = threads.Start(_import, _register)
+    else:
+        _register()
+
+
+def _import():
+    _classes()
+    _modules()
+
+
+def _register():
     import bpy
 
     from .blender import translations
 
+    global _start
+    _start = None
     for cls in _classes():
         translations.separate(cls)
         bpy.utils.register_class(cls)
@@ -24,6 +42,12 @@ def unregister():
     """Undo `register`: stop what runs and forget all results."""
     import bpy
 
+    global _start
+    if _start is not None:
+        _start.give_up()
+        _start = None
+        return
+
     from .plots import tuning_plot
 
     bpy.utils.unregister_cli_command(_handle)
@@ -34,7 +58,8 @@ def unregister():
         bpy.utils.unregister_class(cls)
 
 
-_handle = None
+#: The command in Blender's list, and what waits for Blender's window.
+_handle = _start = None
 
 
 def _command(arguments):

@@ -118,7 +118,7 @@ def test_package_imports_itself_relatively_only():
 
 
 def test_runtime_needs_no_more_than_blender_ships():
-    allowed = {"bpy", "mathutils", "numpy", "pybullet", "cma", "gpu", "gpu_extras", "bl_ui"}
+    allowed = {"bpy", "_bpy", "mathutils", "numpy", "pybullet", "cma", "gpu", "gpu_extras", "bl_ui"}
     allowed |= {"bpy_extras", "bmesh", "blf", "addon_utils"}
     allowed.add("distributed")  # for clusters alone, if it is there
     allowed.add("zstandard")  # for compressed files, if it is there

@@ -54,7 +54,7 @@ class Evaluation:
         it finds out."""
         enabled = is_enabled(self.armature, self._layer)
         if enabled and not (yield from _scene_counts(self.armature)):
-            yield 0.0
+            yield LastOfTurn(0.0)
             self._aside = bpy.data.scenes.new(NAME)
             _furnish(self._aside, self.scene, self.armature)
             yield LastOfTurn(0.0)
@@ -110,14 +110,16 @@ class Evaluation:
 
     def comparing(self):
         """Stay aside only if the pose there is the one that the user's scene shows at its frame,
-        if that is not known yet; yields 0.0 between the two."""
+        if that is not known yet; yields 0.0 in between."""
         if self._aside is None or self._compared:
             return
         self._compared = True
         frame = self.scene.frame_current + self.scene.frame_subframe
-        aside = _pose(self.at(frame))
+        aside, shown = _pose(self.at(frame)), Evaluation(self.scene, self.armature)
         yield LastOfTurn(0.0)
-        if not np.array_equal(aside, _pose(Evaluation(self.scene, self.armature).at(frame))):
+        shown.at(frame)
+        yield LastOfTurn(0.0)
+        if not np.array_equal(aside, _pose(shown._now())):
             self.close()
 
 

@@ -6,7 +6,6 @@ No operator in here: a job runs the same with and without a window.
 
 import contextlib
 import math
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -15,6 +14,7 @@ import bpy
 from ...controller.exceptions import RigError
 from ..blender import compat, session
 from ..blender.evaluation import LastOfTurn
+from ..blender.threads import switching_often
 from ..rigs import bake_target, strips
 from ..shots.cast import Cast
 from ..shots.shot import Shot
@@ -22,8 +22,6 @@ from ..shots.tuning import LONG, clock
 
 #: Look again after this long [s] at what others do.
 PAUSE = 0.005
-#: How long the window waits for a thread to let it go on [s].
-_SWITCH = 0.0002
 
 _DONE = object()
 
@@ -328,15 +326,13 @@ def in_background(function):
     """A stage that calls a function in a thread, and returns its result. It must not touch
     Blender's data: NumPy, files and imports are what the window need not wait for."""
     yield 0.0  # so that this is shown before it begins
-    thread, interval = ThreadPoolExecutor(1), sys.getswitchinterval()
+    thread = ThreadPoolExecutor(1)
     try:
-        # Drawing a panel asks for the interpreter a hundred times, and waits this long for each.
-        sys.setswitchinterval(_SWITCH)
-        future = thread.submit(function)
-        while not wait([future], PAUSE).done:
-            yield 0.0
+        with switching_often():
+            future = thread.submit(function)
+            while not wait([future], PAUSE).done:
+                yield 0.0
     finally:  # stopped or not, nobody waits
-        sys.setswitchinterval(interval)
         thread.shutdown(wait=False)
     return future.result()
 

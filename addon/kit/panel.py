@@ -4,6 +4,7 @@
 from typing import TYPE_CHECKING
 
 from ..blender.chosen import chosen_armature
+from ..blender.threads import TAB
 
 if TYPE_CHECKING:
     import bpy
@@ -14,7 +15,7 @@ class Panel:
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
-    bl_category = "Poise"
+    bl_category = TAB
 
     @classmethod
     def poll(cls, context: "bpy.types.Context") -> bool:
