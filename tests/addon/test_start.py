@@ -28,7 +28,7 @@ def turned(start):
 
 
 @pytest.fixture
-def start(monkeypatch):
+def start(blender, monkeypatch):
     """Poise that was registered as Blender started."""
     monkeypatch.setattr(threads, "is_start", lambda: True)
     addon.register()
@@ -99,3 +99,18 @@ def test_without_a_window_it_is_there_at_once(monkeypatch):
 
     monkeypatch.setattr(sys, "argv", ["blender"])
     assert bpy.app.background and not load_scripts()
+
+
+def test_a_file_that_is_opened_before_keeps_its_settings(start, tmp_path):
+    turned(start)
+    scene, path = bpy.context.scene, str(tmp_path / "shot.blend")
+    scene.poise.method = "BALANCE"
+    scene.poise.pushes.items.add().strength = 33.0
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    addon.unregister()
+    addon.register()  # as Blender starts once more
+    bpy.ops.wm.open_mainfile(filepath=path)
+    turned(addon._start)
+    settings = bpy.context.scene.poise
+    assert settings.method == "BALANCE"
+    assert [push.strength for push in settings.pushes.items] == [33.0]
