@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...controller.checks.verdict import COMPARED
+from ...controller.control.outside import outside_words
 from ...controller.search.arrival import arrival_words
 from ...controller.simulation.holds import grasp_words
 from .batch_shot import FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
@@ -40,6 +41,7 @@ def summary(folder: Path, records: Sequence[dict[str, Any]], left: int = 0) -> d
         "totals": {state: sum(s["state"] == state for s in shots) for state in reversed(ORDER)}
         | {"left": left},
         "keepers": sum(shot["keeper"] is True for shot in shots),
+        "keepers_helped": sum(shot["keeper"] is True and bool(shot["help"]) for shot in shots),
         "units": {name: units[name] for name in FIGURES if name in units} | {"seconds": "s"},
         "shots": shots,
     }
@@ -60,6 +62,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         "filled": report.get("filled", record["state"] == STOOD),
         "keeper": verdict.get("keeper"),
         "compared_with": verdict.get("compared_with"),
+        "help": _help(report),
         "waypoints": report.get("waypoints", []),
         "holds": report.get("holds", []),
         "not_kept_for": verdict.get("not_kept_for", []),
@@ -99,6 +102,20 @@ dd { margin: 0; font-variant-numeric: tabular-nums; }
 """
 
 
+def _help(report: dict[str, Any]) -> str:
+    """How much it was helped from outside, in a sentence without its end; empty if it was not."""
+    if report.get("residual") is None or report.get("residual_most") is None:
+        return ""
+    return outside_words(report["residual"], report["residual_most"], report["body"]["mass"])
+
+
+def kept_words(total: dict[str, Any]) -> str:
+    """How many are to keep, of `summary`."""
+    helped = total["keepers_helped"]
+    with_help = f", {helped} of them with help from outside" if helped else ""
+    return f"{total['keepers']} to keep{with_help}"
+
+
 def html(total: dict[str, Any], strips: Mapping[str, str], place: Path) -> str:
     """The page, as text.
 
@@ -112,7 +129,8 @@ def html(total: dict[str, Any], strips: Mapping[str, str], place: Path) -> str:
         if number
     )
     if total["keepers"]:
-        totals += f'<li class="stood"><b>{total["keepers"]}</b>to keep</li>'
+        number, _, words = kept_words(total).partition(" ")
+        totals += f'<li class="stood"><b>{number}</b>{words}</li>'
     name = escape(Path(total["folder"]).name)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -158,6 +176,8 @@ def _figures(shot: dict[str, Any], total: dict[str, Any]) -> Iterator[tuple[str,
         kept = "keeper" if shot["keeper"] else f"not kept for {', '.join(shot['not_kept_for'])}"
         compared = COMPARED.get(shot["compared_with"], "")  # none of an earlier version
         yield "verdict", kept + (compared and f", {compared}")
+    if shot["help"]:
+        yield "help", shot["help"]
     for one in shot["waypoints"]:
         yield "waypoint", arrival_words(**one)
     for one in shot["holds"]:

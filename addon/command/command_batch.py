@@ -40,7 +40,7 @@ from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_progress import FAILED as FAILURE
 from ..terminal.command_workers import interrupts
 from . import command_rectify
-from .batch_report import html, summary
+from .batch_report import html, kept_words, summary
 from .batch_shot import (
     FELL,
     RECORD,
@@ -512,7 +512,7 @@ def _told(options, total, written):
     counts = total["totals"]
     told = [f"{number} {state}" for state, number in counts.items() if number]
     if any(shot["keeper"] is not None for shot in total["shots"]):
-        told.append(f"{total['keepers']} to keep")
+        told.append(kept_words(total))
     say(", ".join(told) + ".")
     for shot in total["shots"]:
         if shot["state"] != STOOD:

@@ -62,6 +62,12 @@ UNITS = {"reward": "1", "foot_slide": "m/s", "fps": "Hz"}
 #: Of some shots; others were baked by a version that had none.
 VERDICTS = {
     "kept.blend": {"verdict": {"keeper": True, "not_kept_for": [], "findings": []}},
+    "helped.blend": {
+        "verdict": {"keeper": True, "not_kept_for": [], "findings": []},
+        "residual": 50.0,
+        "residual_most": 300.0,
+        "body": {"mass": 70.0},
+    },
     "turned.blend": {
         "verdict": {
             "keeper": False,
@@ -250,6 +256,19 @@ def test_summary_tells_what_is_kept(folder, performed, capsys):
     assert "It stood, but the left foot twists by 23° at frame 41." in words
     assert "verdict not kept for foot_turn" in words and "verdict keeper" in words
     assert "1 to keep" in words
+
+
+def test_who_was_helped_is_no_keeper_like_the_others(folder, performed, capsys):
+    make("in/helped.blend", "in/kept.blend")
+    arguments = "in", "--output", "out", "--json", "night.json", "--report", "night.html"
+    assert poise("batch", *arguments) == 0
+    assert "2 to keep, 1 of them with help from outside." in capsys.readouterr().err
+    told = json.loads(Path("night.json").read_text())
+    assert (told["keepers"], told["keepers_helped"]) == (2, 1)
+    helped = "Help from outside: 50 N in the mean, 300 N at most (7% and 44% of its weight)"
+    assert [shot["help"] for shot in told["shots"]] == [helped, ""]
+    words = " ".join(Page(Path("night.html").read_text(encoding="utf-8")).words)
+    assert "2 to keep, 1 of them with help from outside" in words and helped in words
 
 
 class Page(HTMLParser):
