@@ -2,6 +2,7 @@
 """How large numbers may be: the one table that settings, panels and the command line follow."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from .exceptions import demand
@@ -35,7 +36,8 @@ class Range:
         return {"min": 0.0, "max": self.high}
 
     def check(self, value: float) -> None:
-        """Raise SettingsError for a number that may not be."""
+        """Raise SettingsError for a number that may not be, and for what is none."""
+        demand(isinstance(value, Real), f"A {self.what} of {value!r} is no number: give {self}.")
         told = f"{value:.10g} {self.unit}".rstrip()
         demand(value in self, f"A {self.what} of {told} is out of range: give {self}.")
 

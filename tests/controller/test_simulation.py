@@ -244,6 +244,8 @@ def test_noise_is_not_there_unless_asked(standing):
     [
         ({"rate": 10}, "rate of 10 Hz is out of range"),
         ({"rate": float("nan")}, "out of range"),
+        ({"rate": "fast"}, "rate of 'fast' is no number: give 50 to"),
+        ({"outside_help": None}, "of None is no number"),
         ({"balance": "magic"}, "no balance mode 'magic': use foot_forces, virtual_forces"),
         ({"tracking": "magic"}, "no tracking mode 'magic'"),
         ({"noise": -1}, "noise of -1 N m is out of range: give 0 to 1000 N m"),
