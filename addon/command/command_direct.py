@@ -206,6 +206,7 @@ def _command(command: Command, came: dict[str, Any]) -> dict[str, Any]:
         "steps": came["steps"],
         "began": came["began"],
         "ended": came["ended"],
+        "allowed_help": came["allowed_help"],
     }
 
 

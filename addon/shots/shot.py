@@ -132,6 +132,7 @@ UNITS = {
     "reached_speed": "m/s",
     "began": "s",
     "ended": "s",
+    "allowed_help": "share",
     "reached_heading": "°",
     "steps": "1",
     "point": "m",
@@ -1021,6 +1022,7 @@ class Shot(ArmatureShot):
         motion, recording = self.reading.motion, self.recording
         if not isinstance(motion, Endless):
             return []
+        allowed = {act.name: act.outside_help for act in motion.walk.acts}
         return [
             {
                 "at": _plain(one.at),
@@ -1034,6 +1036,7 @@ class Shot(ArmatureShot):
                 "act": one.act,
                 "began": _plain(one.began),
                 "ended": _plain(one.ended),
+                "allowed_help": allowed.get(one.act),
             }
             for one in recording.followed
         ]

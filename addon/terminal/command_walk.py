@@ -108,4 +108,6 @@ def _act_told(command: dict) -> str:
         return f"{told} it did not come to that."
     if ended is None:
         return f"{told} from {began:.1f} s on, and not to its end."
-    return f"{told} from {began:.1f} to {ended:.1f} s, on its feet."
+    most = command["allowed_help"]
+    helped = f", helped by up to {most:.0%} of its weight" if most else ""
+    return f"{told} from {began:.1f} to {ended:.1f} s, on its feet{helped}."

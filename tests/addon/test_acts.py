@@ -111,6 +111,7 @@ def test_a_script_has_a_walk_perform_actions_of_the_file(armature, tmp_path, cap
     assert re.search(rf"At 1 s '{NAME}': from 1\.0 to \d\.\d s, on its feet\.", told), told
     stands, acts = json.loads(report.read_text())["commands"]
     assert (stands["act"], stands["began"], stands["ended"]) == (None, None, None)
+    assert (stands["allowed_help"], acts["allowed_help"]) == (None, 0.0)
     assert acts["act"] == NAME and 1.0 <= acts["began"] < acts["ended"] < 12
     assert json.loads(report.read_text())["bake_error"] < 0.05
     bpy.ops.wm.open_mainfile(filepath=str(path))
@@ -177,6 +178,7 @@ def test_acts_are_learned_with_the_walk_kept_and_performed(folder, quick, capsys
     assert poise("direct", *names, "--report", report, "--overwrite") == 0
     *_, bows = json.loads(report.read_text())["commands"]
     assert bows["wanted"]["skill"] == "bow" and bows["ended"] > bows["began"] + 3
+    assert bows["allowed_help"] == 0.0
     assert "At 1 s 'bow': from 1.0 to" in capsys.readouterr().err
     script.write_text(json.dumps(SCRIPT).replace(NAME, "sing"))
     assert poise("direct", *names, "--overwrite") == 1
