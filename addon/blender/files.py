@@ -18,16 +18,18 @@ class FileError(PoiseError):
 
 
 def identity(path: Path) -> str:
-    """What all names of a file have in common, through links or `..`; it need not be there yet."""
-    return os.path.normcase(os.path.realpath(path))
+    """What all names of a file have in common, through links, hard ones too, or `..`; it need not
+    be there yet."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.normcase(os.path.realpath(path))
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def same_file(path: Path, other: Path) -> bool:
     """Whether two paths lead to one file, by whatever names; two hard links do."""
-    try:
-        return os.path.samefile(path, other)
-    except OSError:  # one of them is not there yet
-        return identity(path) == identity(other)
+    return identity(path) == identity(other)
 
 
 def check_target(path: Path, overwrite: bool) -> None:

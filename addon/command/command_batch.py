@@ -288,10 +288,17 @@ def _is_foreign(task):
 
 def _check_results(tasks, folders):
     """Raise FileError where a result would replace a shot, as all in these folders may be, or
-    another result."""
+    another result; or where what is written beside it is another file by that name."""
     sources = {identity(task.source) for task in tasks}
+    read = sources | {identity(path) for task in tasks for path in task.files}
     results = {}
     for task in tasks:
+        for path in (task.record, task.log):
+            if path.is_symlink() or identity(path) in read:
+                raise FileError(
+                    f"'{path}' is a link to another file, which would be written: remove the link, "
+                    "or name another --output folder."
+                )
         path = identity(task.result)
         if path in sources:
             raise FileError(

@@ -424,6 +424,32 @@ def test_input_that_is_refused_before_any_work(
     assert Path("in/a.blend").read_text() == Path("in/notes.txt").read_text() == ""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+@pytest.mark.parametrize(
+    "source, name, options",
+    [
+        ("in/a.blend", "out/a.blend", ("--overwrite",)),
+        ("in/a.blend", "out/a.blend.poise.json", ("--overwrite",)),
+        ("in/a.blend", "out/a.blend.log", ()),
+        ("in/a.blend", "night.json", ("--json", "night.json", "--overwrite")),
+        ("map.json", "out/a.blend.poise.json", ()),
+        ("map.json", "out/a.blend.log", ()),
+        ("map.json", "night.html", ("--report", "night.html", "--overwrite")),
+    ],
+)
+def test_no_link_leads_to_what_is_read(folder, performed, capsys, link, name, options, source):
+    make("in/a.blend", text="precious")
+    Path("map.json").write_bytes(MAP.read_bytes())
+    Path("out").mkdir()
+    before = Path(source).read_bytes()
+    link(Path(source).absolute(), name)
+    command = "batch", "in", "--output", "out", "--rig", "map.json", *options
+    assert poise(*command) == 1
+    assert re.search("is a shot itself|link to another file|another file", capsys.readouterr().err)
+    assert Path(source).read_bytes() == before and not performed
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
 def test_names_in_other_encodings_stop_no_batch(folder, performed, capsys):
     odd, long = os.fsdecode(b"w\xe4lk.bvh"), "n" * 200 + ".bvh"
