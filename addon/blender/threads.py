@@ -3,11 +3,12 @@
 
 To import all of Poise takes a quarter of the time in which Blender opens its window. So that is
 done once the window is there, and everything is registered when it is done. Until then the tab is
-there, and empty. Whoever may ask for Poise at once gets it at once: without a window, in a
-script on the command line, and where it is enabled later on.
+there, and empty. Whoever may ask for Poise at once gets it at once: without a window, a script or a
+file on the command line (its drivers, handlers that read it), and where it is enabled later on.
 """
 
 import contextlib
+import os
 import sys
 import threading
 
@@ -23,8 +24,8 @@ TAB = "Poise"
 _LOOK = 0.02
 #: Drawing a panel asks for the interpreter a hundred times, and waits this long for each [s].
 _SWITCH = 0.0002
-#: What on a command line may bring a script, and what ends the options that Blender reads.
-_SCRIPTS, _END = ("-P", "--python", "-c", "--command", "--addons"), "--"
+#: What on a command line brings a script, or a file, and what ends the options that Blender reads.
+_BRING, _END = ("-P", "--python", "-c", "--command", "--addons", "--open-last"), "--"
 
 
 @contextlib.contextmanager
@@ -39,12 +40,14 @@ def switching_often():
 
 
 def is_start():
-    """Whether Blender is about to open its window, and no script may ask for Poise before."""
+    """Whether Blender is about to open its window, and nothing may ask for Poise before."""
     callers, frame = set(), sys._getframe()
     while frame is not None:
         callers.add(frame.f_code.co_name)
         frame = frame.f_back
-    return not bpy.app.background and comes_later(sys.argv, callers)
+    # A Mac opens a file once Blender runs, which its command line does not tell.
+    tells = not bpy.app.background and sys.platform != "darwin"
+    return tells and comes_later(sys.argv, callers)
 
 
 def comes_later(arguments, callers):
@@ -53,9 +56,9 @@ def comes_later(arguments, callers):
     arguments: the command line. callers: names of the functions that are at work; the one with
     which Blender enables add-ons as it starts is `load_scripts` or `load_scripts_extensions`.
     """
-    own = arguments[: arguments.index(_END)] if _END in arguments else arguments
-    scripted = any(one.startswith(_SCRIPTS) for one in own)
-    return not scripted and any(name.startswith("load_scripts") for name in callers)
+    own = arguments[1 : arguments.index(_END)] if _END in arguments else arguments[1:]
+    asked = any(one.startswith(_BRING) or os.path.isfile(one) for one in own)
+    return not asked and any(name.startswith("load_scripts") for name in callers)
 
 
 class POISE_PT_starting(bpy.types.Panel):

@@ -80,8 +80,10 @@ def test_the_tab_says_why_there_is_nothing(monkeypatch):
     ("later", "arguments", "caller"),
     [
         (True, ["blender"], "load_scripts_extensions"),
-        (True, ["blender", "shot.blend"], "load_scripts"),
-        (True, ["blender", "shot.blend", "--", "--python"], "load_scripts"),
+        (True, ["blender", "--window-geometry", "0", "0", "640", "480"], "load_scripts"),
+        (True, ["blender", "gone.blend", "--", "--python"], "load_scripts"),
+        (False, ["blender", __file__], "load_scripts"),
+        (False, ["blender", "--open-last"], "load_scripts"),
         (False, ["blender"], "addon_enable"),
         (False, ["blender", "--python", "setup.py"], "load_scripts_extensions"),
         (False, ["blender", "--python-expr", "pass"], "load_scripts_extensions"),
