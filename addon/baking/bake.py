@@ -120,7 +120,8 @@ class BakeResult:
     that are on FK since IK puts them elsewhere.
     number: among all bakes. left: name of an earlier bake that has been renamed or changed by hand
     since, and is left as it is; None if there is none. over: names of NLA tracks over its strip
-    that change it. missed: a sentence, if the rig does not go where it is to; else empty.
+    that change it. warnings: sentences, where the rig does not go where it is to, or its source is
+    not right by itself any more.
     """
 
     action: str
@@ -134,7 +135,7 @@ class BakeResult:
     leg_controls: tuple = ()
     released_legs: tuple = ()
     over: tuple = ()
-    missed: str = ""
+    warnings: tuple = ()
 
 
 def bake(*arguments: Any, **options: Any) -> BakeResult:
@@ -244,7 +245,7 @@ def baking(
             yield LastOfTurn(1.0)
             target.finish(state.values, proportions.flags if proportions else {})
         baked = target.action, target.slot
-        source_values.hold(armature, (source, slot), baked, state.values, ceiling)
+        unheld = source_values.hold(armature, (source, slot), baked, state.values, ceiling)
         if options.nla:
             strips.place(scene, armature, (source, slot), baked)
         else:
@@ -271,7 +272,7 @@ def baking(
         leg_controls=keyed.leg_controls,
         released_legs=tuple(leg.side for leg in keyed.released),
         over=strips.over(armature, baked),
-        missed=_missed(armature, fit),
+        warnings=tuple(filter(None, (_missed(armature, fit), _unheld(armature, unheld)))),
     )
 
 
@@ -305,6 +306,15 @@ def _missed(armature: "bpy.types.Object", fit: "_Off") -> str:
         f"'{armature.name}' does not go where it was simulated: '{fit.bone}' is off by up to "
         f"{fit.mm:.0f} mm, at frame {fit.frame:g}. Something else than what is keyed moves it: "
         "look for constraints and drivers there, or choose the bones to key in a rig map."
+    )
+
+
+def _unheld(armature: "bpy.types.Object", why: str) -> str:
+    if not why:
+        return ""
+    return (
+        f"The source of '{armature.name}' is right by Poise's buttons Source and Baked alone, not "
+        f"where it is assigned by hand or without Poise: {why}."
     )
 
 

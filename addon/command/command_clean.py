@@ -57,8 +57,8 @@ def _clean_to(
     shot = _read(options, CleanUpOptions(options.smoothness, options.balance))
     shot.solve()
     follow("writing", shot.baking())
-    missed = [sentence for sentence in [shot.baked.missed] if sentence]
-    report = {"file": str(output), **shot.report(), "warnings": warnings + missed}
+    warnings += shot.baked.warnings
+    report = {"file": str(output), **shot.report(), "warnings": warnings}
     report["import"] = import_note(shot.scene)
     with written(output) as temporary:
         save(temporary, compresses(options, source))
@@ -72,7 +72,7 @@ def _clean_to(
         f"'{report['baked_action']}' in '{report['file']}'."
     )
     legs = ik_legs.sentences(report["leg_controls"], report["released_legs"])
-    for sentence in (*legs, *missed):
+    for sentence in (*legs, *shot.baked.warnings):
         say(f"  {sentence}")
     say(f"  points that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
     if shot.doubt:

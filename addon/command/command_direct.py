@@ -157,7 +157,7 @@ def _direct_to(
     simulate(shot)
     follow("baking", shot.baking())
     follow("measuring", shot.measure())
-    warnings += [sentence for sentence in [shot.baked.missed] if sentence]
+    warnings += shot.baked.warnings
     told = shot.report()
     report = {"file": str(output), **_report(shot, skill, script, told), "warnings": warnings}
     report["import"] = import_note(shot.scene)
@@ -217,8 +217,8 @@ def _tell(report: dict[str, Any], followed: list[dict[str, Any]], shot: Shot) ->
         f"'{report['skill']}' is directed for {report['seconds']:.1f} s, frames {first:g} to "
         f"{last:g}, and baked to '{report['action']}' in '{report['file']}'."
     )
-    if shot.baked.missed:
-        say(shot.baked.missed)
+    for sentence in shot.baked.warnings:
+        say(sentence)
     say("It stood to the end." if report["success"] else report["why"])
     for sentence in command_walk.words_of(followed, report["fell_at"]):
         say(sentence)

@@ -168,7 +168,7 @@ def _bake_to(
     command_rectify.perform(options, shot, checkpoint)
     follow("baking", shot.baking_target() if options.target_only else shot.baking())
     follow("measuring", shot.measure())
-    warnings += [sentence for sentence in [shot.baked.missed] if sentence]
+    warnings += shot.baked.warnings
 
     report = {"file": str(output), **shot.report(), "optimization": tuned, "warnings": warnings}
     report["together"] = []
@@ -226,7 +226,7 @@ def _report_together(cast: Cast, told: dict[Shot, list[str]], file: Path) -> dic
             "file": str(file),
             **shot.report(),
             **nothing,
-            "warnings": told[shot] + [one for one in [shot.baked and shot.baked.missed] if one],
+            "warnings": [*told[shot], *(shot.baked.warnings if shot.baked else ())],
             "import": import_note(shot.scene),
         }
         for shot in cast.shots
@@ -592,8 +592,8 @@ def _tell_result(report: dict[str, Any], shot: Shot) -> None:
     )
     for sentence in ik_legs.sentences(report["leg_controls"], report["released_legs"]):
         say(sentence)
-    if shot.baked.missed:
-        say(shot.baked.missed)
+    for sentence in shot.baked.warnings:
+        say(sentence)
     for track in report["tracks_over"]:
         say(f"The NLA track '{track}' over the bake changes it.")
     _tell_figures(report)

@@ -112,9 +112,8 @@ class _BakeOperator(JobOperator):
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
         names = "', '".join(baked.leg_controls)
         legs = f"; legs on IK by '{names}'" if names else ""
-        for sentence in (*ik_legs.sentences((), baked.released_legs), baked.missed):
-            if sentence:
-                self.report({"WARNING"}, tr(sentence))
+        for sentence in (*ik_legs.sentences((), baked.released_legs), *baked.warnings):
+            self.report({"WARNING"}, tr(sentence))
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{legs}{left}"))
         settings = session.result_of(shot.scene, shot.armature).settings
         if outdated.keys_changed(settings, shot.armature):

@@ -68,9 +68,8 @@ class POISE_OT_clean_up(JobOperator, bpy.types.Operator):
         left = f"; '{baked.left}', your own since, stays" if baked.left else ""
         names = "', '".join(baked.leg_controls)
         legs = f"; legs on IK by '{names}'" if names else ""
-        for sentence in (*ik_legs.sentences((), baked.released_legs), baked.missed):
-            if sentence:
-                self.report({"WARNING"}, tr(sentence))
+        for sentence in (*ik_legs.sentences((), baked.released_legs), *baked.warnings):
+            self.report({"WARNING"}, tr(sentence))
         self.report(
             {"INFO"},
             tr(

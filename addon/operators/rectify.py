@@ -274,10 +274,10 @@ class PerformOperator(JobOperator):
         if not job.rectifies or not (job.balanced or job.can_resume):
             return super().stopped
         if not job.balanced:
-            return "Stopped: the result is as it was. Rectify goes on where this search was"
+            return "Stopped: the result is as it was. Rectify goes on where this search stopped"
         if not job.can_resume:
             return "Stopped: what balance alone did stays"
-        return "Stopped: what balance alone did stays. Rectify goes on where this search was"
+        return "Stopped: what balance alone did stays. Rectify goes on where this search stopped"
 
     def finished(self):
         """Report the outcome."""

@@ -43,12 +43,13 @@ def hold(armature, source, baked, values, ceiling=None):
 
     source, baked: (action, slot). values: {data path: value} without the bake. ceiling: index of
     the track below which the new one must be; None for none.
+    Returns why what there is to hold cannot be, as an end of a sentence; empty if nothing is lost.
     """
     animation = armature.animation_data
     tracks = others(animation)
-    if why_not(animation, source) or (ceiling == 0 and len(tracks) == len(animation.nla_tracks)):
-        release(armature)
-        return
+    why = why_not(animation, source)
+    if not why and ceiling == 0 and len(tracks) == len(animation.nla_tracks):
+        why = "there is no place below its NLA strips"
     played = map(compat.of_strip, nested(heard(animation)))
     animated = _keys(source).union(*map(_keys, played))
     paths, held = {path for path, _ in animated}, {}
@@ -59,8 +60,11 @@ def hold(armature, source, baked, values, ceiling=None):
         value = value[index] if isinstance(value, list) else value
         if not isinstance(value, str):
             held[path, index] = value
-    if held:
+    if why:
+        release(armature)
+    elif held:
         _write(armature, _held(animation) | held, ceiling)
+    return why if held else ""
 
 
 def release(armature):

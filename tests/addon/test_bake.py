@@ -607,6 +607,18 @@ def test_source_and_bake_are_right_by_whatever_means_they_are_assigned(rig, tmp_
     assert not rig.armature.animation_data.nla_tracks and len(bpy.data.actions) == 1
 
 
+def test_where_the_source_is_not_right_by_itself_that_is_said(rig):
+    assert rig.bake().warnings == (), "everything is keyed"
+    constrained(rig)
+    rig.armature.animation_data.action_influence = 0.6
+    before = heads(rig)
+    (told,) = rig.bake(rig.read()).warnings
+    assert "by Poise's buttons Source and Baked alone" in told and "influence" in told
+    assert not rig.armature.animation_data.nla_tracks
+    bake.restore(rig.scene, rig.armature)
+    assert np.abs(heads(rig) - before).max() < 1e-5
+
+
 def test_what_strips_of_others_animate_stays_theirs(rig):
     leg = constrained(rig)[0]
     path = leg.path_from_id("influence")
@@ -897,14 +909,14 @@ def test_a_rig_that_does_not_follow_its_controls_is_told(rig):
     """As one of a map that names the wrong ones: what was baked was off, and said nothing."""
     controls = {slot: bones[-1:] for slot, bones in rig.rig_map.bones.items()}
     rig.rig_map = replace(rig.rig_map, controls=controls)
-    assert rig.bake().missed == ""
+    assert rig.bake().warnings == ()
     rig.rig_map = replace(rig.rig_map, controls=controls | {"upper_arm_l": ("hand.R",)})
     result = rig.bake()
     assert result.error_mm > 15
-    found = re.search(r"does not go where .*: '(.*)' is off by up to (\d+) mm", result.missed)
+    found = re.search(r"does not go where .*: '(.*)' is off by up to (\d+) mm", result.warnings[0])
     assert found[1] in ("upper_arm.L", "forearm.L", "hand.L")
     assert int(found[2]) == round(result.error_mm)
-    assert rig.bake(tolerance=50.0).missed, "however few keys are asked for"
+    assert rig.bake(tolerance=50.0).warnings, "however few keys are asked for"
 
 
 def test_what_cannot_be_chosen_is_told_before_anything_is_simulated(rig):

@@ -375,7 +375,7 @@ def test_escape_of_automatic_keeps_what_balance_did(window, armature, monkeypatc
     window.turn_until(operator, lambda: nodes(session.job()) == 1)
     assert "keeps balance" in drawn(armature)
     assert window.send(operator, "ESC") == {"CANCELLED"}
-    words = "Stopped: what balance alone did stays. Rectify goes on where this search was"
+    words = "Stopped: what balance alone did stays. Rectify goes on where this search stopped"
     assert operator.reports == [("INFO", words)]
     shot = result(armature).shot
     assert shot is not before and shot.rectified is None and shot.verdict is not None
@@ -571,7 +571,7 @@ def test_escape_discards_and_says_so(window, armature):
     assert window.send(operator, "A") == {"PASS_THROUGH"}
     assert window.send(operator, "ESC") == {"CANCELLED"}
     assert window.timers == [] and Pool.open == 0
-    words = "Stopped: the result is as it was. Rectify goes on where this search was"
+    words = "Stopped: the result is as it was. Rectify goes on where this search stopped"
     assert operator.reports == [("INFO", words)]
     assert result(armature).shot is before
     operator = window.begin(operators.POISE_OT_rectify)
@@ -595,7 +595,7 @@ def test_discard_in_the_window_says_so(window, armature):
     window.turn_until(operator, lambda: nodes(session.job()) == 1)
     bpy.ops.poise.discard_rectified()
     assert window.send(operator) == {"CANCELLED"}
-    words = "Stopped: the result is as it was. Rectify goes on where this search was"
+    words = "Stopped: the result is as it was. Rectify goes on where this search stopped"
     assert operator.reports == [("INFO", words)]
     assert result(armature).shot is None
 
