@@ -611,7 +611,7 @@ class Recording:
             return f"{told} {self.weakness}"
         words = MEASURES[name].told_of(value, limit)
         if value <= limit:  # it was past half of that, as `Measures.end_fall` has it
-            words = "the body comes down so hard that the engine cannot go on"
+            words = "the body falls, and the engine would fling its limbs about from here on"
         elif self.upright:
             return f"Stopped at {self.fell_at:.2f} s (frame {frame:g}), still upright: {words}."
         elif (faster := self._faster) > _THROWN:

@@ -1047,9 +1047,9 @@ class Simulation:
         return observation
 
     def _bursts(self, sample: int, centres: np.ndarray) -> bool:
-        """Whether a body that falls is thrown about by the engine: the trial ends a sample before
-        that. Raises SimulationError for one that stood."""
-        if not self._too_fast(sample, centres).any():
+        """Whether a body that falls is thrown about by the engine, or flings a limb as no body
+        does: the trial ends a sample before that. Raises SimulationError for one that stood."""
+        if not self._too_fast(sample, centres, _WILD).any():
             return False
         if self.measures.end_fall():
             return True

@@ -380,11 +380,23 @@ def test_the_floor_is_where_the_character_is(standing):
     assert np.abs(drift).max() < 1e-4
 
 
+@pytest.mark.parametrize("newtons, degrees", [(280, 105), (350, 165), (550, 315), (600, 135)])
+def test_who_falls_flings_no_limb_in_the_last_sample(standing, newtons, degrees):
+    """Which bakes hold to their end."""
+    way = np.radians(degrees)
+    push = Push(0.5, 0.2, newtons * np.array([np.cos(way), np.sin(way), 0.0]))
+    scenario = Scenario(pushes=(push,))
+    recording = Simulation(Character.from_motion(standing), standing, scenario=scenario).run()
+    assert recording.fell_at is not None
+    moved = np.linalg.norm(np.diff(recording.body_positions, axis=0), axis=2)
+    assert (moved * standing.rate).max() < 15.0, "[m/s]"
+
+
 def test_a_fall_that_the_engine_ends_is_called_that(standing):
     recording = Simulation(Character.from_motion(standing), standing).run()
     measures = recording.measures
     measures.values[-1] = (0.09, *measures.values[-1][1:])
     assert measures.end_fall()
-    assert recording.why().endswith("comes down so hard that the engine cannot go on.")
+    assert recording.why().endswith("the engine would fling its limbs about from here on.")
     measures.values[-1] = (0.13, *measures.values[-1][1:])
     assert recording.why().endswith("its pose is 0.130 m away from the animation's (at most 0.1).")
