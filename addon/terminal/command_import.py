@@ -231,6 +231,11 @@ def _call(path, addon, operator):
         reason = lines[-1].removeprefix("Error: ").rstrip(".") if lines else ""
         if f"'{path}' (" in reason:  # Blender names the file again
             reason = reason.rpartition(f"'{path}' (")[2].removesuffix(")")
+        if "UnicodeEncodeError" in reason and not str(path).isascii():
+            raise FileError(
+                f"'{path}' cannot be imported: Python cannot open such a name in this locale. Set "
+                "PYTHONUTF8=1, or a locale such as C.UTF-8."
+            ) from None
         reason = reason or "no reason given"
         raise FileError(
             f"'{path}' cannot be imported ({reason}): see whether it is whole, or export it again."

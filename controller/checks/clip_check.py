@@ -427,7 +427,10 @@ class _Words:
         moves = np.abs(on_floor - on_it) > slow
         stands, rides = ((moves & (speeds < slow)).any(1).sum() for speeds in (on_floor, on_it))
         if rides > max(_RIDES * self.rate, 2 * stands):
-            does = f"the feet stand on '{ride.name}', which moves, and is no collider: make it one"
+            does = (
+                f"the feet stand on '{ride.name}', which moves, and is no collider: mark it, or a "
+                "mesh that goes with it, as one"
+            )
             at = np.flatnonzero(moves.any(1))
             span = int(at[0]), int(at[-1])
             value = rides / self.rate

@@ -454,6 +454,22 @@ def test_terminal_that_lacks_letters_of_a_name(tmp_path, import_clip, told):
 
 
 @pytest.mark.slow(captured=False)
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems know all letters")
+def test_a_locale_that_lacks_letters_of_a_path(tmp_path, clips):
+    path = tmp_path / "Größe ☃.bvh"
+    path.write_bytes(clips[CLIP].path.read_bytes())
+    done = subprocess.run(
+        [sys.executable, "-m", "poise", "inspect", path],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert "Python cannot open such a name in this locale. Set PYTHONUTF8=1" in done.stderr
+
+
+@pytest.mark.slow(captured=False)
 @pytest.mark.skipif(sys.platform == "win32", reason="no descriptors to close there")
 def test_streams_that_are_closed(tmp_path, import_clip):
     """As some daemons start programs: what is printed must not go into the file that is written."""

@@ -69,7 +69,7 @@ def test_what_carries_feet_that_stand_on_it_has_to_be_a_collider(
     bpy.ops.poise.check_clip()
     found = session.result_of(bpy.context.scene, bpy.context.object).check
     sentences = [finding.sentence for finding in found.faults if finding.kind == "support"]
-    wanted = "the feet stand on 'carrier', which moves, and is no collider: make it one"
+    wanted = "the feet stand on 'carrier', which moves, and is no collider: mark it, or a mesh"
     assert any(wanted in sentence for sentence in sentences), sentences
     # That is why they are not where a floor is.
     assert not {finding.kind for finding in found.findings} & {"float", "sink", "start"}
