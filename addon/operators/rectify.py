@@ -57,7 +57,7 @@ class RectifyJob(SimulateJob):
         self._began = 0.0
         self.search = self.resumed_at = None
         self.balanced = False
-        self._warning = ""
+        self._warning = self._doubt = ""
 
     # --- Going on -------------------------------------------------------------------------------
 
@@ -107,6 +107,9 @@ class RectifyJob(SimulateJob):
     def _rectify(self):
         """Leaves no process behind, however it ends."""
         shot = self.shot
+        doubts = (yield from in_background(shot.check)).doubts
+        if doubts:
+            self._doubt = f"The clip may be timed otherwise: {doubts[0].sentence}."
         start = self._earlier and rectify.start_of(shot, self._earlier, self._frame)
         with contextlib.ExitStack() as leave:
             pool = WorkerPool(self._workers)
@@ -185,7 +188,7 @@ class RectifyJob(SimulateJob):
     @property
     def warning(self):
         """What is wrong, if anything is."""
-        return (self.search and self.search.warning) or self._warning
+        return (self.search and self.search.warning) or self._warning or self._doubt
 
     @property
     def shown(self):

@@ -285,6 +285,17 @@ def test_without_a_folder_it_goes_on(armature, monkeypatch):
     job.cancel()
 
 
+def test_a_clip_at_a_wrong_frame_rate_is_told_while_it_is_searched(import_clip, drawn):
+    armature = import_clip("walk")
+    bpy.context.scene.render.fps = 24  # it has 60
+    bpy.context.scene.poise.method = "RECTIFY"
+    job = new_job(armature)
+    step_until(job, lambda: job.search is not None)
+    assert job.warning.startswith("The clip may be timed otherwise: ")
+    assert job.warning in drawn(armature)
+    job.cancel()
+
+
 def test_armature_that_goes_away(armature):
     job = new_job(armature)
     step_until(job, lambda: nodes(job) == 1)
