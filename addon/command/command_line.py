@@ -77,6 +77,9 @@ from . import (
 from .batch_shot import end_with_parent
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
 
+#: So many bones that hang on no bone of the body are told, one by one.
+_MOST_LOOSE = 12
+
 
 def main(arguments: Sequence[str], program: str = "poise") -> int:
     """Run the command with its arguments (a list of str); returns the exit status."""
@@ -646,9 +649,12 @@ def _lines_of_inspection(inspection: dict[str, Any]) -> Iterator[str]:
         f"{inspection['fps']:g} Hz"
     )
     yield f"body      {body['height']:.2f} m, {body['mass']:.1f} kg"
-    for bone, carrier in inspection["loose_bones"].items():
+    loose = list(inspection["loose_bones"].items())
+    for bone, carrier in loose[:_MOST_LOOSE]:
         goes = f"goes with {carrier}" if carrier else "hangs on nothing, and stays as animated"
         yield f"loose     {bone}: {goes}"
+    if len(loose) > _MOST_LOOSE:
+        yield f"loose     {len(loose) - _MOST_LOOSE} more, all in the report"
     guessed = " (guessed)" if body["unit_guessed"] else ""
     yield (
         f"ground    {body['ground']:.3f} m; 1 scene unit is {body['metres_per_unit']:g} m{guessed}"

@@ -29,7 +29,8 @@ _SAMPLES = 60
 
 def find(armature: "bpy.types.Object", reading: Reading) -> dict[str, str | None]:
     """{bone: the carrying bone that it goes with, None if it goes its own way} of the deforming
-    bones that hang on no bone of the body, without those that hang on one of them.
+    bones that hang on no bone of the body; of what hangs on one of them, only what goes with the
+    body although that does not.
 
     Rigs that are baked to controls have a mechanism for theirs: none.
     """
@@ -42,20 +43,32 @@ def find(armature: "bpy.types.Object", reading: Reading) -> dict[str, str | None
     loose = [bone for bone in _loose(armature, carrying, pelvis) if bone in reading.bone_names]
     if not loose:
         return {}
+    driven = _driven(armature)
     chosen = np.unique(np.linspace(0, len(reading.frames) - 1, _SAMPLES).astype(int))
     matrices = reading.bone_matrices[chosen]
     mapped = {bone for chain in rig_map.bones.values() for bone in chain}
     hosts = [bone for bone in reading.bone_names if bone in mapped and bone not in loose]
     spaces = inverse(matrices[:, [reading.bone_index(bone) for bone in hosts]])
-    found = {}
-    for bone in loose:
+    found: dict[str, str | None] = {}
+    tops = set(loose)
+    for bone in loose:  # which grows by what hangs on those that go with nothing
         heads = matrices[:, reading.bone_index(bone), :, 3]
         beside = (spaces @ heads[:, None, :, None])[..., :3, 0]
         strays = _ways(beside) * reading.metres_per_unit * _sizes(spaces)
         best = int(np.argmin(strays))
         way = float(_ways(heads[:, None, :3])[0]) * reading.metres_per_unit
-        goes = way > _MOVES and strays[best] < min(_NEAR, _SHARE * way)
-        found[bone] = hosts[best] if goes else None
+        if way > _MOVES and strays[best] < min(_NEAR, _SHARE * way):
+            found[bone] = hosts[best]
+            if bone in tops:
+                continue
+        elif bone in tops:
+            found[bone] = None
+        below = armature.data.bones[bone].children
+        loose += [
+            one.name
+            for one in below
+            if one.name in reading.bone_names and _is_free(armature, one, carrying, driven)
+        ]
     return found
 
 
@@ -124,18 +137,31 @@ def _loose(armature: "bpy.types.Object", carrying: Set[str], pelvis: Iterable[st
     bones = armature.data.bones
     # Where the body hangs is its own; a clavicle that hangs on nothing has an arm below it, too.
     above = {one.name for name in pelvis for one in bones[name].parent_recursive}
-    animation = armature.animation_data
-    driven = {driver.data_path for driver in animation.drivers} if animation else set()
+    driven = _driven(armature)
     found: list[str] = []
     for bone in bones:  # parents first
         line = {one.name for one in bone.parent_recursive}
-        if not bone.use_deform or bone.name in carrying | above or line & (carrying | {*found}):
+        if line & (carrying | {*found}):
             continue
-        pose = armature.pose.bones[bone.name]
-        held = any(map(_holds, pose.constraints))
-        if not held and not any(path.startswith(pose.path_from_id()) for path in driven):
+        if _is_free(armature, bone, carrying | above, driven):
             found.append(bone.name)
     return found
+
+
+def _driven(armature: "bpy.types.Object") -> set[str]:
+    animation = armature.animation_data
+    return {driver.data_path for driver in animation.drivers} if animation else set()
+
+
+def _is_free(
+    armature: "bpy.types.Object", bone: "bpy.types.Bone", others: Set[str], driven: Set[str]
+) -> bool:
+    """Whether a bone is a deforming one, none of the others, and nothing but its keys moves it."""
+    if not bone.use_deform or bone.name in others:
+        return False
+    pose = armature.pose.bones[bone.name]
+    held = any(map(_holds, pose.constraints))
+    return not held and not any(path.startswith(pose.path_from_id()) for path in driven)
 
 
 def _ways(points: np.ndarray) -> np.ndarray:

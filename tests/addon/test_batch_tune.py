@@ -175,8 +175,10 @@ def test_strip_has_toes_where_the_bake_has_them(import_clip):
 def test_strip_is_red_where_it_fell_and_ends_there(import_clip):
     tree, recording = strip_of(import_clip, "side_kick")
     below = [colour for colour in strokes(tree) if colour != batch_strip._SOURCE]
-    reached = recording.fell_at / recording.motion.duration * (batch_strip.MOMENTS - 1)
-    assert below == [batch_strip._RESULT] * (int(reached) + 1) + [batch_strip._FELL]
+    last, count = len(recording) - 1, len(recording.motion)
+    moments = np.linspace(0, count - 1, batch_strip.MOMENTS).round()
+    standing = int((moments < last).sum())
+    assert below == [batch_strip._RESULT] * standing + [batch_strip._FELL]
     assert strokes(tree).count(batch_strip._SOURCE) == batch_strip.MOMENTS
 
 
