@@ -50,19 +50,21 @@ class Parts:
             self._due = now + 1 / _RATE
 
 
+def _areas(*types):
+    windows = bpy.context.window_manager.windows
+    return [area for one in windows for area in one.screen.areas if area.type in types]
+
+
 def _redraw_areas(*types):
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            if area.type in types:
-                area.tag_redraw()
+    for area in _areas(*types):
+        area.tag_redraw()
 
 
 def _redraw_regions(kind):
-    for window in bpy.context.window_manager.windows:
-        for area in window.screen.areas:
-            for region in area.regions if area.type == "VIEW_3D" else ():
-                if region.type == kind:
-                    region.tag_redraw()
+    for area in _areas("VIEW_3D"):
+        for region in area.regions:
+            if region.type == kind:
+                region.tag_redraw()
 
 
 def on_change(_settings, _context):

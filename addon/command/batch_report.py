@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ...controller.checks.verdict import COMPARED
-from ...controller.control.outside import outside_words
 from ...controller.search.arrival import arrival_words
 from ...controller.simulation.holds import grasp_words
+from ..terminal.command_progress import outside_told
 from .batch_shot import FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
 
 #: First what somebody has to look at.
@@ -62,7 +62,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         "filled": report.get("filled", record["state"] == STOOD),
         "keeper": verdict.get("keeper"),
         "compared_with": verdict.get("compared_with"),
-        "help": _help(report),
+        "help": outside_told(report),
         "waypoints": report.get("waypoints", []),
         "holds": report.get("holds", []),
         "not_kept_for": verdict.get("not_kept_for", []),
@@ -102,18 +102,10 @@ dd { margin: 0; font-variant-numeric: tabular-nums; }
 """
 
 
-def _help(report: dict[str, Any]) -> str:
-    """How much it was helped from outside, in a sentence without its end; empty if it was not."""
-    if report.get("residual") is None or report.get("residual_most") is None:
-        return ""
-    return outside_words(report["residual"], report["residual_most"], report["body"]["mass"])
-
-
 def kept_words(total: dict[str, Any]) -> str:
-    """How many are to keep, of `summary`."""
+    """What stands behind the number of those to keep, of `summary`."""
     helped = total["keepers_helped"]
-    with_help = f", {helped} of them with help from outside" if helped else ""
-    return f"{total['keepers']} to keep{with_help}"
+    return "to keep" + (f", {helped} of them with help from outside" if helped else "")
 
 
 def html(total: dict[str, Any], strips: Mapping[str, str], place: Path) -> str:
@@ -129,8 +121,7 @@ def html(total: dict[str, Any], strips: Mapping[str, str], place: Path) -> str:
         if number
     )
     if total["keepers"]:
-        number, _, words = kept_words(total).partition(" ")
-        totals += f'<li class="stood"><b>{number}</b>{words}</li>'
+        totals += f'<li class="stood"><b>{total["keepers"]}</b>{kept_words(total)}</li>'
     name = escape(Path(total["folder"]).name)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

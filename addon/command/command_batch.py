@@ -519,7 +519,7 @@ def _told(options, total, written):
     counts = total["totals"]
     told = [f"{number} {state}" for state, number in counts.items() if number]
     if any(shot["keeper"] is not None for shot in total["shots"]):
-        told.append(kept_words(total))
+        told.append(f"{total['keepers']} {kept_words(total)}")
     say(", ".join(told) + ".")
     for shot in total["shots"]:
         if shot["state"] != STOOD:

@@ -17,7 +17,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from ...controller.control.outside import outside_words
 from ...controller.exceptions import PoiseError
 from ...controller.search.arrival import arrival_words
 from ...controller.simulation.holds import grasp_words
@@ -62,7 +61,15 @@ from ..terminal.command_files import (
 )
 from ..terminal.command_import import import_note
 from ..terminal.command_libraries import warn
-from ..terminal.command_progress import DONE, FAILED, MISSED, follow, say, tell_verdict
+from ..terminal.command_progress import (
+    DONE,
+    FAILED,
+    MISSED,
+    follow,
+    outside_told,
+    say,
+    tell_verdict,
+)
 from . import (
     command_batch,
     command_clean,
@@ -617,8 +624,7 @@ def _tell_figures(report: dict[str, Any]) -> None:
         say(f"{grasp_words(**one)}.")
     if report["success"]:
         tell_verdict(report["verdict"])
-    outside = outside_words(report["residual"], report["residual_most"], report["body"]["mass"])
-    if outside:
+    if outside := outside_told(report):
         say(f"{outside}.")
     hardest = max(report["hits"], key=lambda hit: hit["force"], default=None)
     if hardest:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...controller.checks.verdict import COMPARED
+from ...controller.control.outside import outside_words
 
 if TYPE_CHECKING:
     from ..rigs.reference import Reading
@@ -58,6 +59,14 @@ def tell_left_out(shot: "Shot") -> None:
     """What of the scene the trials of a search leave out, where they do."""
     if shot.left_out:
         say(shot.left_out)
+
+
+def outside_told(report: dict[str, Any]) -> str:
+    """How much the report of a bake says it was helped from outside, in a sentence without its
+    end; empty if it was not, or if an earlier version did not know."""
+    if report.get("residual") is None or report.get("residual_most") is None:
+        return ""
+    return outside_words(report["residual"], report["residual_most"], report["body"]["mass"])
 
 
 def tell_verdict(verdict: dict[str, Any]) -> None:

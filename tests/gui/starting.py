@@ -11,11 +11,8 @@ ROUNDS = 3
 
 
 def checks(blender, profile, output, environment, log):
-    """Start Blender with Poise, without, and with Poise at once as scripts have it, in turns;
-    returns [(check, problem or "")] and what there is to say.
-
-    As headless.checks.
-    """
+    """Start Blender with Poise, without, and with Poise at once as scripts have it, in turns; says
+    how long that took, and returns [(check, problem or "")]. As headless.checks."""
     scripts, nothing = profile / "scripts" / "startup", output / "no extensions"
     for folder in (scripts, nothing):
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +36,7 @@ def checks(blender, profile, output, environment, log):
                     timeout=60,
                 )
             if not notes.is_file():
-                return [(f"Blender starts {what}", f"is not so; see {log.name}")], []
+                return [(f"Blender starts {what}", f"is not so; see {log.name}")]
             seen[what].append(json.loads(notes.read_text()))
     with_poise = seen["with Poise"][0]
     found = []
@@ -58,13 +55,15 @@ def checks(blender, profile, output, environment, log):
     at_once = seen["with Poise at once"][0]
     check("a script has it at once", at_once["there"] == 0 and at_once["mode"], at_once["there"])
     check("without it there is none", not seen["without"][0]["mode"], seen["without"][0]["mode"])
-    said = [
-        f"{what}: the main loop begins after {_list(one['start'] for one in each)} s, its longest "
-        f"turn takes {_list(max(one['gaps']) for one in each)} s"
-        for what, each in seen.items()
-    ]
+    for what, each in seen.items():
+        print(
+            f"        starting: {what}: the main loop begins after "
+            f"{_list(one['start'] for one in each)} s, its longest turn takes "
+            f"{_list(max(one['gaps']) for one in each)} s"
+        )
     there = _list(one["there"] for one in seen["with Poise"])
-    return found, [*said, f"Poise is there {there} s after the main loop began"]
+    print(f"        starting: Poise is there {there} s after the main loop began")
+    return found
 
 
 def _list(numbers):
