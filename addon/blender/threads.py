@@ -2,7 +2,7 @@
 """What goes on beside Blender's own thread: long work, and importing Poise as Blender starts.
 
 To import all of Poise takes a quarter of the time in which Blender opens its window. So that is
-done once the window is there, and everything is registered when it is done. Until then the tab is
+done once the window is drawn, and everything is registered when it is done. Until then the tab is
 there, and empty. Whoever may ask for Poise at once gets it at once: without a window, a script or a
 file on the command line (its drivers, handlers that read it), and where it is enabled later on.
 """
@@ -78,13 +78,14 @@ class POISE_PT_starting(bpy.types.Panel):
 
 
 class Start:
-    """Poise as Blender starts: imported in a thread once the window is there, then registered."""
+    """Poise as Blender starts: imported in a thread once the window is drawn, then registered."""
 
     def __init__(self, load, register):
         """load: imports everything. register: what registers it, in Blender's own thread."""
         self._load, self._register = load, register
         self._owner = _bpy._bl_owner_id_get()  # which add-on a panel is of, for workspaces
         self._thread = self._error = None
+        self._drawn = False  # the first turn comes before Blender first draws its window
         self._switching = contextlib.ExitStack()
         self.timer = self.turn  # one object, by which Blender knows it
         POISE_PT_starting.problem = ""
@@ -95,6 +96,9 @@ class Start:
         """What the timer does: returns when to look again [s], None once everything is there.
 
         Raises what importing raised: the tab says so, too."""
+        if not self._drawn:
+            self._drawn = True
+            return 0.0
         if self._thread is None:
             self._switching.enter_context(switching_often())
             self._thread = threading.Thread(target=self._import)
