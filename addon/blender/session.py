@@ -26,6 +26,7 @@ class Result:
     check: clip_check.ClipCheck of the last look at its clip, None if there was none.
     clean: addon.clean_up.CleanShot of its last clean-up, None if there was none.
     settings: outdated.settings_of the shot, None if it has none.
+    lately: outdated.Lately of these, None before the first look.
     """
 
     shot: Any = None
@@ -35,6 +36,7 @@ class Result:
     check: Any = None
     clean: Any = None
     settings: dict[str, Any] | None = None
+    lately: Any = None
 
     @property
     def recording(self):

@@ -15,7 +15,7 @@ from ..blender.redrawing import Parts, redraw, redraw_sidebars
 from ..blender.translations import tr
 from ..rigs import source_values
 from ..rigs.sampling import is_constrained
-from ..shots.outdated import settings_of, with_keys
+from ..shots.outdated import in_full, settings_of
 from ..shots.shot import Shot
 
 #: Work this long in each turn [s], and ask for the next turn so often [s]: between two turns the
@@ -238,7 +238,7 @@ class JobOperator:
         unread = job.shot.reading is None and isinstance(job.shot, Shot)
         if unread and job.settings is None:  # else the job knows them
             settings = settings_of(context.scene, armature, job.shot.options)
-            job.settings = with_keys(settings, armature)
+            job.settings = in_full(settings, armature)
         job.start()
         self._job = job
 

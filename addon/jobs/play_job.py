@@ -13,7 +13,7 @@ from ...controller.simulation.play import STANDS, Play
 from ...controller.skills.skill_set import Skill
 from ..blender.evaluation import LastOfTurn
 from ..scene.walks import WalkOptions
-from ..shots.outdated import settings_of, with_keys
+from ..shots.outdated import in_full, settings_of
 from ..shots.shot import Shot, ShotOptions
 from .job import Job, in_background, reading_source, reading_stages, simulating
 
@@ -213,7 +213,7 @@ class PlayJob(Job):
         walk = replace(self._walk, seconds=played.seconds, commands=played.commands, ball=0.0)
         self.shot = shot = Shot(self.shot.scene, replace(self._options, walk=walk))
         settings = settings_of(shot.scene, shot.armature, shot.options)
-        self.settings = with_keys(settings, shot.armature)
+        self.settings = in_full(settings, shot.armature)
         yield from reading_source(shot)
         yield from in_background(shot.prepare)
         yield from simulating(shot)

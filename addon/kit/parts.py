@@ -206,10 +206,20 @@ def draw_outdated(
     with contextlib.suppress(GainsError):
         options = shot_options(context, armature)
         now = outdated.settings_of(context.scene, armature, options)
-        names = outdated.changed(result.settings, now)
+        names = outdated.changed(result.settings, now) + _source_changed(context, armature, result)
         if names:
             sentence(layout, context, "Changed since then, so simulate again:", "FILE_REFRESH")
             sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")
+
+
+def _source_changed(
+    context: "bpy.types.Context", armature: "bpy.types.Object", result: session.Result
+) -> list[str]:
+    """The names of what has changed of the source; nobody looks while something runs."""
+    if result.lately is None or result.lately.settings is not result.settings:
+        result.lately = outdated.Lately(result.settings)
+    runs = context.screen.is_animation_playing or session.job() is not None
+    return result.lately.known if runs else result.lately.names(armature)
 
 
 def draw_ghost(layout: "bpy.types.UILayout", settings: "bpy.types.PropertyGroup") -> None:

@@ -116,14 +116,9 @@ class _BakeOperator(JobOperator):
             self.report({"WARNING"}, tr(sentence))
         self.report({"INFO"}, tr(f"Baked {baked.keys} keys to '{baked.action}'{also}{legs}{left}"))
         settings = session.result_of(shot.scene, shot.armature).settings
-        if outdated.keys_changed(settings, shot.armature):
-            self.report(
-                {"WARNING"},
-                tr(
-                    "Baked as it was simulated; keys of the source have changed since then: "
-                    "simulate again"
-                ),
-            )
+        if names := outdated.source_changed(settings, shot.armature):
+            listed = ", ".join(map(tr, names))
+            self.report({"WARNING"}, tr(f"Baked as it was simulated; changed since then: {listed}"))
         for track in baked.over:
             self.report({"WARNING"}, tr(f"The NLA track '{track}' over the bake changes it"))
         for sentence in shot.ends:

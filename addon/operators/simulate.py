@@ -9,7 +9,7 @@ from ..blender.translations import tr
 from ..jobs.job import InspectJob, SimulateJob, TogetherJob
 from ..jobs.modal import JobOperator, poll_animated
 from ..settings.properties import shot_options
-from ..shots.outdated import settings_of, with_keys
+from ..shots.outdated import in_full, settings_of
 from .rectify import PerformOperator, RectifyJob
 
 
@@ -104,7 +104,7 @@ class POISE_OT_simulate_together(JobOperator, bpy.types.Operator):
         scene = context.scene
 
         def settings(one):
-            return with_keys(settings_of(scene, one, shot_options(context, one)), one)
+            return in_full(settings_of(scene, one, shot_options(context, one)), one)
 
         options = shot_options(context, armature)
         return TogetherJob(scene, options, others_of(context, armature), settings)

@@ -7,7 +7,9 @@ nor do the names of objects.
 """
 
 import json
-from dataclasses import replace
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import bpy
@@ -50,7 +52,12 @@ _SKIPPED = {
 #: What is read of all bones of a pose, and of all at rest, with how many numbers a bone has of it.
 _CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "scale": 3}
 _RESTS = {"head_local": 3, "tail_local": 3, "head_radius": 1, "tail_radius": 1}
-_KEYS = "Keys"
+#: Of a source, what takes long to read: names of what `in_full` adds.
+_SOURCE = ("Keys", "Rest Pose", "Bone Constraints")
+#: Of constraints of bones, what a bake may switch.
+_SWITCHED = {"influence", "mute", "enabled"}
+#: Between two looks at what takes long, so many times what the look took.
+_LULL = 50
 
 
 def settings_of(
@@ -109,9 +116,9 @@ def settings_of(
     }
 
 
-def with_keys(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[str, Any]:
-    """Such settings with a digest of the keys of the armature's source, which takes too long for
-    each drawing of the window."""
+def in_full(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[str, Any]:
+    """Such settings with what takes too long for each drawing of the window: the keys of the
+    armature's source, its rest pose and what constrains its bones."""
     sources = [bake_target.unbaked(armature)]
     if "Get-Ups" in settings:
         own = GET_UPS.of(armature)
@@ -120,14 +127,47 @@ def with_keys(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[st
         uids = [uid for uid, _ in settings["Acts"]]
         acts = [one for one in bpy.data.actions if one.session_uid in uids]
         sources += [(action, compat.object_slot(action, armature)) for action in acts]
-    return settings | {_KEYS: [bake_target.digest_of(*source) for source in sources]}
+    seen, animated = {armature}, _animated(armature)
+    return settings | {
+        "Keys": [bake_target.digest_of(*source) for source in sources],
+        "Rest Pose": _rest(armature, "matrix_local", 16),
+        "Bone Constraints": [
+            _constraint(one, seen, animated, _SWITCHED)
+            for bone in armature.pose.bones
+            for one in bone.constraints
+        ],
+    }
 
 
-def keys_changed(settings: dict[str, Any] | None, armature: "bpy.types.Object") -> bool:
-    """Whether keys of the armature's source are others than in settings `with_keys`."""
-    if settings is None or _KEYS not in settings:
-        return False
-    return settings[_KEYS] != with_keys(settings, armature)[_KEYS]
+def source_changed(settings: dict[str, Any] | None, armature: "bpy.types.Object") -> list[str]:
+    """The names of what of an armature's source differs from settings `in_full`."""
+    if settings is None:
+        return []
+    there = {name: settings[name] for name in _SOURCE if name in settings}
+    return changed(there, in_full(settings, armature)) if there else []
+
+
+@dataclass
+class Lately:
+    """What of an armature's source has changed, as of the last look: each look takes long, so that
+    there is none before that many times as long has gone by.
+
+    settings: those `in_full` with which it is compared, None if there are none. known: the
+    names."""
+
+    settings: dict[str, Any] | None
+    known: list[str] = field(default_factory=list)
+    _due: float = 0.0
+
+    def names(
+        self, armature: "bpy.types.Object", clock: Callable[[], float] = time.monotonic
+    ) -> list[str]:
+        """See `source_changed`. clock: returns the time [s]."""
+        if (began := clock()) >= self._due:
+            self.known = source_changed(self.settings, armature)
+            ended = clock()
+            self._due = ended + _LULL * (ended - began)
+        return self.known
 
 
 def changed(before: dict[str, Any] | None, now: dict[str, Any]) -> list[str]:
@@ -181,11 +221,7 @@ def _posed(armature: "bpy.types.Object") -> tuple:
             if f'pose.bones["{bpy.utils.escape_identifier(bone.name)}"].{name}' not in animated
         ]
         channels.append(rows)
-    rest = []
-    for name, size in _RESTS.items():
-        values = np.empty(size * len(bones), np.float32)
-        armature.data.bones.foreach_get(name, values)
-        rest.append(values.tobytes())
+    rest = [_rest(armature, name, size) for name, size in _RESTS.items()]
     seen = {armature}
     return (
         _moved_by(armature, keys=False),
@@ -238,11 +274,25 @@ def _line(thing: "bpy.types.Object", bone: str) -> list[str]:
     return [bone, *(one.name for one in thing.data.bones[bone].parent_recursive)]
 
 
-def _constraint(one: "bpy.types.Constraint", seen: "set[bpy.types.Object]") -> Any:
-    """The settings of a constraint, and what moves its targets."""
+def _constraint(
+    one: "bpy.types.Constraint",
+    seen: "set[bpy.types.Object]",
+    animated: Collection[str] | None = None,
+    without: Collection[str] = (),
+) -> Any:
+    """The settings of a constraint, without some, and what moves its targets. animated: as for
+    `_values`."""
     targets = [(t.target, t.subtarget) for t in getattr(one, "targets", ())]
     targets.append((getattr(one, "target", None), getattr(one, "subtarget", "")))
-    return one.type, _values(one), [_moved_by(*target, seen=seen) for target in targets]
+    values = {name: value for name, value in _values(one, animated).items() if name not in without}
+    return one.type, values, [_moved_by(*target, seen=seen) for target in targets]
+
+
+def _rest(armature: "bpy.types.Object", name: str, size: int) -> bytes:
+    """A property of all bones of an armature at rest, with how many numbers each has of it."""
+    values = np.empty(size * len(armature.data.bones), np.float32)
+    armature.data.bones.foreach_get(name, values)
+    return values.tobytes()
 
 
 def _shape(thing: "bpy.types.Object") -> tuple:
@@ -295,10 +345,11 @@ def _keys(curve: "bpy.types.FCurve") -> tuple:
     return *where, curve.mute, curve.extrapolation, keys, modifiers
 
 
-def _values(group: Any) -> dict[str, Any]:
+def _values(group: Any, animated: Collection[str] | None = None) -> dict[str, Any]:
     """{identifier: value} of the settings that something of Blender's has, without what is
-    animated: that has a value at each frame."""
-    animated = _animated(group.id_data)
+    animated: that has a value at each frame. animated: what `_animated` says of it, if that is
+    known."""
+    animated = _animated(group.id_data) if animated is None else animated
     values = {}
     for prop in group.bl_rna.properties:
         name = prop.identifier

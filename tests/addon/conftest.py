@@ -331,6 +331,7 @@ def draw_panels(blender):
             scene=blender.context.scene,
             preferences=preferences,
             region=region,
+            screen=SimpleNamespace(is_animation_playing=False),
             active_object=blender.context.active_object,
             selected_objects=list(blender.context.selected_objects),
         )

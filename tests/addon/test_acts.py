@@ -85,14 +85,14 @@ def test_a_change_of_an_act_that_was_performed_asks_to_simulate_again(armature):
 
     def now(*commands):
         options = ShotOptions(walk=WalkOptions(9.0, commands=commands))
-        return outdated.with_keys(outdated.settings_of(scene, armature, options), armature)
+        return outdated.in_full(outdated.settings_of(scene, armature, options), armature)
 
     before, without = now(Command(0.0, act=NAME)), now(Command(0.0, 1.0))
     assert "Acts" in before and "Acts" not in without
-    assert not outdated.keys_changed(before, armature)
+    assert not outdated.source_changed(before, armature)
     compat.curves(action, compat.object_slot(action, armature))[3].keyframe_points[1].co.y += 0.1
-    assert outdated.keys_changed(before, armature)
-    assert not outdated.keys_changed(without, armature)
+    assert outdated.source_changed(before, armature)
+    assert not outdated.source_changed(without, armature)
 
 
 # --- By a script ----------------------------------------------------------------------------------

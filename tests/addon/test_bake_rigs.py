@@ -12,6 +12,7 @@ from poise.addon.blender import compat, evaluation, keys
 from poise.addon.rigs import bake_target, loose_bones, reference, rig, sampling
 from poise.addon.scene.pushes import PushOptions
 from poise.addon.scene.weights import WeightOptions
+from poise.addon.shots import outdated
 from poise.addon.shots.clean_up import CleanShot, CleanShotOptions
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.geometry.rotations import multiply, rotation_vector
@@ -85,12 +86,15 @@ def test_a_generated_rigify_rig(rigify, no_differences, differences, ik):
     scene, armature = bpy.context.scene, rigify(ik)
     reading = reference.read(scene, armature)
     assert reading.rig_map.controls
+    source = outdated.in_full({}, armature)
     nothing = no_differences(len(reading.frames))
     result = bake.bake(scene, reading, *nothing, FK)
     assert errors(armature, reading, nothing)[0] < 0.5 and result.error_mm < 0.5
     switched = armature.pose.bones["thigh_parent.L"]
     assert switched["IK_FK"] == 1
+    assert outdated.source_changed(source, armature) == []
     bake.restore(scene, armature)
+    assert outdated.source_changed(source, armature) == []
     assert switched["IK_FK"] == (0 if ik else 1)
     assert errors(armature, reading, nothing)[0] < 0.01
     # By hand, as in the Action Editor.

@@ -282,15 +282,15 @@ def test_the_list_says_what_it_needs(scene, armature):
 
 def test_a_change_of_the_list_or_of_its_keys_is_one(scene, armature):
     options = ShotOptions(armature=armature.name, when_it_falls="brace", get_up=True)
-    before = outdated.with_keys(outdated.settings_of(scene, armature, options), armature)
-    assert not outdated.keys_changed(before, armature)
+    before = outdated.in_full(outdated.settings_of(scene, armature, options), armature)
+    assert not outdated.source_changed(before, armature)
     assert "Get-Ups" not in quick.also_set(scene, armature)
     scene.poise.when_it_falls, scene.poise.get_up = "BRACE", True
     assert "Get-Ups" in quick.also_set(scene, armature)
     action = bpy.data.actions[SIT_UP]
     curve = compat.curves(action, compat.object_slot(action, armature))[0]
     curve.keyframe_points[1].co.y += 0.1
-    assert outdated.keys_changed(before, armature)
+    assert outdated.source_changed(before, armature)
     action.poise_get_up = False
     now = outdated.settings_of(scene, armature, options)
     assert outdated.changed(before, now) == ["Get-Ups"]

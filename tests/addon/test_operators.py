@@ -24,6 +24,7 @@ from poise.addon.jobs.job import SimulateJob
 from poise.addon.overlays import overlay
 from poise.addon.rigs import bake_target
 from poise.addon.settings import gains, properties
+from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.addon.sidebar import panels
 from poise.controller.exceptions import PoiseError
@@ -638,7 +639,7 @@ def test_a_bake_says_that_keys_were_changed_since_the_simulation(window, armatur
         operator = window.begin(operators.POISE_OT_bake)
         while window.send(operator) == {"PASS_THROUGH"}:
             pass
-        return any("keys of the source have changed" in text for _, text in operator.reports)
+        return any("changed since then: Keys" in text for _, text in operator.reports)
 
     bpy.ops.poise.simulate()
     assert [told(), told()] == [False, False], "also while a bake is shown"
@@ -650,6 +651,51 @@ def test_a_bake_says_that_keys_were_changed_since_the_simulation(window, armatur
     key.co.y += 0.01
     bpy.ops.poise.simulate()
     assert not told()
+
+
+def _move_a_key(armature):
+    curve = compat.curves(*compat.assigned(armature))[5]
+    curve.keyframe_points[7].co.y += 0.01
+
+
+def _move_a_joint(armature):
+    bpy.context.view_layer.objects.active = armature
+    with bpy.context.temp_override(active_object=armature, object=armature):
+        bpy.ops.object.mode_set(mode="EDIT")
+        armature.data.edit_bones[5].tail.z += 0.01
+        bpy.ops.object.mode_set(mode="OBJECT")
+
+
+def _constrain(armature):
+    armature.pose.bones[5].constraints.new("LIMIT_ROTATION")
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [(_move_a_key, "Keys"), (_move_a_joint, "Rest Pose"), (_constrain, "Bone Constraints")],
+)
+def test_the_panel_says_what_of_the_source_has_changed(armature, draw_panels, change, name):
+    bpy.ops.poise.simulate()
+    bpy.ops.poise.bake()
+    assert "Changed since then" not in draw_panels(panels.CLASSES, armature)
+    bpy.ops.poise.show(which="source")
+    change(armature)
+    result(armature).lately = None  # there is a lull between two looks
+    assert f"Changed since then, so simulate again: {name}" in " ".join(
+        draw_panels(panels.CLASSES, armature).split()
+    )
+    bpy.ops.poise.simulate()
+    assert "Changed since then" not in draw_panels(panels.CLASSES, armature)
+
+
+def test_what_takes_long_to_look_at_is_looked_at_seldom(armature):
+    bpy.ops.poise.simulate()
+    lately = outdated.Lately(result(armature).settings)
+    times = iter([10.0, 10.1, 15.0, 15.2, 15.3])  # [s]
+    assert lately.names(armature, lambda: next(times)) == []
+    _move_a_key(armature)
+    assert lately.names(armature, lambda: next(times)) == [], "a look took 0.1 s: none for 5 s"
+    assert lately.names(armature, lambda: next(times)) == ["Keys"]
 
 
 @pytest.mark.parametrize("leave", ["finish", "escape", "ended"])
@@ -836,6 +882,7 @@ class Drawn:
         self.preferences = SimpleNamespace(system=SimpleNamespace(ui_scale=1.0))
         self.scene, self.active_object = bpy.context.scene, bpy.context.active_object
         self.selected_objects = list(bpy.context.selected_objects)
+        self.screen = SimpleNamespace(is_animation_playing=False)
 
 
 def drawn():

@@ -12,6 +12,7 @@ from helpers.rigify import animated_rigify
 from poise.addon.baking import bake
 from poise.addon.blender import compat
 from poise.addon.rigs import reference, source_values
+from poise.addon.shots import outdated
 from poise.addon.shots.shot import Shot, ShotOptions
 from poise.controller.exceptions import PoiseError
 from poise.controller.geometry.rotations import multiply, rotation_vector
@@ -793,10 +794,12 @@ def comes_right(case, differences, kinds, bent=()):
     kept = snapshot(*source)
     shot = read(case)
     reading = shot.reading
+    whole = outdated.in_full({}, case.armature)
     deltas = differences(len(reading.frames), *((0.1, 0.02) if bent else ()))
     result = bake.bake(case.scene, reading, *deltas)
     # Turns about which chains of controls cannot agree are shared out in a rig.
     assert result.error_mm < (10 if bent else 0.1)
+    assert outdated.source_changed(whole, case.armature) == []
     after = _again(case, reading)
     wanted = multiply(deltas[0], reading.motion.rotations)
     turned = rotation_vector(multiply(wanted * CONJUGATE, after.motion.rotations))

@@ -461,6 +461,7 @@ def test_the_list_is_over_the_verdict_once_it_is_needed(armature):
             scene=scene,
             preferences=preferences,
             region=region,
+            screen=SimpleNamespace(is_animation_playing=False),
             window_manager=bpy.context.window_manager,
             active_object=armature,
         )
