@@ -23,7 +23,7 @@ class ShowFinding:
         found = cls.findings(session.result_of(context.scene, armature)) if armature else ()
         if properties.index >= len(found):
             return tr(cls.bl_description)
-        sentence = found[properties.index][1]
+        sentence = found[properties.index][1].removesuffix(".")
         return tr(f"{sentence[0].upper() + sentence[1:]}.") + "\n" + tr(cls.bl_description)
 
     def execute(self, context):

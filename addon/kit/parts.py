@@ -154,16 +154,20 @@ def draw_outcome(
     recording, motion = result.recording, result.shot.reading.motion
     box = layout.box()
     last = motion.frame(len(motion) - 1)
+    flaws, fell = result.shot.flaws, result.shot.fell_frame is not None
+    how = "INFO" if recording.filled else "CANCEL"
     if not recording.success:
         box.alert = not recording.filled
-        sentence(box, context, result.shot.why, "INFO" if recording.filled else "CANCEL")
+        if not fell:  # no search got farther
+            sentence(box, context, result.shot.why, how)
     elif result.shot.verdict.keeper:
         text = f"Keeper: {motion.duration:.2f} s, to frame {last:g}"
         sentence(box, context, text, "CHECKMARK")
     else:
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
-        draw_findings(box, context, result.shot.verdict.findings, POISE_OT_show_flaw)
+    icons = {id(flaws[0]): how} if fell else {}
+    draw_findings(box, context, flaws, POISE_OT_show_flaw, lambda one: icons.get(id(one), "ERROR"))
     for text, there in (*result.shot.arrivals, *result.shot.grasps):
         sentence(box, context, f"{text}.", "CHECKMARK" if there else "ERROR")
     if result.outside:

@@ -17,8 +17,8 @@ class POISE_OT_show_flaw(ShowFinding, bpy.types.Operator):
     bl_idname = "poise.show_flaw"
     bl_label = "Go to Flaw"
     bl_description = (
-        "Go to the frame where the result is farthest in this from its source, or from the cleaned "
-        "motion if that was cleaned"
+        "Go to this frame: where it fell or lost its balance, or where it is farthest in this from "
+        "its source, or from the cleaned motion if that was cleaned"
     )
     bl_options = {"UNDO", "INTERNAL"}
 
@@ -29,9 +29,8 @@ class POISE_OT_show_flaw(ShowFinding, bpy.types.Operator):
 
     @classmethod
     def findings(cls, result):
-        """Of the verdict on the result."""
-        verdict = result.shot.verdict if result.recording else None
-        return [(f.frame, f.sentence) for f in verdict.findings] if verdict else []
+        """Of the result, and of the verdict on it."""
+        return result.shot.flaws if result.recording else []
 
 
 class POISE_OT_show_clean_flaw(ShowFinding, bpy.types.Operator):

@@ -18,7 +18,7 @@ import platform
 import time
 import tomllib
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -295,6 +295,13 @@ def _is_collider(thing):
     return hasattr(thing, "poise") and thing.poise.role == "COLLIDER"
 
 
+class Flaw(NamedTuple):
+    """Something to look at in a result: its frame, and all of it in words."""
+
+    frame: float
+    sentence: str
+
+
 class ArmatureShot:
     """An armature of a scene, of which `options` say what is read: their armature, action, frames,
     fps, rig, unit and keys are as ShotOptions has them. Only its own methods change it."""
@@ -415,6 +422,7 @@ class Shot(ArmatureShot):
         self.measures = {}
         self._after = None
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
+        self._toppled = (None, 0, None)  # from which sample on, of which recording
         #: Segments of legs that stretch in the animation, and no more where they are simulated.
         self.stretched = ()
         #: What was cleaned without being asked for, in a sentence.
@@ -909,6 +917,23 @@ class Shot(ArmatureShot):
         if self._of_keys is not None and bake_target.is_there(self.baked):
             return self._of_keys
         return self.judge()
+
+    @property
+    def flaws(self):
+        """What to look at in a result that is no keeper -> list of Flaw: what the verdict found;
+        first that it fell, and from where on it could not but fall, if it did."""
+        found = self.verdict.findings if self.verdict else ()
+        recording, fell = self.recording, self.fell_frame
+        if fell is None:
+            return [Flaw(one.frame, one.sentence) for one in found]
+        toppled = self._toppled
+        if toppled[0] is not recording or toppled[1] != len(recording):
+            self._toppled = toppled = recording, len(recording), recording.toppled()
+        told, until = [Flaw(fell, self.why)], fell
+        if toppled[2] is not None:
+            until = self.reading.motion.frame(toppled[2])
+            told.append(Flaw(until, f"it loses its balance at frame {until:g}"))
+        return told + [Flaw(one.frame, one.sentence) for one in found if one.frame < until]
 
     def judge(self):
         """The Verdict on what was simulated so far; None below two samples. A panel asks for it at

@@ -628,13 +628,30 @@ class Recording:
         return self._upright
 
     def _is_upright(self) -> bool:
-        last, pose = slice(self._count - 2, self._count), self.reference.smooth
-        corners = self.character.sole_corners(pose.joints[last], pose.frames[last])
-        wanted, rate = self._reference_com[last], self.motion.rate
-        loss = BalanceLoss(wanted, corners, rate, self.character.height)
-        loss.lost(1, self.com[last], self.sole_corners(last))
+        loss = self._loss(slice(self._count - 2, self._count))
         on_feet = self.contacts[-1].any() or self.reference_stance[-1] == FLIGHT
         return bool(on_feet and not loss.topples and not loss.sinks)
+
+    def _loss(self, two: slice) -> BalanceLoss:
+        """What the second of two samples tells of the balance."""
+        pose = self.reference.smooth
+        corners = self.character.sole_corners(pose.joints[two], pose.frames[two])
+        loss = BalanceLoss(
+            self._reference_com[two], corners, self.motion.rate, self.character.height
+        )
+        loss.lost(1, self.com[two], self.sole_corners(two))
+        return loss
+
+    def toppled(self) -> int | None:
+        """The sample from which on, until it fell, it was where a body falls from, see
+        `BalanceLoss`; None if it was not, or did not fall."""
+        if self.fell_at is None:
+            return None
+        fell = min(round(self.fell_at * self.motion.rate), self._count - 1)
+        first = fell + 1
+        while first > 1 and self._loss(slice(first - 2, first)).topples:
+            first -= 1
+        return first if first <= fell else None
 
     @property
     def _faster(self) -> float:

@@ -995,7 +995,8 @@ def test_panels_after_a_fall_and_an_error(import_clip):
     recording = result(armature).recording
     assert not recording.success
     shown = drawn().replace("\n", " ")
-    assert recording.why() in shown
+    assert recording.why() == result(armature).shot.flaws[0].sentence
+    assert "poise.show_flaw" in shown
     session.complain(session.uids(bpy.context.scene, armature), "Something is wrong.")
     assert "Something is wrong." in drawn().replace("\n", " ")
 

@@ -99,14 +99,24 @@ def test_what_stood_and_is_no_keeper_says_why_and_leads_there(import_clip):
         bpy.ops.poise.show_flaw(index=len(verdict.findings))
 
 
-def test_a_fall_says_that_it_fell_and_when(import_clip):
-    armature = import_clip("kick")
+def test_a_fall_says_when_and_why_and_leads_there(import_clip):
+    """First that it fell, then from where on it could not but fall, then what was wrong before."""
+    armature, scene = import_clip("stand"), bpy.context.scene
+    push = scene.poise.pushes.items.add()
+    push.strength, push.frame = 600.0, 20
     simulate()
-    result = session.result_of(bpy.context.scene, armature)
-    assert not result.recording.success and not result.shot.verdict.keeper
+    shot = session.result_of(scene, armature).shot
+    assert not shot.recording.success and not shot.verdict.keeper
     text, icons, buttons = outcome(armature)
-    assert text == result.shot.why and text.startswith("Fell at ")
-    assert (icons, buttons) == ({"CANCEL"}, [])
+    assert (text, icons) == ("", set()) and buttons[0].icon == "CANCEL"
+    told = [" ".join(b.text for b in buttons if b.index == i) for i in range(len(shot.flaws))]
+    assert told[0] == shot.why and told[0].startswith("Fell at ")
+    fell, lost, *before = (flaw.frame for flaw in shot.flaws)
+    assert told[1] == f"It loses its balance at frame {lost:g}" and lost < fell
+    assert all(frame < lost for frame in before)
+    for i, frame in enumerate((fell, lost)):
+        assert bpy.ops.poise.show_flaw(index=i) == {"FINISHED"}
+        assert scene.frame_current == frame
 
 
 def test_buttons_of_no_result_are_grey(import_clip):
