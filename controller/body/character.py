@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..exceptions import RigError
+from ..geometry.leg_bending import bend_leg
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
     angles_yxz,
@@ -73,6 +74,9 @@ _FLAT_FOOT_HEIGHT = 0.03
 #: trial on clips that stand on slopes.
 _SLOPED = 0.08
 _RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room: estimated
+#: A leg that changes its length by more than this share of it is stretched: 2 mm. Captured ones
+#: keep theirs to a hundredth of that.
+_STRETCHED = 0.002
 #: Stature of the adult for whom lengths are told [m].
 _ADULT = 1.75
 
@@ -236,11 +240,32 @@ class Character:
     def trajectory(self, motion: Motion) -> Trajectory:
         """Project a motion of the same rig on the character's degrees of freedom.
 
+        Legs that the animation stretches are bent so that feet are where it has them, see
+        `reached`.
+        """
+        return self.reached(self.as_animated(motion), motion)
+
+    def as_animated(self, motion: Motion) -> Trajectory:
+        """The same, with all segments turned as they are animated.
+
         Hinges cannot follow everything: the limb's plane is kept by turning its upper segment
         about itself, so that wrists and ankles stay where the animation has them.
         """
         root = motion.positions[:, LANDMARK_INDEX["pelvis"]]
         return self.trajectory_of(motion.rate, root, self.segment_frames(motion))
+
+    def reached(self, trajectory: Trajectory, motion: Motion) -> Trajectory:
+        """A trajectory `as_animated`, or mended since, whose ankles are where the motion has them,
+        as far as they reach: that stretches legs, and these have one length. The same trajectory
+        where no leg is stretched."""
+        sides = [side for side in SIDES if _stretches(motion, side)]
+        if not sides:
+            return trajectory
+        joints, frames = self.pose(trajectory)
+        for side in sides:
+            pelvis, ankle = _points(motion, "pelvis", f"ankle_{side}")
+            bend_leg(joints, frames, side, trajectory.root + ankle - pelvis)
+        return self.trajectory_of(trajectory.rate, trajectory.root, frames)
 
     def segment_frames(self, motion: Motion) -> np.ndarray:
         """(F, S, 3, 3) frames of a motion of the same rig, as it is animated."""
@@ -294,6 +319,13 @@ def _length(motion: Motion, start: str, end: str) -> float:
     """Median distance [m] of two landmarks."""
     a, b = _points(motion, start, end)
     return float(np.median(np.linalg.norm(b - a, axis=1)))
+
+
+def _stretches(motion: Motion, side: str) -> bool:
+    """Whether a leg changes its length."""
+    hip, knee, ankle = _points(motion, f"hip_{side}", f"knee_{side}", f"ankle_{side}")
+    length = np.linalg.norm(knee - hip, axis=1) + np.linalg.norm(ankle - knee, axis=1)
+    return bool(np.ptp(length) > _STRETCHED * length.max())
 
 
 def _upright_sample(motion: Motion) -> int:

@@ -221,10 +221,12 @@ class Reference:
             )
             return _endless(cls, character, motion, rate, cutoff, led)
         motion.demand_upright()
-        raw_trajectory = character.trajectory(motion)
-        cleaned, bones = raw_trajectory, None
+        raw_trajectory, bones = character.as_animated(motion), None
+        reached = cleaned = character.reached(raw_trajectory, motion)
         if "despike" in cleaning:
-            cleaned, bones = despike_motion(character, raw_trajectory, motion)
+            despiked, bones = despike_motion(character, raw_trajectory, motion)
+            if despiked is not raw_trajectory:
+                cleaned = character.reached(despiked, motion)
         others = [name for name in cleaning if name != "despike"]
         cleaned = clean(character, cleaned, others, terrain)
         joints, frames = character.pose(cleaned)
@@ -245,7 +247,8 @@ class Reference:
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)
             cleaned, period = cleaned.looped(duration, travel)
-            raw_trajectory, bones = cleaned, None  # a loop is never baked
+            raw_trajectory = reached = cleaned
+            bones = None  # a loop is never baked
             joints, frames = character.pose(cleaned)
             corners = character.sole_corners(joints, frames)
             over = terrain.over(corners, joints[:, FEET]) if terrain else None
@@ -271,9 +274,8 @@ class Reference:
                 plant = partial(plant, held=held)
             target = plant(character, aimed, contacts, cutoff, footings, on_mark, terrain)
         raw = Pose(character.body_centres(joints, frames), frames, joints)
-        mended = None
-        if raw_trajectory is not cleaned:
-            mended = raw
+        mended = None if cleaned is reached else raw
+        if cleaned is not raw_trajectory:
             joints, frames = character.pose(raw_trajectory)
             raw = Pose(character.body_centres(joints, frames), frames, joints)
         parts = (raw, cleaned, target)
@@ -311,7 +313,7 @@ def _endless(
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
     _check(character, motion, target, _lowest(character, corners))
-    joints, frames = character.pose(character.trajectory(motion) if compared else target)
+    joints, frames = character.pose(character.as_animated(motion) if compared else target)
     raw = Pose(character.body_centres(joints, frames), frames, joints)
     parts = (raw, target, target)
     footings = level(character.ground, len(contacts))

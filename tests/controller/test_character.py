@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from poise.controller import Character, RigError, SettingsError, Simulation
 from poise.controller.body import anthropometry
 from poise.controller.geometry.skeleton import (
+    FEET,
     JOINT_OF,
     LANDMARK_INDEX,
     PARENTS,
@@ -153,3 +156,32 @@ def test_a_giant_is_refused(make_motion):
 def test_odd_masses_are_refused(make_motion, mass):
     with pytest.raises(SettingsError, match="out of range"):
         Character.from_motion(make_motion(), mass=mass)
+
+
+def test_feet_of_legs_that_stretch_are_where_the_animation_has_them(make_motion):
+    """It rises out of reach of planted feet and crouches: a leg of one length stands as well."""
+    motion = make_motion(seconds=3.0)
+    up = 0.05 * np.sin(np.linspace(0, 2 * np.pi, len(motion)))
+    below = [LANDMARK_INDEX[f"{n}_{s}"] for n in ("ankle", "ball", "toe") for s in "lr"]
+    knees = [LANDMARK_INDEX[f"knee_{s}"] for s in "lr"]
+    share = np.ones(len(LANDMARK_INDEX))
+    share[below], share[knees] = 0.0, 0.5
+    positions = motion.positions.copy()
+    positions[..., 2] += up[:, None] * share
+    moved = replace(motion, positions=positions)
+    body = Character.from_motion(moved)
+    as_animated, reached = (
+        body.pose(one)[0][:, FEET] for one in (body.as_animated(moved), body.trajectory(moved))
+    )
+    ankles = positions[:, [LANDMARK_INDEX[f"ankle_{s}"] for s in "lr"]]
+    low = up < 0
+    assert np.linalg.norm(as_animated - ankles, axis=-1)[low].max() > 0.04
+    assert np.linalg.norm(reached - ankles, axis=-1)[low].max() < 2e-3
+    assert body.ground == pytest.approx(0, abs=2e-3)
+
+
+def test_legs_that_keep_their_length_are_as_animated(make_motion):
+    motion = make_motion()
+    body = Character.from_motion(motion)
+    trajectory = body.as_animated(motion)
+    assert body.reached(trajectory, motion) is trajectory
