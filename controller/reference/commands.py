@@ -174,8 +174,12 @@ class Script:
             thrown = f"The throw of command {number} of the script '{path}'"
             found.append(_command(name, pushed, thrown, one))
         seconds = _number(source, "seconds", content["seconds"])
-        RANGES["walk"].check(seconds)
-        _check_times(found)
+        try:
+            RANGES["walk"].check(seconds)
+            _check_times(found)
+        except SettingsError as error:
+            text = str(error)
+            raise SettingsError(f"{source}: {text[0].lower()}{text[1:]}") from None
         if found[-1].at > seconds:
             _fail(source, f"lasts {seconds:g} s, and its last command is at {found[-1].at:g} s")
         played = content.get("played", False)

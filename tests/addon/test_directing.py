@@ -266,7 +266,7 @@ def refused(folder, capsys, status, *arguments):
         ([{"at": 0, "speed": 1.9}], "Nothing was learned that goes at 1.9 m/s"),
         ([{"at": 0, "spede": 1.0}], "has the key 'spede'"),
         ([{"at": 3, "speed": 1.0}, {"at": 2, "speed": 1.0}], "comes after one at 3 s: sort them"),
-        ([{"at": -1, "speed": 1.0}], "The command at -1 s comes before the walk: begin at 0 s."),
+        ([{"at": -1, "speed": 1.0}], "the command at -1 s comes before the walk: begin at 0 s."),
         ([{"at": 1, "speed": -1.0}], "has -1 as 'speed': speeds are from 0 on"),
         ([{"at": 1, "heading": 1e9}], "has 1000000000.0 as 'heading': give it less than 100000"),
         ([{"at": 1, "skill": "fly"}], "Nothing was learned that performs all of 'fly'"),

@@ -636,7 +636,7 @@ def test_a_script_pushes(tmp_path):
         (GOOD | {"commands": [{"at": 1, "push": 60}]}, "is no JSON object"),
         (
             GOOD | {"commands": [{"at": 2, "speed": 1}, {"at": 1, "speed": 1}]},
-            "The command at 1 s comes after one at 2 s",
+            "the command at 1 s comes after one at 2 s",
         ),
         ("{", "take.json' is not JSON"),
         ([], "is no JSON object"),

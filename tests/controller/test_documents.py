@@ -14,12 +14,25 @@ from poise.controller.body.morphology import Morphology
 from poise.controller.contacts.contact_plan import ContactPlan
 from poise.controller.exceptions import CheckpointError, PoiseError
 from poise.controller.gains.gains import Gains
+from poise.controller.reference.commands import Script
 from poise.controller.search.polling import Checkpoint
+from poise.controller.skills.skill_set import Pace, Skill, SkillSet
 
 PLAN = {
     "version": 1,
     "fps": 60.0,
     "feet": {"left": {"heel": [[0.1, 0.4]], "ball": [[0.15, 0.6]]}, "right": {}},
+}
+SCRIPT = {
+    "version": 1,
+    "seconds": 20,
+    "commands": [
+        {"at": 0, "speed": 1.0, "heading": 90},
+        {"at": 9, "sideways": 0.2},
+        {"at": 12, "skill": "stand"},
+        {"at": 15, "push": {"part": "chest", "newtons": 60, "direction": 180, "seconds": 0.3}},
+        {"at": 17, "throw": {"mass": 3, "direction": 90}},
+    ],
 }
 PRESETS = Path(documents.__file__).parents[1] / "presets"
 COUNT = 500  # of each kind
@@ -85,6 +98,13 @@ def _read_checkpoint(path):
 def _made(kind, tmp_path):
     if kind == "plan":
         return json.dumps(PLAN).encode(), ContactPlan.load
+    if kind == "script":
+        return json.dumps(SCRIPT).encode(), Script.load
+    if kind == "skills":
+        read = ("walk.bvh", "", {"scene": None}, "Rig", "walk")
+        walk = Skill("walk", *read, (3, 70), 1.25, 1.8, 70.0, (Pace(1.1, 1.0, 2, 0),))
+        SkillSet((walk,), {"poise": "0"}, 5.0, 3).save(tmp_path / "made")
+        return (tmp_path / "made").read_bytes(), SkillSet.load
     if kind == "gains":
         return _shipped(PRESETS / "gains"), Gains.load
     if kind == "morphology":
@@ -100,7 +120,9 @@ def _made(kind, tmp_path):
     return path.read_bytes(), _read_checkpoint
 
 
-@pytest.mark.parametrize("kind", ["plan", "gains", "morphology", "rig map", "checkpoint"])
+@pytest.mark.parametrize(
+    "kind", ["plan", "gains", "morphology", "rig map", "checkpoint", "script", "skills"]
+)
 def test_what_is_spoilt_is_read_or_refused_in_one_sentence(kind, tmp_path):
     random = np.random.default_rng(7)
     content, load = _made(kind, tmp_path)
@@ -120,7 +142,9 @@ def test_what_is_spoilt_is_read_or_refused_in_one_sentence(kind, tmp_path):
     assert refused > COUNT / 4
 
 
-@pytest.mark.parametrize("kind", ["plan", "gains", "morphology", "rig map", "checkpoint"])
+@pytest.mark.parametrize(
+    "kind", ["plan", "gains", "morphology", "rig map", "checkpoint", "script", "skills"]
+)
 def test_what_is_nested_without_end_is_refused(kind, tmp_path):
     """Python's reader of JSON gives up with another error than for what is none."""
     _, load = _made(kind, tmp_path)
