@@ -12,7 +12,7 @@ import time
 from itertools import chain, islice
 from pathlib import Path
 
-from ...controller.exceptions import PoiseError, SettingsError
+from ...controller.exceptions import PoiseError, SettingsError, SimulationError
 from ...controller.reference.gait import Endless
 from ...controller.search.rectification import (
     COSTS,
@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=method.METHODS,
         help="balance alone, or rectify: search small changes of the action with which the body "
-        "performs it to the end; auto looks at the clip and chooses (balance)",
+        "performs it to the end; auto tries balance, then help from outside, then the search "
+        "(balance)",
     )
     add(
         "--rectify",
@@ -51,6 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"rectify, at this quality ({RectifySettings.preset}); about "
         + ", ".join(f"{cost}" for cost in COSTS.values())
         + " s of a processor for a second of motion",
+    )
+    add(
+        "--without-help",
+        action="store_true",
+        help="auto: where balance alone would not be kept, search at once, without trying help "
+        "from outside first",
     )
     add(
         "--search",
@@ -86,6 +93,8 @@ def check(options: argparse.Namespace) -> None:
     ]
     if getattr(options, "optimize", None):  # that search takes workers too
         given = [name for name in given if name not in ("workers", "scheduler")]
+    if getattr(options, "without_help", False) and options.method != "auto":
+        options.usage_error("--without-help needs --method auto: nothing else helps by itself")
     if given and options.method == "balance":
         name = given[0].replace("_", "-")
         options.usage_error(f"--{name} needs --rectify, or --method rectify or auto")
@@ -113,8 +122,22 @@ def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) ->
     why = method.look_back(shot)
     if why:
         say(why)
+        if not options.without_help and _helped(shot):
+            return
         _rectify(options, shot, checkpoint)
         method.take_better(shot)
+
+
+def _helped(shot: Shot) -> bool:
+    """Let it try with help from outside; whether that is kept."""
+    first = method.try_help(shot)
+    if first is None:
+        return False
+    with contextlib.suppress(SimulationError):  # thrown about it is not kept
+        simulate(shot)
+    kept = method.keeps_help(shot, first)
+    say("With help from outside it is kept." if kept else "With help from outside it is not kept.")
+    return kept
 
 
 def conclude(shot: Shot, checkpoint: Path | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import bpy
 
-from ...controller.exceptions import CheckpointError, PoiseError
+from ...controller.exceptions import CheckpointError, PoiseError, SimulationError
 from ...controller.processes.workers import WorkerPool
 from ...controller.search.optimization import load_cma
 from ...controller.search.rectification import Rectification
@@ -53,6 +53,7 @@ class RectifyJob(SimulateJob):
         Job.__init__(self, shot, stages)
         # Read now and not again.
         self._settings = rectify.rectify_settings(scene.poise.rectification)
+        self._helps = scene.poise.help_if_needed
         self._workers, self._earlier, self._frame = workers, earlier, frame
         self._began = 0.0
         self.search = self.resumed_at = None
@@ -91,11 +92,23 @@ class RectifyJob(SimulateJob):
             if not (yield from in_background(lambda: method.look_back(shot))):
                 return
             self._keep_balanced(chosen)
+            if self._helps and (yield from self._help()):
+                return
             self.doing = "rectifying"
             yield from self._rectify()
             yield from in_background(lambda: method.take_better(shot))
             return
         yield from self._rectify()
+
+    def _help(self):
+        """Let it try with help from outside; whether that is to be kept."""
+        shot = self.shot
+        first = yield from in_background(lambda: method.try_help(shot))
+        if first is None:
+            return False
+        with contextlib.suppress(SimulationError):  # thrown about it is not kept
+            yield from simulating(shot)
+        return (yield from in_background(lambda: method.keeps_help(shot, first)))
 
     def _keep_balanced(self, chosen):
         """What balance alone did is the result, however the search ends. chosen: the Choice."""

@@ -98,8 +98,8 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
             (
                 "AUTO",
                 "Automatic",
-                "Balance first, with gains for such motion; rectify where the result would not be "
-                "kept, and take the better",
+                "Balance first, with gains for such motion; then with help from outside; rectify "
+                "where the result would not be kept, and take the better",
             ),
             ("BALANCE", "Balance", "Balance alone, with the gains in use: seconds"),
             (
@@ -109,6 +109,14 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
                 "minutes",
             ),
         ),
+    )
+    help_if_needed: BoolProperty(
+        name="Help If Needed",
+        description="With Automatic: where the result of balance alone would not be kept, try help "
+        "from outside before a search: a force and a torque on the pelvis, of half of the weight "
+        "at most, which Result tells. It takes seconds, a search minutes. A body that something "
+        "pushes, meets or holds is not helped",
+        default=True,
     )
     frames: EnumProperty(
         name="Frames",

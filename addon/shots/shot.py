@@ -776,6 +776,19 @@ class Shot(ArmatureShot):
         other.decide(replace(self.choice, method="balance"))
         return other
 
+    def help(self, share):
+        """Prepare it anew with help from outside, of at most a share of the weight."""
+        problem = self.performance()
+        settings = replace(problem.settings, outside_help=share)
+        self.options = replace(self.options, outside_help=share)
+        helped = problem.under(settings, problem.scenario)
+        self._tried(helped, helped.simulation(self.gains, settings.seed))
+
+    def take(self, other):
+        """Perform as a copy of it does, from before `help`."""
+        self.options = other.options
+        self._tried(other._performed, other.simulation)
+
     def with_gains(self, gains):
         """The same reference and scene, to be simulated with other Gains, beside it -> Shot."""
         other, problem = copy.copy(self), self.performance()

@@ -304,6 +304,7 @@ def test_without_a_word_nothing_is_rectified(tmp_path, import_clip, monkeypatch)
         (("--rectify=draft", "--method=balance"), "not allowed with --method balance"),
         (("--budget=1min",), "--budget needs --rectify"),
         (("--target-only",), "--target-only needs --rectify"),
+        (("--without-help",), "--without-help needs --method auto"),
         (("--method=balance", "--workers=2"), "--workers needs --rectify"),
         (("--rectify=draft", "--seed=-1"), "'-1' is not a whole number from 0"),
         (("--rectify=draft", "--search=luck"), "invalid choice: 'luck'"),

@@ -366,6 +366,7 @@ def test_what_balance_alone_was_to_do_is_told_as_tried_where_it_is_no_keeper(squ
 
 def test_automatic_rectifies_a_walk_that_balance_does_not_keep(armature, monkeypatch):
     scene_settings().last_frame = 70
+    scene_settings().help_if_needed = False
     monkeypatch.setattr(method, "not_kept", lambda _shot: "It slides.")
     job = new_job(armature, choosing=True)
     step_until(job, lambda: nodes(job) == 1)
@@ -375,11 +376,62 @@ def test_automatic_rectifies_a_walk_that_balance_does_not_keep(armature, monkeyp
     job.cancel()
 
 
+@pytest.fixture
+def jump(import_clip, monkeypatch):
+    """What would not be kept by balance alone, as these tests have it."""
+    monkeypatch.setattr(method, "not_kept", lambda _shot: "It slides.")
+    bpy.context.scene.poise.rectification.preset = "DRAFT"
+    return import_clip("jump")
+
+
+def test_automatic_tries_help_from_outside_before_a_search(jump, monkeypatch):
+    monkeypatch.setattr(Verdict, "keeper", property(lambda _: True))
+    assert bpy.ops.poise.simulate() == {"FINISHED"}
+    shot = result(jump).shot
+    assert shot.rectified is None and shot.recording.success
+    assert shot.choice.method == "balance"
+    assert shot.choice.why.endswith(" With help from outside it is kept.")
+    force = np.linalg.norm(shot.recording.residual[:, :3], axis=1)
+    weight = 9.81 * shot.character.mass
+    assert 0.01 < force.mean() / weight < force.max() / weight < 0.501
+    now = properties.shot_options(bpy.context, jump)
+    assert (
+        outdated.changed(result(jump).settings, outdated.settings_of(bpy.context.scene, jump, now))
+        == []
+    ), "it is what is asked for"
+    assert shot.recording.outside.startswith("Help from outside: ")
+    assert shot.report()["outside_help"] == 0.5
+
+
+def test_where_help_from_outside_will_not_do_either_the_search_follows(jump, monkeypatch):
+    monkeypatch.setattr(Verdict, "keeper", property(lambda _: False))
+    job = new_job(jump, choosing=True)
+    step_until(job, lambda: nodes(job) == 1)
+    shot = job.shot
+    assert shot.choice.method == "rectify" and shot.options.outside_help == 0
+    assert shot.choice.why.endswith(" With help from outside it is not kept either.")
+    assert shot.simulation.settings.outside_help == 0 and not shot.simulation.recording.outside
+    job.cancel()
+
+
+@pytest.mark.parametrize("what", ["pushed", "not to be"])
+def test_nothing_is_helped_that_is_not_to_be(jump, what):
+    if what == "pushed":  # it would feel that less
+        push = scene_settings().pushes.items.add()
+        push.frame, push.strength = 5, 20.0
+    else:
+        scene_settings().help_if_needed = False
+    job = new_job(jump, choosing=True)
+    step_until(job, lambda: nodes(job) == 1)
+    assert job.shot.choice.method == "rectify" and "outside" not in job.shot.choice.why
+    job.cancel()
+
+
 def test_escape_of_automatic_keeps_what_balance_did(window, armature, monkeypatch, drawn):
     scene_settings().method = "BALANCE"
     bpy.ops.poise.simulate()
     before = result(armature).shot
-    scene_settings().method = "AUTO"
+    scene_settings().method, scene_settings().help_if_needed = "AUTO", False
     checked(monkeypatch, "rectify")
     monkeypatch.setattr(method, "not_kept", lambda _shot: "It slides.")
     operator = window.begin(simulate.POISE_OT_simulate)
