@@ -523,7 +523,7 @@ class _Wanted:
         if proportions:
             moved += proportions.shift / self.unit
         self._clip, self._deltas, self._moved = clip, turns, moved
-        self._rig_map, self._root_motion = rig_map, options.root_motion
+        self._reading, self._rig_map, self._root_motion = reading, rig_map, options.root_motion
 
     def spread(self, shares: Mapping[str, float]) -> Iterator[float]:
         """Put everything in place, part by part, of which each yields; shares: bone -> share of its
@@ -590,7 +590,7 @@ class _Wanted:
             if self._proportions:
                 arm = self._proportions.arm(slot, bone, self.slots[parent], parent)
             elif parent in self.rigid:
-                arm = self._unstretched(parent, arm[..., None])[..., 0]
+                arm = self._unstretched(parent, arm[..., None], bone)[..., 0]
             carried = (self._turns[parent] @ arm[..., None])[..., 0]
             matrix[:, :3, 3] = self.matrices[parent][:, :3, 3] + carried
         if bone in self.rigid:
@@ -599,11 +599,21 @@ class _Wanted:
         self.matrices[bone], self.parents[bone] = matrix, parent
         self.slots[bone], self._turns[bone] = slot, turn
 
-    def _unstretched(self, bone: str, vectors: np.ndarray) -> np.ndarray:
-        """(T, 3, n) vectors that turn with a bone, as long as they mostly are."""
+    def _unstretched(
+        self, bone: str, vectors: np.ndarray, carried: str | None = None
+    ) -> np.ndarray:
+        """(T, 3, n) vectors that turn with a bone, as long as they mostly are in all that was read,
+        as the body's are. carried: the bone to which they lead, None for axes of its own."""
         turn = nearest_rotation(self.world(bone)[:, :3, :3])
         own = inverse(turn) @ vectors
-        usual = np.median(own[self._clip.simulated], axis=0)
+        read = self._reading.bone_matrices
+        matrices = read[:, self._reading.bone_index(bone)]
+        axes = whole = matrices[:, :3, :3]
+        if carried is not None:
+            whole = (read[:, self._reading.bone_index(carried), :3, 3] - matrices[:, :3, 3])[
+                ..., None
+            ]
+        usual = np.median(inverse(nearest_rotation(axes)) @ whole, axis=0)
         return turn @ (own + self.rigid[bone][:, None, None] * (usual - own))
 
     def _objects(self) -> np.ndarray:

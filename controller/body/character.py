@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..exceptions import RigError
-from ..geometry.leg_bending import bend_leg
+from ..geometry.leg_bending import bend_leg, sinking
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
     angles_yxz,
@@ -240,8 +240,7 @@ class Character:
     def trajectory(self, motion: Motion) -> Trajectory:
         """Project a motion of the same rig on the character's degrees of freedom.
 
-        Legs that the animation stretches are bent so that feet are where it has them, see
-        `reached`.
+        Legs that the animation stretches are so that feet are where it has them, see `reached`.
         """
         return self.reached(self.as_animated(motion), motion)
 
@@ -255,17 +254,18 @@ class Character:
         return self.trajectory_of(motion.rate, root, self.segment_frames(motion))
 
     def reached(self, trajectory: Trajectory, motion: Motion) -> Trajectory:
-        """A trajectory `as_animated`, or mended since, whose ankles are where the motion has them,
-        as far as they reach: that stretches legs, and these have one length. The same trajectory
-        where no leg is stretched."""
-        sides = [side for side in SIDES if _stretches(motion, side)]
-        if not sides:
+        """A trajectory `as_animated`, or mended since, whose ankles are where the motion has them:
+        it stretches legs, and these have one length. Where they do not reach so far, the body is
+        lower. The same trajectory where no leg is stretched."""
+        if not any(_stretches(motion, side) for side in SIDES):
             return trajectory
         joints, frames = self.pose(trajectory)
-        for side in sides:
-            pelvis, ankle = _points(motion, "pelvis", f"ankle_{side}")
-            bend_leg(joints, frames, side, trajectory.root + ankle - pelvis)
-        return self.trajectory_of(trajectory.rate, trajectory.root, frames)
+        pelvis, *ankles = _points(motion, "pelvis", *(f"ankle_{side}" for side in SIDES))
+        aims = [trajectory.root + ankle - pelvis for ankle in ankles]
+        joints[..., 2] -= sinking(joints, aims)[:, None]
+        for side, aim in zip(SIDES, aims, strict=True):
+            bend_leg(joints, frames, side, aim)
+        return self.trajectory_of(trajectory.rate, joints[:, 0], frames)
 
     def segment_frames(self, motion: Motion) -> np.ndarray:
         """(F, S, 3, 3) frames of a motion of the same rig, as it is animated."""

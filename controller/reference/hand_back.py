@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..geometry.leg_bending import LONGEST, bend_leg, leg_length, unstretched
+from ..geometry.leg_bending import LONGEST, bend_leg, leg_length, unstretched, usual
 from ..geometry.rotations import arctan2, quaternion_from_matrix, rotation_about
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import LEFT, RIGHT, adult_size, around, runs
@@ -354,11 +354,12 @@ class _Way:
         """(n, 3) along a thigh or shin in the animation [m], as long as in the bake."""
         motion, count, (name, side) = recording.motion, len(recording), segment.split("_")
         ends = {"thigh": ("hip", "knee"), "shin": ("knee", "ankle")}[name]
-        start, end = (motion.positions[:count, LANDMARK_INDEX[f"{n}_{side}"]] for n in ends)
-        arm = end - start
+        start, end = (motion.positions[:, LANDMARK_INDEX[f"{n}_{side}"]] for n in ends)
+        whole, rotations = end - start, motion.rotations[:, SEGMENT_INDEX[segment]]
+        arm = whole[:count]
         if segment in stretched:
-            rotations = motion.rotations[:count, SEGMENT_INDEX[segment]]
-            arm = unstretched(rotations, arm, recording.simulated_legs())
+            own = usual(rotations, whole)
+            arm = unstretched(rotations[:count], arm, recording.simulated_legs(), own)
         return arm[part]
 
     def _bend(self, side: str, shift: np.ndarray, ankle: np.ndarray) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ..body.character import Character
-from ..geometry.leg_bending import unstretched
+from ..geometry.leg_bending import unstretched, usual
 from ..geometry.motion import Motion
 from ..geometry.rotations import exponential, matrix_from_quaternion, multiply, rotation_vector
 from ..geometry.skeleton import JOINT_OF, LANDMARK_INDEX, PARENTS, POINTS, SEGMENT_INDEX
@@ -134,7 +134,9 @@ def performed_motion(
         if hold:
             arm = hold.carried(rotations, arm)
         if carrier in legs:
-            arm = unstretched(rotations, arm, share)
+            whole = motion.positions[:, landmark] - motion.positions[:, joint]
+            own = usual(motion.rotations[:, SEGMENT_INDEX[carrier]], whole)
+            arm = unstretched(rotations, arm, share, own)
         after[:, landmark] = place + _turned(turns[:, SEGMENT_INDEX[carrier]], arm)
     rotations = multiply(deltas, motion.rotations[:count])
     return replace(motion, rotations=rotations, positions=after)

@@ -279,6 +279,28 @@ def test_legs_that_stretch_step_home_on_a_generated_rigify_rig(rigify, registere
     assert np.linalg.norm(moved[80:], axis=2).max() < 5e-4
 
 
+@pytest.mark.slow
+def test_feet_of_legs_that_stretch_stand_before_a_fall_too(rigify):
+    """As in a result that stands: their length is that of all frames, not of those before it."""
+    scene, armature = _bobbing_rigify(((1, 0.0), (20, -0.1), (35, 0.08), (70, 0.08)))
+    pushed = PushOptions(((15, 0.2, (900.0, 0.0, 0.0), "trunk"),))
+    shot = Shot(scene, ShotOptions(armature=armature.name, pushes=pushed))
+    for part in (shot.read(), shot.simulate()):
+        sampling.run(part)
+    assert shot.fell_frame < 35, "before most of it is stretched"
+    shot.bake()
+    read = reference.read(
+        scene,
+        armature,
+        rig_map=shot.reading.rig_map,
+        frames=(1, 12, 1),
+        metres_per_unit=shot.reading.metres_per_unit,
+    )
+    balls = [LANDMARK_INDEX[f"ball_{side}"] for side in SIDES]
+    apart = read.motion.positions[:12, balls, 2] - shot.motion.positions[:12, balls, 2]
+    assert np.abs(apart).max() < 2e-3
+
+
 def _bobbing_rigify(heights):
     """(scene, Rigify rig) whose torso is at heights at frames."""
     scene, armature = bpy.context.scene, generated_rigify()
@@ -367,6 +389,7 @@ def _strip(armature, frames):
         ((1, 0.0), (20, 0.05), (40, -0.05), (60, 0.0)),
         ((1, 0.05), (40, 0.06), (50, -0.2), (60, -0.2)),
         ((1, 0.1), (35, 0.1), (45, -0.12), (60, -0.12)),
+        ((1, 0.08), (20, 0.0), (40, -0.02), (60, 0.08)),
     ],
 )
 def test_legs_that_stretch_on_a_generated_rigify_rig(rigify, heights):
