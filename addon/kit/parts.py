@@ -210,7 +210,9 @@ def draw_outdated(
     with contextlib.suppress(GainsError):
         options = shot_options(context, armature)
         now = outdated.settings_of(context.scene, armature, options)
-        names = outdated.changed(result.settings, now) + _source_changed(context, armature, result)
+        names = outdated.changed(result.settings, now)
+        if "Action" not in names:  # another one has other keys
+            names += _source_changed(context, armature, result)
         if names:
             sentence(layout, context, "Changed since then, so simulate again:", "FILE_REFRESH")
             sentence(layout, context, ", ".join(map(tr, names)), "BLANK1")

@@ -6,9 +6,10 @@ mesh, and the same of its parent and of what these settings name. Poise's own ba
 nor do the names of objects.
 """
 
+import hashlib
 import json
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,9 +54,7 @@ _SKIPPED = {
 _CHANNELS = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "scale": 3}
 _RESTS = {"head_local": 3, "tail_local": 3, "head_radius": 1, "tail_radius": 1}
 #: Of a source, what takes long to read: names of what `in_full` adds.
-_SOURCE = ("Keys", "Rest Pose", "Bone Constraints")
-#: Of constraints of bones, what a bake may switch.
-_SWITCHED = {"influence", "mute", "enabled"}
+_SOURCE = ("Keys", "Rest Pose", "Pose", "Bone Constraints", "Drivers", "NLA Strips")
 #: Between two looks at what takes long, so many times what the look took.
 _LULL = 50
 
@@ -118,7 +117,8 @@ def settings_of(
 
 def in_full(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[str, Any]:
     """Such settings with what takes too long for each drawing of the window: the keys of the
-    armature's source, its rest pose and what constrains its bones."""
+    armature's source, its rest pose, and, unless there is a bake, which switches some of it, all
+    else that its bones are moved by."""
     sources = [bake_target.unbaked(armature)]
     if "Get-Ups" in settings:
         own = GET_UPS.of(armature)
@@ -127,14 +127,23 @@ def in_full(settings: dict[str, Any], armature: "bpy.types.Object") -> dict[str,
         uids = [uid for uid, _ in settings["Acts"]]
         acts = [one for one in bpy.data.actions if one.session_uid in uids]
         sources += [(action, compat.object_slot(action, armature)) for action in acts]
-    seen, animated = {armature}, _animated(armature)
-    return settings | {
-        "Keys": [bake_target.digest_of(*source) for source in sources],
+    found = settings | {
+        "Keys": [_digest(compat.curves(*source)) for source in sources],
         "Rest Pose": _rest(armature, "matrix_local", 16),
+    }
+    if bake_target.has_bakes(armature):
+        return found
+    seen, animated, bones = {armature}, _animated(armature), armature.pose.bones
+    animation = armature.animation_data
+    heard = source_values.nested(source_values.heard(animation))
+    return found | {
+        "Pose": (_channels(bones, animated), [_properties(bone, animated) for bone in bones]),
         "Bone Constraints": [
-            _constraint(one, seen, animated, _SWITCHED)
-            for bone in armature.pose.bones
-            for one in bone.constraints
+            _constraint(one, seen, animated) for bone in bones for one in bone.constraints
+        ],
+        "Drivers": [_driver(curve) for curve in (animation.drivers if animation else ())],
+        "NLA Strips": [
+            (_values(strip), _digest(compat.curves(*compat.of_strip(strip)))) for strip in heard
         ],
     }
 
@@ -174,7 +183,8 @@ def changed(before: dict[str, Any] | None, now: dict[str, Any]) -> list[str]:
     """The names of what differs between two of these; none without the first. What the first one
     does not depend on cannot differ."""
     before = now if before is None else before
-    return [name for name in now if name in before and before[name] != now[name]]
+    names = [name for name in now if name in before and before[name] != now[name]]
+    return [name for name in names if name != "Armature" or "Action" not in names]
 
 
 def _shares(data: "bpy.types.Armature", owner: str) -> list:
@@ -206,21 +216,11 @@ def _posed(armature: "bpy.types.Object") -> tuple:
     """All by which the bones of an armature that is shown as a collider are where they are at each
     frame: of its animation what is shown, also if that is a bake."""
     action, slot = compat.assigned(armature)
-    strips = [
+    played = [
         (_values(strip), [_keys(curve) for curve in compat.curves(*compat.of_strip(strip))])
         for strip in source_values.heard(armature.animation_data)
     ]
     bones, animated = armature.pose.bones, _animated(armature, bakes=True)
-    channels = []
-    for name, size in _CHANNELS.items():
-        values = np.empty(size * len(bones), np.float32)
-        bones.foreach_get(name, values)
-        rows = [
-            row.tobytes()
-            for bone, row in zip(bones, values.reshape(-1, size), strict=True)
-            if f'pose.bones["{bpy.utils.escape_identifier(bone.name)}"].{name}' not in animated
-        ]
-        channels.append(rows)
     rest = [_rest(armature, name, size) for name, size in _RESTS.items()]
     seen = {armature}
     return (
@@ -228,8 +228,8 @@ def _posed(armature: "bpy.types.Object") -> tuple:
         action and action.name,
         compat.slot_name(slot),
         [_keys(curve) for curve in compat.curves(action, slot)],
-        strips,
-        channels,
+        played,
+        _channels(bones, animated),
         [_constraint(one, seen) for bone in bones for one in bone.constraints],
         (armature.data.display_type, armature.data.pose_position, rest),
     )
@@ -278,14 +278,51 @@ def _constraint(
     one: "bpy.types.Constraint",
     seen: "set[bpy.types.Object]",
     animated: Collection[str] | None = None,
-    without: Collection[str] = (),
 ) -> Any:
-    """The settings of a constraint, without some, and what moves its targets. animated: as for
-    `_values`."""
+    """The settings of a constraint, and what moves its targets. animated: as for `_values`."""
     targets = [(t.target, t.subtarget) for t in getattr(one, "targets", ())]
     targets.append((getattr(one, "target", None), getattr(one, "subtarget", "")))
-    values = {name: value for name, value in _values(one, animated).items() if name not in without}
-    return one.type, values, [_moved_by(*target, seen=seen) for target in targets]
+    return one.type, _values(one, animated), [_moved_by(*target, seen=seen) for target in targets]
+
+
+def _channels(bones: "bpy.types.bpy_prop_collection", animated: Collection[str]) -> list:
+    """Locations, rotations and scales of the bones of a pose that nothing animates."""
+    found = []
+    for name, size in _CHANNELS.items():
+        values = np.empty(size * len(bones), np.float32)
+        bones.foreach_get(name, values)
+        found.append(
+            [
+                row.tobytes()
+                for bone, row in zip(bones, values.reshape(-1, size), strict=True)
+                if f"{_bone_path(bone)}.{name}" not in animated
+            ]
+        )
+    return found
+
+
+def _properties(bone: "bpy.types.PoseBone", animated: Collection[str]) -> dict[str, Any]:
+    """What rigs have as properties of a bone, such as switches, and nothing animates."""
+    return {
+        name: value
+        for name, value in bone.items()
+        if isinstance(value, int | float | str)
+        and f'{_bone_path(bone)}["{bpy.utils.escape_identifier(name)}"]' not in animated
+    }
+
+
+def _bone_path(bone: "bpy.types.PoseBone") -> str:
+    return f'pose.bones["{bpy.utils.escape_identifier(bone.name)}"]'
+
+
+def _driver(curve: "bpy.types.FCurve") -> tuple:
+    """What a driver gives, and of what."""
+    driver = curve.driver
+    variables = [
+        (one.name, one.type, [_values(target) for target in one.targets])
+        for one in driver.variables
+    ]
+    return _keys(curve), driver.type, driver.expression, variables
 
 
 def _rest(armature: "bpy.types.Object", name: str, size: int) -> bytes:
@@ -342,7 +379,19 @@ def _keys(curve: "bpy.types.FCurve") -> tuple:
         keys.append(values.tobytes())
     modifiers = [(one.type, _values(one)) for one in curve.modifiers]
     where = curve.data_path, curve.array_index
-    return *where, curve.mute, curve.extrapolation, keys, modifiers
+    muted = curve.mute or bool(curve.group and curve.group.mute)
+    return *where, muted, curve.extrapolation, keys, modifiers
+
+
+def _digest(curves: "Iterable[bpy.types.FCurve]") -> str:
+    """A short text that differs where curves do: keys can be many."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for curve in curves:
+        *where, keys, modifiers = _keys(curve)
+        digest.update(repr((where, modifiers)).encode())
+        for values in keys:
+            digest.update(values)
+    return digest.hexdigest()
 
 
 def _values(group: Any, animated: Collection[str] | None = None) -> dict[str, Any]:

@@ -813,6 +813,7 @@ def comes_right(case, differences, kinds, bent=()):
         assert not [t for t in case.armature.animation_data.nla_tracks if source_values.is_own(t)]
     else:
         compat.assign(case.armature, *source)  # by hand, as in the Action Editor
+    assert outdated.source_changed(whole, case.armature) == []
     again = _again(case, reading)
     assert (
         np.abs(again.bone_matrices - reading.bone_matrices).max() < 1e-4 / reading.metres_per_unit
