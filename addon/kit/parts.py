@@ -147,6 +147,21 @@ def draw_job(layout: "bpy.types.UILayout", job: Any) -> None:
     )
 
 
+def draw_start(
+    layout: "bpy.types.UILayout",
+    operator: "type[bpy.types.Operator]",
+    text: str,
+    icon: str,
+) -> None:
+    """The button that begins a job. While one is at work something else stands there: as long as
+    the mouse rests on a button Blender leaves it as it was, which is grey, also once it may be
+    pressed again."""
+    if session.job() is None:
+        layout.operator(operator.bl_idname, text=text, icon=icon)
+    else:
+        layout.progress(factor=0.0, text=tr(text))
+
+
 def draw_outcome(
     layout: "bpy.types.UILayout", context: "bpy.types.Context", result: session.Result
 ) -> None:

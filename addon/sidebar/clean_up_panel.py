@@ -6,6 +6,7 @@ import bpy
 from ...controller.exceptions import PlanError
 from ..blender import session
 from ..kit.panel import Panel
+from ..kit.parts import draw_start
 from ..kit.rows import draw_findings, draw_options, fact, sentence
 from ..operators import POISE_OT_clean_up, POISE_OT_show_clean_flaw
 from ..scene import live_contacts
@@ -34,7 +35,7 @@ class POISE_PT_clean_up(Panel, bpy.types.Panel):
         draw_options(layout, settings, CLEAN)
         row = layout.row()
         row.scale_y = 1.5
-        row.operator(POISE_OT_clean_up.bl_idname, icon="BRUSH_DATA")
+        draw_start(row, POISE_OT_clean_up, POISE_OT_clean_up.bl_label, "BRUSH_DATA")
         if armature is None:
             return
         _draw_outcome(layout, context, armature)

@@ -21,6 +21,7 @@ from ..kit.parts import (
     draw_outdated,
     draw_range,
     draw_scale,
+    draw_start,
     draw_switch,
     draw_together,
     draw_unreadable,
@@ -121,7 +122,7 @@ def _draw_body(layout, result):
         fact(column, "Height", f"{character.height:.2f} m")
         fact(column, "Ground", f"{character.ground:.3f} m")
         draw_scale(column, shot)
-    layout.operator(POISE_OT_inspect.bl_idname, text="Measure Body", icon="DRIVER_DISTANCE")
+    draw_start(layout, POISE_OT_inspect, "Measure Body", "DRIVER_DISTANCE")
 
 
 class POISE_PT_bones(Panel, bpy.types.Panel):
@@ -279,7 +280,7 @@ class POISE_PT_bake(Panel, bpy.types.Panel):
         sub.prop(settings, "blend_out")
         row = layout.row(align=True)
         row.scale_y = 1.5
-        row.operator(POISE_OT_bake.bl_idname, text="Bake", icon="ACTION")
+        draw_start(row, POISE_OT_bake, "Bake", "ACTION")
         row.operator(POISE_OT_discard.bl_idname, text="", icon="TRASH")
         if armature is not None:
             draw_switch(layout, context, armature)

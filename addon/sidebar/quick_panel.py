@@ -16,6 +16,7 @@ from ..kit.parts import (
     draw_outdated,
     draw_range,
     draw_scale,
+    draw_start,
     draw_switch,
     draw_together,
     draw_unreadable,
@@ -175,7 +176,7 @@ def _draw_result(layout, context, armature, result):
         draw_ghost(layout, settings)
         row = layout.row(align=True)
         row.scale_y = 1.5
-        row.operator(POISE_OT_bake.bl_idname, text="Bake", icon="ACTION")
+        draw_start(row, POISE_OT_bake, "Bake", "ACTION")
         row.operator(POISE_OT_discard.bl_idname, text="", icon="TRASH")
     draw_switch(layout, context, armature)
 

@@ -6,6 +6,7 @@ import bpy
 from ...controller.search.rectification import COSTS
 from ..blender import session
 from ..kit.panel import Panel
+from ..kit.parts import draw_start
 from ..kit.rows import draw_workers, fact, sentence
 from ..operators import (
     POISE_OT_bake_target,
@@ -125,7 +126,7 @@ def _draw_result(layout, context, armature, shot):
         text="Resume Push" if kept else "Push Here",
         icon="FORCE_WIND",
     )
-    layout.operator(POISE_OT_bake_target.bl_idname, text="Changes without Physics", icon="ACTION")
+    draw_start(layout, POISE_OT_bake_target, "Changes without Physics", "ACTION")
 
 
 CLASSES = (POISE_PT_rectify, POISE_PT_rectify_advanced)

@@ -147,7 +147,7 @@ def test_operator_says_what_is_wrong_and_changes_nothing(registered, import_clip
 
 def test_panel_has_its_settings_and_the_button(registered, import_clip, draw_panels):
     text = draw_panels(clean_up_panel.CLASSES, import_clip("stand"))
-    for word in ("smoothness", "balance", "poise.clean_up"):
+    for word in ("smoothness", "balance", "Clean Feet and Weight"):
         assert word in text
 
 

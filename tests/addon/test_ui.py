@@ -141,6 +141,11 @@ def test_buttons_of_one_name_do_one_thing():
     meaning = {}
     for path, tree in trees():
         for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "draw_start":
+                _, operator, text, _ = node.args
+                for word in words(text):
+                    beside = (f"{ast.unparse(operator)}.bl_idname", path.name)
+                    meaning.setdefault(word, set()).add(beside)
             if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "operator"):
                 continue
             text = next((words(k.value) for k in node.keywords if k.arg == "text"), [])

@@ -93,6 +93,17 @@ def _bake(driver):
     yield lambda: driver.session.job() is None and driver.result.shot.measures
     shown = driver.state()["assigned"]
     driver.check("it is called after the take", shown.endswith("Poise Still"), shown)
+    yield 0.5
+    baked = driver.result.shot.baked
+    _xdotool("mousemove_relative", 2, 1)  # where it still is
+    yield 0.3
+    _xdotool("click", 1)
+    yield 0.5
+    yield lambda: driver.session.job() is None
+    again = driver.result.shot.baked is not baked
+    driver.check("the button can be pressed again where the mouse is", again, shown)
+    yield from driver.press("ctrl+z")
+    yield 0.5
     kept = _names()
     yield from driver.press("ctrl+z")
     yield 0.5
