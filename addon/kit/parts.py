@@ -172,7 +172,6 @@ def draw_outcome(
     flaws, fell = result.shot.flaws, result.shot.fell_frame is not None
     how = "INFO" if recording.filled else "CANCEL"
     if not recording.success:
-        box.alert = not recording.filled
         if not fell:  # no search got farther
             sentence(box, context, result.shot.why, how)
     elif result.shot.verdict.keeper:

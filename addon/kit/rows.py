@@ -70,14 +70,14 @@ def draw_findings(
     of a finding."""
     column = layout.column(align=True)
     for i, finding in enumerate(findings):
-        text = finding.sentence
+        text, sign = finding.sentence, icon(finding)
         for number, line in enumerate(_lines(context, f"{text[0].upper() + text[1:]}")):
             row = column.row()
-            row.alignment, row.scale_y = "LEFT", 0.8
+            row.alignment, row.scale_y, row.alert = "LEFT", 0.8, sign == "CANCEL"
             button = row.operator(
                 shower.bl_idname,
                 text=line,
-                icon="BLANK1" if number else icon(finding),
+                icon="BLANK1" if number else sign,
                 emboss=False,
                 translate=False,
             )

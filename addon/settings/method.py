@@ -28,7 +28,7 @@ _DOUBTED = (
     "choose Rectify."
 )
 #: How a verdict begins before balance alone is tried, and once it would not be kept.
-_WILL, _WAS = "Balance alone will do: ", "Balance alone was tried: "
+_WILL, _WAS = "Balance alone will do: ", "Balance alone was tried: by itself "
 
 
 @dataclass(frozen=True)

@@ -422,7 +422,6 @@ class Shot(ArmatureShot):
         self.measures = {}
         self._after = None
         self._of_keys, self._of_simulation = None, (None, 0, None)  # verdicts
-        self._toppled = (None, 0, None)  # from which sample on, of which recording
         #: Segments of legs that stretch in the animation, and no more where they are simulated.
         self.stretched = ()
         #: What was cleaned without being asked for, in a sentence.
@@ -939,12 +938,9 @@ class Shot(ArmatureShot):
         recording, fell = self.recording, self.fell_frame
         if fell is None:
             return [Flaw(one.frame, one.sentence) for one in found]
-        toppled = self._toppled
-        if toppled[0] is not recording or toppled[1] != len(recording):
-            self._toppled = toppled = recording, len(recording), recording.toppled()
         told, until = [Flaw(fell, self.why)], fell
-        if toppled[2] is not None:
-            until = self.reading.motion.frame(toppled[2])
+        if recording.toppled is not None:
+            until = self.reading.motion.frame(recording.toppled)
             told.append(Flaw(until, f"it loses its balance at frame {until:g}"))
         return told + [Flaw(one.frame, one.sentence) for one in found if one.frame < until]
 

@@ -55,6 +55,7 @@ _REST = 0.005
 #: [m/s] more than the animation's, at which a body does not stumble but is thrown. By judgement:
 #: who runs into a wall loses as much.
 _THROWN = 4.0
+_NEVER = -1  # in the place of a sample
 #: [m, and half of rad] by which a sample differs from the animation that is not exactly it.
 _AWAY = 1e-6
 #: A time that is a sample's is so near to it, in samples.
@@ -181,6 +182,7 @@ class Recording:
         self.is_kept_down = False
         self._count = 0
         self._upright: bool | None = None  # until somebody asks
+        self._toppled: int | None = None  # so is this
         self._centres = np.zeros((count, len(SEGMENTS), 3))
         self._turns = np.zeros((count, len(SEGMENTS), 4))
         self._contacts = np.zeros((count, 2), bool)
@@ -253,7 +255,7 @@ class Recording:
         if seen.held is not None:
             self._held[sample] = seen.held
         self._com[sample] = com
-        self._count, self._upright = sample + 1, None
+        self._count, self._upright, self._toppled = sample + 1, None, None
         smooth = self.reference.smooth.centres[sample]
         smooth_com = self._reference_com[sample]
         if self.turn is not None:
@@ -326,7 +328,7 @@ class Recording:
 
     def keep(self, count: int) -> None:
         """Forget all samples but the first `count`."""
-        self._count, self._upright = min(self._count, count), None
+        self._count, self._upright, self._toppled = min(self._count, count), None, None
         if self.stood is not None and count < self.stood:
             self.stood = None
             for after in (self.fell_again, self.stood_again, self.ways, self.parts, self.shown):
@@ -616,6 +618,11 @@ class Recording:
             return f"Stopped at {self.fell_at:.2f} s (frame {frame:g}), still upright: {words}."
         elif (faster := self._faster) > _THROWN:
             words = f"the body is thrown, {faster:.0f} m/s faster than the animation moves"
+        elif name == "pose_error" and self.toppled is not None:
+            words = (
+                f"it has lost its balance, and its pose is more than {limit:g} m away from the "
+                "animation's"
+            )
         told = f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
         return f"{told} {self.weakness}".rstrip()
 
@@ -642,16 +649,19 @@ class Recording:
         loss.lost(1, self.com[two], self.sole_corners(two))
         return loss
 
+    @property
     def toppled(self) -> int | None:
         """The sample from which on, until it fell, it was where a body falls from, see
         `BalanceLoss`; None if it was not, or did not fall."""
         if self.fell_at is None:
             return None
-        fell = min(round(self.fell_at * self.motion.rate), self._count - 1)
-        first = fell + 1
-        while first > 1 and self._loss(slice(first - 2, first)).topples:
-            first -= 1
-        return first if first <= fell else None
+        if self._toppled is None:  # panels ask each time that they are drawn
+            fell = min(round(self.fell_at * self.motion.rate), self._count - 1)
+            first = fell + 1
+            while first > 1 and self._loss(slice(first - 2, first)).topples:
+                first -= 1
+            self._toppled = first if first <= fell else _NEVER
+        return None if self._toppled == _NEVER else self._toppled
 
     @property
     def _faster(self) -> float:
