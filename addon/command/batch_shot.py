@@ -279,11 +279,15 @@ def _owned(task: ShotTask) -> str | bool:
     return bool(task.parts(".json")) or (record is not None and record["owned"])
 
 
+def is_ours(task: ShotTask) -> bool:
+    """Whether the result that is there is one that a batch made, as it made it."""
+    return _owned(task) in (True, _digest(task.result))
+
+
 def _check_ours(task: ShotTask) -> None:
     """Raise FileError where no batch made the result that is there."""
-    owned = _owned(task)
-    if owned not in (True, _digest(task.result)):
-        what = "is no longer as the batch made it" if owned else "no batch has made it"
+    if not is_ours(task):
+        what = "is no longer as the batch made it" if _owned(task) else "no batch has made it"
         raise FileError(
             f"'{task.result}' exists, and {what}: move it away, name another --output, or say "
             "--overwrite."

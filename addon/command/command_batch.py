@@ -18,7 +18,7 @@ from pathlib import Path
 
 import bpy
 
-from ...controller.exceptions import ExecutorError
+from ...controller.exceptions import ExecutorError, PoiseError
 from ...controller.gains.gains import Gains
 from ...controller.processes import cluster
 from ...controller.processes.workers import Remote, processors
@@ -35,7 +35,8 @@ from ..terminal.command_arguments import (
     shot_arguments,
     whole,
 )
-from ..terminal.command_files import ENDINGS, demand_there, is_shot
+from ..terminal.command_files import ENDINGS, demand_there, is_shot, open_shot
+from ..terminal.command_libraries import used_files
 from ..terminal.command_progress import DONE, MISSED, LiveLine, say
 from ..terminal.command_progress import FAILED as FAILURE
 from ..terminal.command_workers import interrupts
@@ -47,6 +48,7 @@ from .batch_shot import (
     STOOD,
     ShotTask,
     finished,
+    is_ours,
     lost,
     perform,
     perform_there,
@@ -228,6 +230,7 @@ def _tasks(options, output):
     tasks.sort(key=lambda task: task.name)
     searched = options.shots if options.recursive else ([options.root] if options.root else ())
     _check_results(tasks, [path for path in map(_absolute, searched) if path.is_dir()])
+    _check_used(tasks)
     return tasks
 
 
@@ -314,6 +317,24 @@ def _check_results(tasks, folders):
             raise FileError(
                 f"'{other.name}' and '{task.name}' would both become '{task.result}': rename one."
             )
+
+
+def _check_used(tasks):
+    """Raise FileError where what no batch has made, and would be replaced, is used by a shot, as a
+    library. To know that the shots have to be opened, so it is asked only then."""
+    there = [task for task in tasks if task.overwrite and task.result.is_file()]
+    foreign = {identity(task.result): task for task in there if not is_ours(task)}
+    for task in tasks if foreign else ():
+        try:
+            open_shot(task.source)
+        except PoiseError:
+            continue  # which its own process tells
+        for path in map(identity, used_files()):
+            if path in foreign:
+                raise FileError(
+                    f"'{foreign[path].result}' is used by the shot '{task.name}', and would be "
+                    "replaced: name another --output folder, or move it away."
+                )
 
 
 # --- Running ------------------------------------------------------------------------------------

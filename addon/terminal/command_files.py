@@ -12,7 +12,7 @@ from ..blender.files import FileError, check_target, same_file
 from ..blender.locks import claimed
 from ..rigs import bake_marks, strips
 from .command_import import FORMATS, import_shot
-from .command_libraries import libraries, libraries_blamed
+from .command_libraries import libraries_blamed, used_files
 from .command_linked import demand_openable
 from .command_progress import follow, say, tell_unit
 
@@ -205,8 +205,10 @@ def demand_other(options, option, path, *others, result=False):
     the files that are read: because options name them, or linked by what is open; or a shot, unless
     it is the result."""
     read = (getattr(options, name, None) for name in READ if option != f"--{name}")
-    if any(other and same_file(path, other) for other in (*others, *read, *libraries())):
+    if any(other and same_file(path, other) for other in (*others, *read)):
         options.usage_error(f"{option} names '{path.name}' itself: name another file")
+    if any(same_file(path, other) for other in used_files()):
+        options.usage_error(f"{option} names '{path.name}', which the shot uses: name another file")
     if is_shot(path) and not result:
         options.usage_error(
             f"{option} names '{path.name}', which would be a shot: give it another ending"

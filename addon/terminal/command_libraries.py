@@ -18,6 +18,11 @@ def libraries():
     return sorted({_path(library) for library in bpy.data.libraries if not library.packed_file})
 
 
+def used_files():
+    """Paths of all files that what is open uses: libraries, images, texts, sounds, caches."""
+    return bpy.utils.blend_paths(absolute=True)
+
+
 def missing_libraries():
     """Those of them that are not there."""
     return [path for path in libraries() if not Path(path).exists()]

@@ -5,6 +5,7 @@ shots do not matter, a function stands in for their processes."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -451,6 +452,25 @@ def test_no_link_leads_to_what_is_read(folder, performed, capsys, link, name, op
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_no_result_replaces_what_a_shot_uses(folder, performed, capsys):
+    """A library that lies where the result of another shot is to be."""
+    for name in ("in", "out"):
+        Path(name).mkdir()
+    library = folder / "out" / "set.blend"
+    thing = bpy.data.objects.new("set", None)
+    bpy.data.libraries.write(str(library), {thing})
+    shutil.copy(library, "in/set.blend")
+    with bpy.data.libraries.load(str(library), link=True) as (_, into):
+        into.objects = ["set"]
+    bpy.context.scene.collection.objects.link(into.objects[0])
+    bpy.ops.wm.save_as_mainfile(filepath=str(folder / "in" / "shot.blend"))
+    before = library.read_bytes()
+    assert poise("batch", "in", "--output", "out", "--overwrite") == 1
+    told = re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert f"'{library}' is used by the shot 'shot.blend', and would be replaced" in told
+    assert library.read_bytes() == before and not performed
+
+
 def test_names_in_other_encodings_stop_no_batch(folder, performed, capsys):
     odd, long = os.fsdecode(b"w\xe4lk.bvh"), "n" * 200 + ".bvh"
     make(f"in/{odd}", "in/b.bvh", f"in/{long}")

@@ -481,6 +481,24 @@ def test_libraries_are_not_overwritten(shot):
     assert library.read_bytes() == before
 
 
+def test_what_a_shot_uses_is_not_overwritten(shot, capsys):
+    """Images, texts and the like."""
+    image, text = shot.with_name("look.png"), shot.with_name("notes.py")
+    made = bpy.data.images.new("look", 4, 4)
+    made.filepath_raw, made.file_format, made.use_fake_user = str(image), "PNG", True
+    made.save()
+    text.write_text("made by hand")
+    bpy.data.texts.load(str(text))
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    before = image.read_bytes()
+    for path, option in ((image, "--report"), (text, "--report"), (image, "--strip")):
+        command = "bake" if option == "--strip" else "simulate"
+        assert poise(command, shot, option, path, "--overwrite") == 2
+        told = f"{option} names '{path.name}', which the shot uses: name another file"
+        assert told in capsys.readouterr().err
+    assert image.read_bytes() == before and text.read_text() == "made by hand"
+
+
 def linked(library):
     """The object that is named as the file, linked from it."""
     with bpy.data.libraries.load(str(library), link=True, relative=True) as (_, into):
