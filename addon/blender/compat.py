@@ -32,6 +32,11 @@ def assign(datablock, action, slot=None):
         animation.action_slot = slot
 
 
+def action_names():
+    """Names of all actions that are there."""
+    return [action.name for action in bpy.data.actions]
+
+
 def find_action(name, library=None):
     """The action of that name, from the library file or from this one; None if there is none."""
     for action in bpy.data.actions:

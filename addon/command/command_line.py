@@ -87,6 +87,9 @@ from .command_check import add_check_arguments, check_lines, plot_target, write_
 #: So many bones that hang on no bone of the body are told, one by one.
 _MOST_LOOSE = 12
 
+#: Lower or taller [m] is no person, a child of three included.
+_SMALLEST, _TALLEST = 0.9, 2.3
+
 
 def main(arguments: Sequence[str], program: str = "poise") -> int:
     """Run the command with its arguments (a list of str); returns the exit status."""
@@ -170,6 +173,7 @@ def _bake_to(
     shot = _read_shot(options, cleaned)
     warnings += _told_of(shot)
     shot.prepare(mend=options.method == "auto")
+    warnings += _told_of_body(shot)
     tuning, tuned = output.with_name(f"{output.name}.tuning"), None
     if options.optimize:
         tuned = command_tune.tune(options, shot, tuning)
@@ -297,6 +301,7 @@ def _simulate(options: argparse.Namespace) -> int:
     shot = _read_shot(options)
     warnings += _told_of(shot)
     shot.prepare(mend=options.method == "auto")
+    warnings += _told_of_body(shot)
     command_rectify.perform(options, shot, checkpoint)
     nothing: dict[str, Any] = {"optimization": None, "clean": None, "together": []}
     report = {"file": str(source), **shot.report(), **nothing, "warnings": warnings}
@@ -553,6 +558,19 @@ def _told_of(shot: Shot) -> list[str]:
     for sentence in shot.notes:
         say(sentence)
     return shot.notes
+
+
+def _told_of_body(shot: Shot) -> list[str]:
+    """Say how large a body is that is no person's; the sentences."""
+    height, unit = shot.character.height, shot.reading.metres_per_unit
+    if _SMALLEST < height < _TALLEST:
+        return []
+    told = (
+        f"The body is {height:.2f} m tall and has {shot.character.mass:.1f} kg, as one unit of the "
+        f"scene is {unit:g} m: if that is wrong, --unit says otherwise."
+    )
+    say(told)
+    return [told]
 
 
 def _shot_options(options: argparse.Namespace, cleaned: CleanShot | None) -> ShotOptions:

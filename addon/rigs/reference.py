@@ -49,6 +49,8 @@ _BESIDE = 2
 PIECE = 25
 #: Lowest and highest frame rate of an animation [Hz].
 _RATES = 0.1, 10_000
+#: So many names are listed of those that there are.
+_LISTED = 8
 
 
 @dataclass
@@ -248,7 +250,10 @@ def _assign_action(
         return chosen
     action = compat.find_action(chosen) if isinstance(chosen, str) else chosen
     if action is None:
-        raise MotionError(f"There is no action named '{chosen}' in this file.")
+        known = [f"'{name}'" for name in compat.action_names()]
+        more = ", …" if len(known) > _LISTED else ""
+        listed = f"choose one of {', '.join(known[:_LISTED])}{more}" if known else "it has none"
+        raise MotionError(f"There is no action named '{chosen}' in this file: {listed}.")
     slot = compat.object_slot(action, armature)
     if not any(key_count(curve) for curve in compat.curves(action, slot)):
         raise MotionError(

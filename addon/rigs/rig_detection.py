@@ -26,6 +26,8 @@ from . import sampling
 _FRAMES, _UPRIGHT = 24, 0.5
 #: Triples shorter than this share of the longest are fingers and the like.
 _SHORTEST = 0.12
+#: More pairs of parts of limbs than this take gigabytes; a generated Rigify rig has 13,224.
+_MOST_PAIRS = 30_000_000
 #: How many triples are paired, and how many pairs are tried as legs and as arms of one body.
 _TRIPLES, _LEGS, _ARMS = 250, 40, 150
 #: Joints closer than this, per length of the limb, are one place.
@@ -274,6 +276,12 @@ class _Tree:
         size = np.median(chord, axis=0)
         keep = (straight > 0.9) & (size > 0)
         high, low, straight, size = high[keep], low[keep], straight[keep], size[keep]
+        ends, begins = (np.bincount(one, minlength=len(self.above)) for one in (low, high))
+        if ends @ begins > _MOST_PAIRS:
+            raise RigError(
+                f"{len(self.above)} bones that hang on each other are too many to find a body "
+                "among them: choose a rig map."
+            )
         first, second = _joined(low, high)
         a, b = size[first], size[second]
         keep = (a + b > _SHORTEST * (a + b).max(initial=0.0)) & (np.abs(np.log(a / b)) < 0.9)

@@ -225,7 +225,8 @@ def find_armature(scene, name=None, others=()):
     armatures = [thing for thing in scene.objects if thing.type == "ARMATURE"]
     if not armatures:
         raise RigError(
-            f"The scene '{scene.name}' has no armature: {_instanced(scene) or _NO_ARMATURE}."
+            f"The scene '{scene.name}' has no armature: "
+            f"{_instanced(scene) or _elsewhere() or _NO_ARMATURE}."
         )
     names = ", ".join(f"'{thing.name}'" for thing in armatures)
     if name is not None:
@@ -253,6 +254,16 @@ _SHARED = ("bone_matrices", "basis_matrices")
 #: What moves less [scene units, or of a turn] does not move.
 _STILL = 1e-4
 _NO_ARMATURE = "open a shot that has an animated character"
+
+
+def _elsewhere():
+    """What to do where other scenes have armatures; empty where none has."""
+    others = [
+        f"'{one.name}'"
+        for one in bpy.data.scenes
+        if any(thing.type == "ARMATURE" for thing in one.objects)
+    ]
+    return f"choose another scene, {' or '.join(others)}, which has one" if others else ""
 
 
 def _instanced(scene):

@@ -181,5 +181,5 @@ def _number(word: str, line: int) -> float:
     if not math.isfinite(value):
         raise _FaultError(f"line {line} has {word} for a number")
     if abs(value) >= _LARGEST:
-        raise _FaultError(f"line {line} has {word[:40]}, which is no angle and no length")
+        raise _FaultError(f"line {line} has {word[:40]}, which is no angle, no length and no time")
     return value

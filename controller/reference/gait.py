@@ -163,7 +163,7 @@ def find_cycle(character: Character, motion: Motion) -> Cycle:
         why = "no two steps in it are alike" if best and np.isfinite(best[0]) else _no_steps(best)
         raise MotionError(
             f"'{motion.name}' has no cycle to walk on, since {why}: choose a clip with two whole "
-            "steps of an even walk or run, or set the cycle's first and last frame by hand."
+            "steps of an even walk or run, or set the cycle's first and last frame in Locomotion."
         )
     error, start, end = best
     return clip.cycle(*_calmest(clip, end - start, error))

@@ -28,8 +28,8 @@ VERSION = 1
 _MADE_BY = "Poise learn"
 #: A body that differs by less from the one that learned [m], [kg] is the same.
 _SAME = 1e-3
-#: Speeds are commanded with so few digits [m/s].
-_ROUNDING = 0.005
+#: A speed that is off by this share of it is as good as reached: 8 % off still counts as followed.
+_NEAR = 0.05
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class Skill:
         return tuple(act.name for act in self.acts)
 
     def goes_at(self, speed: float) -> bool:
-        """Whether it goes at a speed [m/s]."""
-        return self.slowest - _ROUNDING <= speed <= self.fastest + _ROUNDING
+        """Whether it goes at a speed [m/s], or at one so near that it counts as followed."""
+        return (1 - _NEAR) * self.slowest <= speed <= (1 + _NEAR) * self.fastest
 
     def check_body(self, height: float, mass: float) -> None:
         """Raise SettingsError if a body [m], [kg] is another one than that which learned it."""

@@ -198,6 +198,7 @@ def test_spoiled_shot(tmp_path, import_clip, capfd, spoil, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--action", "Bob"), "There is no action named 'Bob' in this file: choose one of 'wave'."),
         (("--armature", "Bob"), "'Scene' has no armature 'Bob': choose one of 'wave'"),
         (("--action", "Bob"), "no action named 'Bob'"),
         (("--frames", "5:5"), "1 frame in the range 5 to 5: choose a range of at least two"),

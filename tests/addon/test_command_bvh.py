@@ -82,8 +82,16 @@ def refusal(path):
         ),
         ("0 90 1 0 0", "0 90 NaN 0 0", "line 20 has NaN for a number"),
         ("0 90 1 0 0", "0 90 1e999 0 0", "line 20 has 1e999 for a number"),
-        ("0 90 1 0 0", "0 90 1 -1e300 0", "line 20 has -1e300, which is no angle and no length"),
-        ("OFFSET 0 10 0", "OFFSET 0 1e12 0", "line 8 has 1e12, which is no angle and no length"),
+        (
+            "0 90 1 0 0",
+            "0 90 1 -1e300 0",
+            "line 20 has -1e300, which is no angle, no length and no time",
+        ),
+        (
+            "OFFSET 0 10 0",
+            "OFFSET 0 1e12 0",
+            "line 8 has 1e12, which is no angle, no length and no time",
+        ),
         ("0 90 1 0 0", "0 90,5 1 0 0", "line 20 has '90,5' for a number: write decimal points"),
     ],
 )

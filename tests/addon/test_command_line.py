@@ -4,6 +4,7 @@
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -690,7 +691,8 @@ def test_a_scene_is_chosen_by_its_name(shot, capsys):
     bpy.context.window.scene = bpy.data.scenes.new("empty")
     bpy.ops.wm.save_mainfile()
     assert poise("inspect", shot) == 1
-    assert "The scene 'empty' has no armature" in capsys.readouterr().err
+    told = "The scene 'empty' has no armature: choose another scene, 'take', which has one."
+    assert told in capsys.readouterr().err
     assert poise("inspect", shot, "--scene", "take") == 0
     assert poise("bake", shot, FRAMES, "--scene", "take") == 0
     assert poise("inspect", shot, "--scene", "none") == 1
@@ -846,3 +848,17 @@ def test_in_place_twice_reads_the_source_again(shot, capsys, verb, ending):
     assert poise(verb, shot, FRAMES, "--action", f"wave {ending}", "--in-place") == 0
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     assert f"wave {ending} {ending}" in bpy.data.actions
+
+
+def test_how_large_a_body_is_that_is_no_person_is_told(shot, capsys):
+    """A metre may have been taken for a foot."""
+    bpy.ops.wm.open_mainfile(filepath=str(shot))
+    bpy.context.scene.unit_settings.scale_length = 0.3048
+    bpy.ops.wm.save_as_mainfile(filepath=str(shot))
+    report = shot.with_name("small.json")
+    assert poise("simulate", shot, "--frames=1:30", "--report", report) in (0, 3)
+    (told,) = (t for t in json.loads(report.read_text())["warnings"] if "The body is" in t)
+    assert re.search(
+        r"The body is 0\.\d\d m tall and has [\d.]+ kg, as one unit .* 0\.3048 m", told
+    )
+    assert told in capsys.readouterr().err

@@ -451,3 +451,10 @@ def test_detection_looks_at_few_frames_of_a_long_clip(import_clip, blender):
     rig.find(armature)
     assert 2 < len(set(seen)) <= 24
     assert (min(seen), max(seen)) == (1, 194)
+
+
+def test_too_many_bones_in_a_chain_are_refused(build):
+    """In which parts of limbs would be any: it took gigabytes."""
+    chain = {f"{i}": (f"{i - 1}" if i else None, 0.0, 0.0, 0.01 * i) for i in range(900)}
+    with pytest.raises(RigError, match="900 bones that hang on each other are too many"):
+        detected(build(chain))

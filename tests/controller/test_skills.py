@@ -105,6 +105,14 @@ def test_one_that_goes_over_to_another_is_near_to_all_between():
     assert known.choose(script(1.3, 1.6)) == BOTH
 
 
+def test_a_speed_is_gone_at_that_is_reached_but_for_a_little():
+    """The clip's own, of which it comes short by a twentieth."""
+    assert SKILLS.choose(script(1.36)) == WALK and SKILLS.choose(script(0.575)) == WALK
+    assert SKILLS.choose(script(1.38)) == FAST
+    with pytest.raises(SettingsError):
+        SKILLS.choose(script(0.56))
+
+
 def test_speeds_that_no_skill_has_are_refused_with_what_there_is():
     told = (
         "goes at 0.7 m/s and at 1.7 m/s, as the script commands: 'walk' walks at 0.60 to 1.30 m/s"
