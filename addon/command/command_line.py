@@ -334,6 +334,12 @@ def _inspect(options: argparse.Namespace) -> int:
     return DONE
 
 
+#: What verbs need, before their options; else a file, or what is open.
+_USAGE = {
+    "learn": "CLIP … --output FILE",
+    "direct": "SKILLS --script FILE|FOLDER --output FILE|FOLDER",
+}
+
 # --- Arguments ----------------------------------------------------------------------------------
 
 
@@ -412,7 +418,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
             "let a character do what a script commands, by what it has learned; writes the take",
         ),
     ):
-        verb = verbs.add_parser(name, parents=parents, allow_abbrev=False, help=purpose)
+        verb = verbs.add_parser(
+            name,
+            parents=parents,
+            allow_abbrev=False,
+            help=purpose,
+            usage=f"{program} {name} {_USAGE.get(name, '[FILE]')} [option …]",
+        )
         add_arguments(verb)
         verb.set_defaults(run=run, usage_error=verb.error)
     command_batch.add_parser(verbs, parser, _add_keys_arguments)
