@@ -37,7 +37,8 @@ class RectifyJob(SimulateJob):
     """Read an armature's animation, measure the body and rectify it, or choose what will do.
 
     search: rectification.Rectification, once it has begun; None before. resumed_at: moment [s] at
-    which an earlier search was taken up again; None if it began anew. balanced: whether balance
+    which an earlier search was taken up again; None if it began anew. chooses: whether it rectifies
+    only what needs it. balanced: whether balance
     alone was tried before, which then is the result of the armature. What is rectified becomes the
     result unless the job is cancelled; a checkpoint of it stays in either case.
     """
@@ -53,7 +54,7 @@ class RectifyJob(SimulateJob):
         Job.__init__(self, shot, stages)
         # Read now and not again.
         self._settings = rectify.rectify_settings(scene.poise.rectification)
-        self._helps = scene.poise.help_if_needed
+        self.chooses, self._helps = choosing, scene.poise.help_if_needed
         self._workers, self._earlier, self._frame = workers, earlier, frame
         self._began = 0.0
         self.search = self.resumed_at = None
@@ -260,6 +261,8 @@ class PerformOperator(JobOperator):
     @property
     def hint(self):
         """What the status bar says meanwhile."""
+        if self._job.rectifies and self._job.chooses:
+            return "Poise: Esc to stop; if it rectifies, Keep in the sidebar keeps that"
         if self._job.rectifies:
             return "Poise is at work: Esc discards what is rectified, Keep in the sidebar keeps it"
         return "Poise: Esc to stop"
