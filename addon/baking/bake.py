@@ -304,8 +304,9 @@ def _missed(armature: "bpy.types.Object", fit: "_Off") -> str:
         return ""
     return (
         f"'{armature.name}' does not go where it was simulated: '{fit.bone}' is off by up to "
-        f"{fit.mm:.0f} mm, at frame {fit.frame:g}. Something else than what is keyed moves it: "
-        "look for constraints and drivers there, or choose the bones to key in a rig map."
+        f"{fit.mm:.0f} mm, at frame {fit.frame:g}. The rig moves it beside what is keyed, by "
+        "constraints or drivers, as where it is bent more than its controls bend: look for them "
+        "there, or choose the bones to key in a rig map."
     )
 
 
