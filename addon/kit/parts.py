@@ -180,8 +180,11 @@ def draw_outcome(
     else:
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
-    icons = {id(flaws[0]): how} if fell else {}
-    draw_findings(box, context, flaws, POISE_OT_show_flaw, lambda one: icons.get(id(one), "ERROR"))
+
+    def sign(flaw):
+        return how if fell and flaw is flaws[0] else "ERROR"
+
+    draw_findings(box, context, flaws, POISE_OT_show_flaw, sign)
     for text, there in (*result.shot.arrivals, *result.shot.grasps):
         sentence(box, context, f"{text}.", "CHECKMARK" if there else "ERROR")
     if result.outside:

@@ -38,9 +38,9 @@ class RectifyJob(SimulateJob):
 
     search: rectification.Rectification, once it has begun; None before. resumed_at: moment [s] at
     which an earlier search was taken up again; None if it began anew. chooses: whether it rectifies
-    only what needs it. balanced: whether balance
-    alone was tried before, which then is the result of the armature. What is rectified becomes the
-    result unless the job is cancelled; a checkpoint of it stays in either case.
+    only what needs it. balanced: whether balance alone was tried before, which then is the result
+    of the armature. What is rectified becomes the result unless the job is cancelled; a checkpoint
+    of it stays in either case.
     """
 
     rectifies = True
