@@ -164,7 +164,9 @@ class POISE_PT_simulate(Panel, bpy.types.Panel):
         row.use_property_split = False
         row.prop(settings, "method", expand=True)
         if settings.method == "AUTO":
-            column.prop(settings, "help_if_needed")
+            row = column.row()
+            row.use_property_split = False
+            row.prop(settings, "help_if_needed")
         draw_range(column, context, armature)
         draw_options(column, settings, _CHOSEN_HERE)
         if job is None or job.tunes or job.finds_limit or job.checks or job.plays:
