@@ -181,7 +181,7 @@ def draw_outcome(
         text = f"Stood, but ({motion.duration:.2f} s, to frame {last:g}):"
         sentence(box, context, text, "INFO")
 
-    def sign(flaw):
+    def sign(flaw: Any) -> str:
         return how if fell and flaw is flaws[0] else "ERROR"
 
     draw_findings(box, context, flaws, POISE_OT_show_flaw, sign)
