@@ -136,7 +136,7 @@ def _helped(shot: Shot) -> bool:
     with contextlib.suppress(SimulationError):  # thrown about it is not kept
         simulate(shot)
     kept = method.keeps_help(shot, first)
-    say("With help from outside it is kept." if kept else "With help from outside it is not kept.")
+    say(method.HELPED[kept])
     return kept
 
 

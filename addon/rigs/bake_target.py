@@ -565,12 +565,6 @@ def _keys_of(action, slot, written):
     return {_key(c): _digest(c, ("co",)) for c in curves if _key(c) in written}
 
 
-def digest_of(action, slot):
-    """A short text that differs when any key of an action does, or the curves that it has."""
-    texts = [f"{_key(curve)} {_digest(curve)}" for curve in compat.curves(action, slot)]
-    return hashlib.sha1("\n".join(texts).encode(), usedforsecurity=False).hexdigest()
-
-
 def _key(curve):
     return f"{curve.data_path}[{curve.array_index}]"
 

@@ -22,6 +22,11 @@ METHODS = ("auto", "balance", "rectify")
 _HELP = 0.5
 #: What is said where a clip asks to be rectified, before and after balance alone will do.
 _FIRST, _ENOUGH = " Balance alone is tried first.", " Balance alone was enough."
+#: What is said once help from outside was tried, by whether it is kept.
+HELPED = {
+    True: "With help from outside it is kept.",
+    False: "With help from outside it is not kept either.",
+}
 #: What is said where the clip's frames seem not to be those of its motion.
 _DOUBTED = (
     " A search takes long, and would be for a motion that may be timed otherwise: mend that, or "
@@ -125,14 +130,12 @@ def keeps_help(shot: Shot, first: Shot) -> bool:
     """Once that was simulated: whether it is to be kept. Else the shot has what balance alone did,
     first, and the search has to follow."""
     verdict, choice = shot.judge(), shot.choice
-    choice = replace(choice, why=choice.why.replace(_FIRST, ""))
-    if shot.recording.success and verdict is not None and verdict.keeper:
-        why = f"{choice.why} With help from outside it is kept."
-        shot.decide(replace(choice, method="balance", why=why))
-        return True
-    shot.take(first)
-    shot.decide(replace(choice, why=f"{choice.why} With help from outside it is not kept either."))
-    return False
+    kept = bool(shot.recording.success and verdict is not None and verdict.keeper)
+    why = f"{choice.why.replace(_FIRST, '')} {HELPED[kept]}"
+    if not kept:
+        shot.take(first)
+    shot.decide(replace(choice, method="balance" if kept else choice.method, why=why))
+    return kept
 
 
 def take_better(shot: Shot) -> None:

@@ -945,15 +945,16 @@ class Shot(ArmatureShot):
     def flaws(self):
         """What to look at in a result that is no keeper -> list of Flaw: what the verdict found;
         first that it fell, and from where on it could not but fall, if it did."""
-        found = self.verdict.findings if self.verdict else ()
-        recording, fell = self.recording, self.fell_frame
+        verdict, fell = self.verdict, self.fell_frame
+        found = [Flaw(one.frame, one.sentence) for one in verdict.findings] if verdict else []
         if fell is None:
-            return [Flaw(one.frame, one.sentence) for one in found]
+            return found
+        toppled = self.recording.toppled
         told, until = [Flaw(fell, self.why)], fell
-        if recording.toppled is not None:
-            until = self.reading.motion.frame(recording.toppled)
+        if toppled is not None:
+            until = self.reading.motion.frame(toppled)
             told.append(Flaw(until, f"it loses its balance at frame {until:g}"))
-        return told + [Flaw(one.frame, one.sentence) for one in found if one.frame < until]
+        return told + [one for one in found if one.frame < until]
 
     def judge(self):
         """The Verdict on what was simulated so far; None below two samples. A panel asks for it at

@@ -68,19 +68,22 @@ def sinking(
 def usual(rotations: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """(3,) what vectors (F, 3) that turn with rotations (F, 4) mostly are in their frame: of a leg
     that is stretched as long as the body has it, if these are of its whole motion."""
-    axes = matrix_from_quaternion(rotations)
-    return np.median(np.einsum("fji,fj->fi", axes, vectors), axis=0)
+    return np.median(_local(matrix_from_quaternion(rotations), vectors), axis=0)
 
 
 def unstretched(
-    rotations: np.ndarray, vectors: np.ndarray, share: np.ndarray, usual: np.ndarray
+    rotations: np.ndarray, vectors: np.ndarray, share: np.ndarray, own: np.ndarray
 ) -> np.ndarray:
-    """(F, 3) vectors that turn with (F, 4) rotations, as far as a share (F,) says what they usually
-    are."""
+    """(F, 3) vectors that turn with (F, 4) rotations, as far as a share (F,) says as they usually
+    are. own: (3,) of `usual`."""
     axes = matrix_from_quaternion(rotations)
-    own = np.einsum("fji,fj->fi", axes, vectors)
     share = np.reshape(share, (-1, 1))
-    return (axes @ ((1 - share) * own + share * usual)[..., None])[..., 0]
+    return (axes @ ((1 - share) * _local(axes, vectors) + share * own)[..., None])[..., 0]
+
+
+def _local(axes: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """(F, 3) vectors in frames (F, 3, 3)."""
+    return np.einsum("fji,fj->fi", axes, vectors)
 
 
 def in_plane(ahead: np.ndarray, up: np.ndarray) -> np.ndarray:

@@ -55,7 +55,6 @@ _REST = 0.005
 #: [m/s] more than the animation's, at which a body does not stumble but is thrown. By judgement:
 #: who runs into a wall loses as much.
 _THROWN = 4.0
-_NEVER = -1  # in the place of a sample
 #: [m, and half of rad] by which a sample differs from the animation that is not exactly it.
 _AWAY = 1e-6
 #: A time that is a sample's is so near to it, in samples.
@@ -655,13 +654,13 @@ class Recording:
         `BalanceLoss`; None if it was not, or did not fall."""
         if self.fell_at is None:
             return None
+        fell = min(round(self.fell_at * self.motion.rate), self._count - 1)
         if self._toppled is None:  # panels ask each time that they are drawn
-            fell = min(round(self.fell_at * self.motion.rate), self._count - 1)
             first = fell + 1
             while first > 1 and self._loss(slice(first - 2, first)).topples:
                 first -= 1
-            self._toppled = first if first <= fell else _NEVER
-        return None if self._toppled == _NEVER else self._toppled
+            self._toppled = first
+        return self._toppled if self._toppled <= fell else None
 
     @property
     def _faster(self) -> float:

@@ -27,16 +27,21 @@ CLIPS = (
 QUICK = ("stand", "wave", "kick", "jump", "walk_fast", "run")
 
 
-def errors(armature, reading, deltas):
-    """(largest joint distance [mm], rotation [rad], pelvis [mm]) of what is animated now. Toes that
-    the rig does not have turn with their feet."""
-    after = reference.read(
+def now(armature, reading, first, last):
+    """The Motion of an armature that was read before, as it is shown now."""
+    return reference.read(
         bpy.context.scene,
         armature,
         rig_map=reading.rig_map,
-        frames=(reading.frames[0], reading.frames[-1], 1),
+        frames=(first, last, 1),
         metres_per_unit=reading.metres_per_unit,
     ).motion
+
+
+def errors(armature, reading, deltas):
+    """(largest joint distance [mm], rotation [rad], pelvis [mm]) of what is animated now. Toes that
+    the rig does not have turn with their feet."""
+    after = now(armature, reading, reading.frames[0], reading.frames[-1])
     before = reading.motion
     wanted = multiply(deltas[0], before.rotations)
     for toe, foot in zip(TOES, FEET, strict=True):
@@ -166,14 +171,8 @@ def test_legs_of_a_generated_rigify_rig_on_ik(rigify, ik):
     for side in SIDES:
         assert bones[f"thigh_parent.{side.upper()}"]["IK_FK"] == 0
     performed = shot.performed()
-    frames = shot.reading.frames[0], shot.reading.frames[len(performed) - 1], 1
-    baked = reference.read(
-        scene,
-        armature,
-        frames=frames,
-        rig_map=shot.reading.rig_map,
-        metres_per_unit=shot.reading.metres_per_unit,
-    ).motion
+    frames = shot.reading.frames
+    baked = now(armature, shot.reading, frames[0], frames[len(performed) - 1])
     feet = [
         LANDMARK_INDEX[f"{name}_{side}"]
         for name in ("hip", "ankle", "ball", "toe")
@@ -233,13 +232,7 @@ def test_toes_of_a_generated_rigify_rig_are_the_simulated_ones(rigify):
             pass
     shot.bake()
     wanted, reading = shot.performed(), shot.reading
-    after = reference.read(
-        bpy.context.scene,
-        armature,
-        rig_map=reading.rig_map,
-        frames=(reading.frames[0], reading.frames[len(wanted) - 1], 1),
-        metres_per_unit=reading.metres_per_unit,
-    ).motion
+    after = now(armature, reading, reading.frames[0], reading.frames[len(wanted) - 1])
     points = [LANDMARK_INDEX[f"{name}_{side}"] for name in ("ball", "toe") for side in SIDES]
     apart = 1000 * np.linalg.norm((after.positions - wanted.positions)[:, points], axis=-1)
     assert apart.max() < 0.5
@@ -269,11 +262,9 @@ def test_legs_that_stretch_step_home_on_a_generated_rigify_rig(rigify, registere
         sampling.run(part)
     assert shot.recording.success and len(shot.stretched) == 4
     shot.bake()
-    unit = shot.reading.metres_per_unit
-    frames, rig_map = (1, 131, 1), shot.reading.rig_map
-    read = reference.read(scene, armature, frames=frames, rig_map=rig_map, metres_per_unit=unit)
+    after = now(armature, shot.reading, 1, 131)
     balls = [LANDMARK_INDEX[f"ball_{side}"] for side in SIDES]
-    moved = (read.motion.positions - shot.motion.positions)[:, balls]
+    moved = (after.positions - shot.motion.positions)[:, balls]
     assert np.linalg.norm(moved[54], axis=1).max() > 0.2
     assert np.ptp(moved[54:66, 0], axis=0).max() < 2e-3, "it stands"
     assert np.linalg.norm(moved[80:], axis=2).max() < 5e-4
@@ -289,15 +280,9 @@ def test_feet_of_legs_that_stretch_stand_before_a_fall_too(rigify):
         sampling.run(part)
     assert shot.fell_frame < 35, "before most of it is stretched"
     shot.bake()
-    read = reference.read(
-        scene,
-        armature,
-        rig_map=shot.reading.rig_map,
-        frames=(1, 12, 1),
-        metres_per_unit=shot.reading.metres_per_unit,
-    )
+    after = now(armature, shot.reading, 1, 12)
     balls = [LANDMARK_INDEX[f"ball_{side}"] for side in SIDES]
-    apart = read.motion.positions[:12, balls, 2] - shot.motion.positions[:12, balls, 2]
+    apart = after.positions[:12, balls, 2] - shot.motion.positions[:12, balls, 2]
     assert np.abs(apart).max() < 2e-3
 
 
@@ -400,14 +385,8 @@ def test_legs_that_stretch_on_a_generated_rigify_rig(rigify, heights):
     for part in (shot.read(), shot.simulate()):
         sampling.run(part)
     shot.bake()
-    read = reference.read(
-        scene,
-        armature,
-        rig_map=shot.reading.rig_map,
-        frames=(1, 60, 1),
-        metres_per_unit=shot.reading.metres_per_unit,
-    )
-    source, baked = shot.motion.positions, read.motion.positions
+    after = now(armature, shot.reading, 1, 60)
+    source, baked = shot.motion.positions, after.positions
     for side in SIDES:
         hip, knee, ankle, ball = (
             LANDMARK_INDEX[f"{name}_{side}"] for name in ("hip", "knee", "ankle", "ball")
