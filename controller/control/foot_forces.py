@@ -27,7 +27,9 @@ from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
 from .outside import OutsideHelp
 from .pressure import (
+    HELPED_TWIST_SHARE,
     STEP_EDGE_SHARE,
+    TWIST_SHARE,
     press,
     shift_weight,
 )
@@ -163,6 +165,7 @@ class FootForces(Balance):
             tx, ty, tz = tx - ax, ty - ay, tz - az
         force = [force[0] + fx, force[1] + fy, force[2] + fz]
         torque = [torque[0] + tx, torque[1] + ty, torque[2] + tz]
+        helped = 0.0 if self.help is None else self._help_share(step)
         points, forces, moments = press(
             force,
             torque,
@@ -172,11 +175,12 @@ class FootForces(Balance):
             right,
             (left_load / most, right_load / most),
             self.weigh,
+            HELPED_TWIST_SHARE if helped else TWIST_SHARE,
         )
         if self.help is not None:
             turned = (cross(points - self.com, forces) + moments).sum(0)
             lacking = np.concatenate([force - forces.sum(0), torque - turned])
-            self.help.give(lacking, self._help_share(step))
+            self.help.give(lacking, helped)
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         self.world.grip(self.foot_hold.grip(step))
         return -self.legs.transposed_jacobian(points, forces, moments)

@@ -25,9 +25,10 @@ _FLOOR_ROUNDS = 2
 _NEAR_ENOUGH = 1e-8  # [m^2]: a tenth of a millimetre does not show
 #: Tangential to normal force: within the friction of soles, which is 1. By trial, on a prototype.
 FRICTION_SHARE = 0.8
-#: Twisting moment to normal force times the width of both regions together. By trial on captured
-#: walks.
-TWIST_SHARE = 0.25
+#: Twisting moment to normal force times the width of both regions together: by trial on captured
+#: walks; and where help from outside turns the body instead, by trial on kicks and PyBullet's run:
+#: feet that are near their limit twist.
+TWIST_SHARE, HELPED_TWIST_SHARE = 0.25, 0.12
 
 
 def centres_of_pressure(
@@ -73,12 +74,14 @@ def press(
     right: Region,
     load: Sequence[float],
     weigh: Weigh = shift_weight,
+    twist: float = TWIST_SHARE,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Forces of the floor on the feet that come closest to a wanted wrench on the body.
 
     force (3,) [N] on the centre of mass `com` (3,) [m], torque (3,) [N m] about it; grounds:
     sole.Ground under each foot; left, right: sole.Region of each; load (2,): largest
-    share of the weight of each foot; weigh: what divides the weight between them.
+    share of the weight of each foot; weigh: what divides the weight between them; twist: the most
+    twisting moment, as TWIST_SHARE has it.
     The floor can only push, inside the regions and within friction. Where a force and a torque need
     a centre of pressure outside, the torque is kept and the horizontal force gives way: the body
     leans instead of spinning. Returns points, forces and moments, each (2, 3).
@@ -106,7 +109,7 @@ def press(
         fx, fy = fx * scale, fy * scale
     # Yaw: what the forces do not already turn, as far as the soles can twist on the floor.
     tz -= (px - cx) * fy - (py - cy) * fx
-    grip = TWIST_SHARE * fz * (left.left - left.right + right.left - right.right)
+    grip = twist * fz * (left.left - left.right + right.left - right.right)
     tz = min(max(tz, -grip), grip)
     rest = 1 - share
     return (

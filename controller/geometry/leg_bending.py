@@ -90,10 +90,3 @@ def in_plane(ahead: np.ndarray, up: np.ndarray) -> np.ndarray:
     """Unit vectors (..., 3) ahead, turned into the planes that unit vectors (..., 3) are up of."""
     tilted = unit(ahead - (ahead * up).sum(-1, keepdims=True) * up)
     return np.where(up[..., 2:] < 1, tilted, ahead)
-
-
-def blend(frames: np.ndarray, others: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Frames (F, 3, 3) turned by their shares (F, 1) towards others."""
-    up = unit((1 - share) * frames[:, :, 2] + share * others[:, :, 2])
-    left = unit(np.cross(up, (1 - share) * frames[:, :, 0] + share * others[:, :, 0]))
-    return np.stack([np.cross(left, up), left, up], -1)

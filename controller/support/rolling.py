@@ -15,8 +15,16 @@ from ..body.character import Character
 from ..body.foot import Foot
 from ..body.footing import Footing, level
 from ..body.sole import CLEARANCE
-from ..geometry.leg_bending import LONGEST, bend_leg, blend, in_plane, leg_length, too_high
-from ..geometry.rotations import rotation_about, unit
+from ..geometry.leg_bending import LONGEST, bend_leg, in_plane, leg_length, too_high
+from ..geometry.rotations import (
+    arctan2,
+    exponential,
+    matrix_from_quaternion,
+    quaternion_from_matrix,
+    rotation_about,
+    rotation_vector,
+    unit,
+)
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
 from ..geometry.stance import around, bridged, runs, swings
 from ..geometry.trajectory import Trajectory, bell, eased
@@ -175,15 +183,19 @@ class _Rolling:
         # From the floor, not from the horizontal.
         self._height = _along(self._captured - footing.points, footing.normals)
         self._pitch = np.arcsin(np.clip(-_along(self._frames[:, :, 0], footing.normals), -1, 1))
-        self._roll = np.arcsin(np.clip(_along(self._frames[:, :, 1], footing.normals), -1, 1))
+        # About its own axis, as `_turned` has it: a pitched foot tips farther than its side rises.
+        self._roll = arctan2(
+            _along(self._frames[:, :, 1], footing.normals),
+            _along(self._frames[:, :, 2], footing.normals),
+        )
         near = _near(contact, _RAMP, self._rate)
         pitch = self._solve_pitch(near)
         bend = np.where(contact, self._bend_of(pitch), 0.0)
         self.bend = bell_smooth(_released(bend, contact, self._rate), self._rate)
         ahead, roll = self._place(ankle, pitch)
-        ahead, up = _spread(ahead, contact), footing.moved(footing.normals)
+        up = footing.moved(footing.normals)
         stands = _turned(in_plane(ahead, up), up, pitch, roll)
-        self.frames = blend(frames, stands, near[:, None])
+        self.frames = _led(frames, stands, contact, near)
         self._clear(foot.profile(pitch, self.bend)[:, :, 1].min(1))
 
     def _stances(self) -> np.ndarray:
@@ -341,6 +353,16 @@ def _turned(ahead: np.ndarray, up: np.ndarray, pitch: np.ndarray, roll: np.ndarr
     return lying @ rotation_about(1, pitch) @ rotation_about(0, roll)
 
 
+def _led(
+    frames: np.ndarray, stands: np.ndarray, contact: np.ndarray, near: np.ndarray
+) -> np.ndarray:
+    """(F, 3, 3) frames of a foot: those of `stands` in contact (F,). Beside it, what they are
+    turned by from `frames` is led on, by `near` (F,) of it: a foot lands and leaves as captured."""
+    off = rotation_vector(quaternion_from_matrix(stands @ np.swapaxes(frames, 1, 2)))
+    off = np.stack([bridged(axis, contact, True) for axis in (off * contact[:, None]).T], 1)
+    return matrix_from_quaternion(exponential(off * near[:, None])) @ frames
+
+
 def _along(vectors: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """(...,) parts of vectors (..., 3) along unit vectors (..., 3)."""
     return (vectors * directions).sum(-1)
@@ -361,11 +383,6 @@ def _near(contact: np.ndarray, ramp: float, rate: float) -> np.ndarray:
         return np.zeros(len(contact))
     apart = np.abs(_nearest(contact) - np.arange(len(contact)))
     return eased(1 - apart / rate / ramp)
-
-
-def _spread(ahead: np.ndarray, contact: np.ndarray) -> np.ndarray:
-    """(F, 3) directions of stances, carried on into the swings beside them, by the nearest one."""
-    return ahead[_nearest(contact)] if contact.any() else ahead
 
 
 def _nearest(contact: np.ndarray) -> np.ndarray:

@@ -5,7 +5,12 @@ import numpy as np
 import pytest
 
 from poise.controller.body.sole import Ground, Region
-from poise.controller.control.pressure import FRICTION_SHARE, press
+from poise.controller.control.pressure import (
+    FRICTION_SHARE,
+    HELPED_TWIST_SHARE,
+    TWIST_SHARE,
+    press,
+)
 
 BACK, FRONT, SIDE = -0.06, 0.17, 0.045
 LEFT = Region(0.0, 0.15, 1.0, 0.0, BACK, FRONT, -SIDE, SIDE)
@@ -74,3 +79,13 @@ def test_weight_moves_toward_the_foot_that_is_needed():
     near_left = np.array([0.05, 0.12, 1.0])
     _, forces, _ = pressed([0, 0, WEIGHT], [0, 0, 0], com=near_left)
     assert forces[0, 2] > 4 * forces[1, 2] > 0
+
+
+@pytest.mark.parametrize("twist", [TWIST_SHARE, HELPED_TWIST_SHARE])
+def test_feet_twist_on_the_floor_as_far_as_they_may(twist):
+    """In place of more, the body turns, or help from outside."""
+    force, feet, most = [0.0, 0.0, WEIGHT], (LEFT, RIGHT), twist * WEIGHT * 4 * SIDE
+    for wanted in (0.5 * most, 2 * most):
+        torque, ground = [0.0, 0.0, wanted], (FLOOR, FLOOR)
+        _, _, moments = press(force, torque, COM.tolist(), ground, *feet, (1.0, 1.0), twist=twist)
+        assert moments[:, 2].sum() == pytest.approx(min(wanted, most))

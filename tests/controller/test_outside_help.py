@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Push, Scenario, Settings, Simulation
+from poise.controller.control import foot_forces
 from poise.controller.control.outside import OutsideHelp, outside_words
+from poise.controller.control.pressure import TWIST_SHARE
 from poise.controller.exceptions import SettingsError
 from poise.controller.search.correction import SIZE, Correction
 
@@ -66,6 +68,27 @@ def test_what_feet_lack_after_a_push_is_given(person):
     assert summary["residual"] == pytest.approx(sizes.mean())
     assert summary["help"] is None  # which is that of getting up
     assert f"{sizes.max():.0f} N at most" in recording.outside
+
+
+def test_what_is_helped_twists_less_on_the_floor(make_motion, monkeypatch):
+    """A foot near its limit pivots: of a twist that the floor just bears, help bears a part."""
+
+    def shake(time):
+        wave, zero = np.sin(2 * np.pi * 2.0 * time), np.zeros_like(time)
+        return {"trunk": np.stack([zero, zero, 0.25 * wave], 1)}
+
+    motion = make_motion(seconds=1.0, sway=shake)
+    character = Character.from_motion(motion)
+
+    def twisted():
+        """The most that help turns the body about the vertical [N m]."""
+        recording = Simulation(character, motion, settings=Settings(outside_help=0.5)).run()
+        assert recording.success, recording.why()
+        return np.abs(recording.residual[:, 5]).max()
+
+    assert twisted() > 2.0
+    monkeypatch.setattr(foot_forces, "HELPED_TWIST_SHARE", TWIST_SHARE)
+    assert twisted() < 0.1
 
 
 def test_more_than_it_may_be_it_is_not(person):
