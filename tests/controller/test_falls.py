@@ -19,7 +19,7 @@ from poise.controller.falls.compliance import (
 )
 from poise.controller.falls.loss import BalanceLoss, Moving
 from poise.controller.geometry.rotations import matrix_from_quaternion
-from poise.controller.geometry.skeleton import SEGMENT_INDEX, SEGMENTS
+from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS
 from poise.controller.geometry.solids import Collider, Solid
 from poise.controller.simulation.recording import Recording
 from poise.controller.simulation.scenario import Push, Scenario, Thing
@@ -399,6 +399,25 @@ def test_limits_of_joints_are_hard(make_motion, stature, kind):
         reach = max(reach, *(arm.beyond(state.angles) for arm in arms))
     assert np.degrees(beyond[~toes].max()) < 3 and np.degrees(beyond[toes].max()) < 6
     assert np.degrees(reach) < 6
+
+
+def test_who_kicks_fast_flings_no_limb(standing):
+    """18 m/s are what the engine does to a body that stands, and no more than a spin kick whose
+    animated foot comes to 13."""
+    trial = simulation(standing, "limp", seconds=2.0, force=0.0)
+    trial.begin()
+    before = trial.observe(0).centres
+    trial.log.add(0, trial.observe(0))
+    thrown = before.copy()
+    thrown[SEGMENT_INDEX["toe_r"], 0] += 18.0 / standing.rate
+    assert trial._is_thrown(1, thrown)
+    kicking = trial.motion.positions.copy()
+    kicking[1:, LANDMARK_INDEX["toe_r"], 0] += 13.0 / standing.rate
+    trial.motion = replace(trial.motion, positions=kicking)
+    assert not trial._is_thrown(1, thrown)
+    thrown[SEGMENT_INDEX["toe_r"], 0] += 18.0 / standing.rate
+    assert trial._is_thrown(1, thrown)
+    trial.close()
 
 
 def test_joints_that_spin_are_no_body_that_stands(standing):
