@@ -23,6 +23,7 @@ from ..body.state import State
 from ..gains.gains import Gains
 from ..gains.styles import Factors, of_joints
 from ..geometry.rotations import cross
+from ..geometry.stance import SIMULATED_CLEARANCE
 from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
 from .outside import OutsideHelp
@@ -177,11 +178,16 @@ class FootForces(Balance):
             self.weigh,
             HELPED_TWIST_SHARE if helped else TWIST_SHARE,
         )
+        self.foot_hold.update(step, state, standing, self.grounds, points, forces)
+        # What nears the floor is not pressed yet as if it touched it: a free foot would be slapped
+        # onto it, or away.
+        near = [1 - sole.clearance / SIMULATED_CLEARANCE for sole in self.legs.soles]
+        touches = np.clip(near, 0.0, 1.0)[:, None]
+        forces, moments = touches * forces, touches * moments
         if self.help is not None:
             turned = (cross(points - self.com, forces) + moments).sum(0)
             lacking = np.concatenate([force - forces.sum(0), torque - turned])
             self.help.give(lacking, helped)
-        self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         self.world.grip(self.foot_hold.grip(step))
         return -self.legs.transposed_jacobian(points, forces, moments)
 

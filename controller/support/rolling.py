@@ -196,7 +196,9 @@ class _Rolling:
         up = footing.moved(footing.normals)
         stands = _turned(in_plane(ahead, up), up, pitch, roll)
         self.frames = _led(frames, stands, contact, near)
-        self._clear(foot.profile(pitch, self.bend)[:, :, 1].min(1))
+        upright = foot.profile(pitch, self.bend)[:, :, 1].min(1)
+        lowest = _along(foot.points(self.frames, self.bend), up[:, None]).min(1)
+        self._clear(upright, lowest)
 
     def _stances(self) -> np.ndarray:
         return runs(self._contact)
@@ -321,14 +323,18 @@ class _Rolling:
             way[start:stop] += over * np.minimum(1, _EARLY * phase * (1 - phase))
         return way
 
-    def _clear(self, lowest: np.ndarray) -> None:
-        """Lift the swinging foot over the floor; lowest: (F,) of its sole from the ankle [m]."""
-        height = self.ankle[:, 2] + lowest - self._way()
+    def _clear(self, upright: np.ndarray, lowest: np.ndarray) -> None:
+        """Lift the swinging foot over the floor. upright, lowest: (F,) height [m] of its sole's
+        lowest corner from the ankle, if it did not tip, and as it does: beside its stances it lands
+        and leaves by an edge, on its way that clears the floor, too."""
+        height = self.ankle[:, 2] + upright - self._way()
         wanted = np.zeros(len(height))
         for start, stop, phase in swings(self._contact):
-            most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
             # All of it from 0.3 to 0.7 of the swing.
-            wanted[start:stop] = most * np.minimum(1, 4.8 * phase * (1 - phase))
+            share = np.minimum(1, 4.8 * phase * (1 - phase))
+            height[start:stop] += share * np.minimum(lowest - upright, 0)[start:stop]
+            most = min(_CLEARANCE, max(height[start:stop].max(), 0.0) + _MORE_CLEARANCE)
+            wanted[start:stop] = most * share
         rise = np.maximum(wanted - height, 0) * ~self._contact
         seconds = _SMOOTHING if self._terrain is None else _RISING
         self.ankle[:, 2] += bell(rise, seconds, self._rate)
