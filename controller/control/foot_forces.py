@@ -179,11 +179,12 @@ class FootForces(Balance):
             HELPED_TWIST_SHARE if helped else TWIST_SHARE,
         )
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
-        if not self.reference.walks:
-            # What nears the floor is not pressed yet as if it touched it: a free foot would be
-            # slapped onto it, or away. Walks that go on commands fell with that: 2 of 6.
-            near = [1 - sole.clearance / SIMULATED_CLEARANCE for sole in self.legs.soles]
-            touches = np.clip(near, 0.0, 1.0)[:, None]
+        if not self.reference.endless:
+            # Feet that near the floor from a flight are not pressed yet as if they touched it: free
+            # ones would be slapped onto it, or away. Walks that go on on command fell with it.
+            soles = zip(self.legs.soles, standing, strict=True)
+            clearance = min(sole.clearance for sole, stands in soles if stands)
+            touches = min(max(1 - clearance / SIMULATED_CLEARANCE, 0.0), 1.0)
             forces, moments = touches * forces, touches * moments
         if self.help is not None:
             turned = (cross(points - self.com, forces) + moments).sum(0)
