@@ -133,21 +133,31 @@ def keeps_help(shot: Shot, first: Shot) -> bool:
     kept = bool(shot.recording.success and verdict is not None and verdict.keeper)
     why = f"{choice.why.replace(_FIRST, '')} {HELPED[kept]}"
     if not kept:
+        if shot.recording.success:
+            shot.set_aside()
         shot.take(first)
     shot.decide(replace(choice, method="balance" if kept else choice.method, why=why))
     return kept
 
 
 def take_better(shot: Shot) -> None:
-    """Once a search has followed: go back to what balance alone did if that came out better, by
-    how far it went, then by how many waypoints it came to, and then by the verdict's score."""
-    first, found = _rank(shot.balanced()), _rank(shot)
+    """Once a search has followed: go back to what balance did, alone or with help from outside, if
+    that came out better, by how far it went, then by how many waypoints it came to, and then by the
+    verdict's score."""
+    first, found, helped = _rank(shot.balanced()), _rank(shot), shot.helped
+    told = ""
+    if helped is not None and _rank(helped) > first:
+        farther = first[0] < len(helped.recording)
+        told = "But with it it goes on to its end. " if farther else "But it is better with it. "
+        first = _rank(helped)
     if first < found:
         return
     why = "Rectified it came out no better, so that is what is kept."
     if found[0] < first[0]:  # it was kept early, or found no way on
         why = "What was rectified does not go as far, so that is what is kept."
-    shot.decide(replace(shot.choice, method="balance", why=f"{shot.choice.why} {why}"))
+    if helped is not None and told:
+        shot.take(helped)
+    shot.decide(replace(shot.choice, method="balance", why=f"{shot.choice.why} {told}{why}"))
 
 
 def _rank(shot: Shot) -> tuple[int, int, float]:

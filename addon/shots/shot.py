@@ -426,7 +426,7 @@ class Shot(ArmatureShot):
         self.reshaping = self.cleaned = None
         self.gains = None
         self.simulation = None
-        self.rectified = self.target = None
+        self.rectified = self.target = self.helped = None
         self.keys = self.options.keys
         self.baked = self._back_at = None
         self.baked_objects = []
@@ -605,7 +605,7 @@ class Shot(ArmatureShot):
                 f"Parts of '{self._armature}' follow the animation, and feel nobody's push: set "
                 "all of its physics weights to 1, or make it a collider of the others."
             )
-        self.rectified = None
+        self.rectified = self.helped = None
         self.embody()
         if mend and not isinstance(self.motion, Endless):
             self._mend()
@@ -793,6 +793,10 @@ class Shot(ArmatureShot):
         self.options = replace(self.options, outside_help=share)
         helped = problem.under(settings, problem.scenario)
         self._tried(helped, helped.simulation(self.gains, settings.seed))
+
+    def set_aside(self):
+        """Remember what help from outside has come to, beside whatever follows."""
+        self.helped = copy.copy(self)
 
     def take(self, other):
         """Perform as a copy of it does, from before `help`."""

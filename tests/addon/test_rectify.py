@@ -415,6 +415,27 @@ def test_where_help_from_outside_will_not_do_either_the_search_follows(jump, mon
     job.cancel()
 
 
+@pytest.mark.slow(captured=False)
+@pytest.mark.parametrize("better", [True, False])
+def test_the_best_of_what_is_not_kept_is_the_result(jump, monkeypatch, better):
+    """By balance alone, with help, or rectified, which comes out as balance alone here."""
+    monkeypatch.setattr(Verdict, "keeper", property(lambda _: False))
+    job = new_job(jump, choosing=True)
+    step_until(job, lambda: nodes(job) == 1)
+    job.cancel()
+    shot = job.shot
+    assert shot.helped.recording.success and shot.helped.recording.outside
+    helped = shot.helped.judge()
+    monkeypatch.setattr(
+        Verdict, "score", property(lambda v: (2.0 if better else 0.0) if v is helped else 1.0)
+    )
+    shot.rectified = None
+    method.take_better(shot)
+    assert shot.choice.method == "balance"
+    assert bool(shot.recording.outside) == better == bool(shot.options.outside_help)
+    assert ("But it is better with it." in shot.choice.why) == better
+
+
 @pytest.mark.parametrize("what", ["pushed", "not to be"])
 def test_nothing_is_helped_that_is_not_to_be(jump, what):
     if what == "pushed":  # it would feel that less
