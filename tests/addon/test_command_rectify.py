@@ -252,7 +252,7 @@ def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     arguments = ("--frames=1:90", *RECTIFY[1:], "--method=auto", "--report", path)
     with monkeypatch.context() as patch:
         budget_after(patch, nodes)
-        assert poise("simulate", shot, *arguments, "--budget=1h") == 3
+        assert poise("simulate", shot, *arguments, "--budget=1h", "--without-help") == 3
     report = json.loads(path.read_text())
     assert report["method"]["method"] == "balance" and report["rectification"] is None
     why = report["method"]["why"]
