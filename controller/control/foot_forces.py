@@ -179,7 +179,7 @@ class FootForces(Balance):
             HELPED_TWIST_SHARE if helped else TWIST_SHARE,
         )
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
-        if not self.reference.endless:
+        if self.keeps_place:
             # Feet that near the floor from a flight are not pressed yet as if they touched it: free
             # ones would be slapped onto it, or away. Walks that go on on command fell with it.
             soles = zip(self.legs.soles, standing, strict=True)
