@@ -144,19 +144,19 @@ def take_better(shot: Shot) -> None:
     """Once a search has followed: go back to what balance did, alone or with help from outside, if
     that came out better, by how far it went, then by how many waypoints it came to, and then by the
     verdict's score."""
-    first, found, helped = _rank(shot.balanced()), _rank(shot), shot.helped
-    told = ""
-    if helped is not None and _rank(helped) > first:
-        farther = first[0] < len(helped.recording)
+    first, found, told = shot.balanced(), _rank(shot), ""
+    if shot.helped is not None and _rank(shot.helped) > _rank(first):
+        farther = len(first.recording) < len(shot.helped.recording)
         told = "But with it it goes on to its end. " if farther else "But it is better with it. "
-        first = _rank(helped)
-    if first < found:
+        first = shot.helped
+    best = _rank(first)
+    if best < found:
         return
     why = "Rectified it came out no better, so that is what is kept."
-    if found[0] < first[0]:  # it was kept early, or found no way on
+    if found[0] < best[0]:  # it was kept early, or found no way on
         why = "What was rectified does not go as far, so that is what is kept."
-    if helped is not None and told:
-        shot.take(helped)
+    if first is shot.helped:
+        shot.take(first)
     shot.decide(replace(shot.choice, method="balance", why=f"{shot.choice.why} {told}{why}"))
 
 

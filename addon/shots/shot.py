@@ -799,7 +799,7 @@ class Shot(ArmatureShot):
         self.helped = copy.copy(self)
 
     def take(self, other):
-        """Perform as a copy of it does, from before `help`."""
+        """Perform as a copy of it does, from before `help` or from when that was set aside."""
         self.options = other.options
         self._tried(other._performed, other.simulation)
 

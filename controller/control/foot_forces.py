@@ -181,7 +181,8 @@ class FootForces(Balance):
         self.foot_hold.update(step, state, standing, self.grounds, points, forces)
         if self.keeps_place:
             # Feet that near the floor from a flight are not pressed yet as if they touched it: free
-            # ones would be slapped onto it, or away. Walks that go on on command fell with it.
+            # ones would be slapped onto it, or away. Held feet in place hover, and stepped with it;
+            # walks that go on fell.
             soles = zip(self.legs.soles, standing, strict=True)
             clearance = min(sole.clearance for sole, stands in soles if stands)
             touches = min(max(1 - clearance / SIMULATED_CLEARANCE, 0.0), 1.0)
