@@ -195,7 +195,7 @@ def test_bodies_fall_freely_in_smaller_steps(adult, standing):
         world.apply(rest)
         world.step()
     fallen = start - shares @ world.body_transforms()[0]
-    assert fallen[2] == pytest.approx(GRAVITY * 0.2 * (0.2 + 1 / 1800) / 2, rel=2e-3)
+    assert fallen[2] == pytest.approx(GRAVITY * 0.2 * (0.2 + 1 / 900) / 2, rel=2e-3)
 
 
 def test_rays_see_what_there_is_to_fall_on(adult):

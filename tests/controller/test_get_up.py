@@ -374,7 +374,7 @@ def test_who_is_pushed_over_again_falls_as_a_whole_and_gets_up_again(make_motion
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [9.8, 9.9])
+@pytest.mark.parametrize("end", [9.75, 586 / 60])
 def test_who_topples_as_the_range_ends_does_not_stand(make_motion, end):
     """Before it is certain that it falls, and in the very sample in which that is."""
     again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
