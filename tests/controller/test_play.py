@@ -417,9 +417,9 @@ def test_who_follows_a_script_goes_on_with_it_once_it_has_got_up(walker):
     commands = (
         Command(0.0, 0.9),
         Command(2.0, push=Shove(700.0, pi / 2, 0.3)),
-        Command(17.0, heading=-0.5),
+        Command(21.0, heading=-0.5),
     )
-    recording = simulation(walker, Walk(walker[2], 22.0, commands=commands), settings=FALLS).run()
+    recording = simulation(walker, Walk(walker[2], 26.0, commands=commands), settings=FALLS).run()
     assert recording.filled and recording.up_at < 12
     com, rate = recording.com, recording.motion.rate
     way = com[-1] - com[-1 - round(2 * rate)]
