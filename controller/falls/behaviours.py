@@ -28,6 +28,7 @@ WHEN_IT_FALLS = {
     STOP: ("Stop", "The simulation ends where the body loses its balance"),
     LIMP: ("Limp", "It goes down like somebody who has lost consciousness, and lies"),
     "brace": ("Brace", "Hands reach for the floor, chin and trunk curl, legs brake; then it lies"),
+    "roll": ("Roll", "If it has the speed, it rolls over shoulders and back; else it braces"),
     "stiff": ("Stiff", "It holds the pose in which it loses its balance, down to the floor"),
 }
 #: That it stands still once it has got up, or goes on: {value: (name, words)}.
@@ -72,6 +73,27 @@ _BRAKES = {"hip_pitch": 25.0, "knee_pitch": 25.0, "ankle_pitch": 10.0}
 _ARM_TONE, _LANDED_ARM_TONE, _LANDED_ARM_BRAKE = 0.6, 0.35, 10.0
 _LOOSE_BRAKE = 3.0
 
+#: Who rolls has so much speed [m/s] of the pelvis along the floor, of an adult, and so long [s]
+#: before the neck lands. Falls forward are those beyond this cosine to the trunk's front.
+_ROLLING_SPEED, _IN_TIME, _DIVING = 1.0, 0.38, 0.3
+#: Poses [degrees] of who rolls: always, of legs until trunk or arms touch, and of a ball.
+_ROUND = {"spine_pitch": 60, "neck_pitch": 45}
+_DIVE = {"hip_pitch": -60, "knee_pitch": 20, "ankle_pitch": 30}
+_SIT = {"hip_pitch": -90, "knee_pitch": 100}
+_BALL = {"hip_pitch": -110, "knee_pitch": 120}
+#: And what brings the left shoulder down first; with the right one, mirrored.
+_OVER_A_SHOULDER = {"neck_roll": 25, "neck_twist": -30, "spine_twist": -35}
+_ROLLING_TONES = {"spine": 0.6, "neck": 1.0, "hip": 0.4, "knee": 0.4, "ankle": 0.4}
+#: Of hands that take the weight, from the shoulder [m]: ahead and inward; their tone and braking.
+_DIVE_AHEAD, _DIVE_INWARD, _DIVING_ARM_TONE, _DIVING_ARM_BRAKE = 0.55, 0.1, 1.3, 20.0
+#: From the left shoulder to where hands are else, in the trunk [m]: at the knees; their tone.
+_HUG, _HUGGING_ARM_TONE = np.array([0.32, -0.1, -0.25]), 0.5
+#: A ball that turns slower than this [rad/s] from so long after its first touch on [s] has rolled,
+#: as has one after so long.
+_STOPPED, _SOONEST, _LONGEST = 1.5, 0.25, 1.2
+#: Rolled over are these.
+_ROLLED_OVER = ("pelvis", "trunk", "head", "upper_arm_l", "upper_arm_r")
+
 
 class Pose(NamedTuple):
     """A body at one moment: joint positions (S, 3) [m] and frames (S, 3, 3) of its segments, joint
@@ -91,7 +113,10 @@ class Surroundings(Protocol):
 
 
 class Limp:
-    """Does nothing."""
+    """Does nothing.
+
+    target, tone, braking (dofs,): what it would have of a Compliance.
+    """
 
     def __init__(
         self,
@@ -101,20 +126,21 @@ class Limp:
         world: Surroundings,
         period: float,
     ) -> None:
-        """compliance: what it acts by; limits (dofs, 2) [rad] of the joints; period [s] of
-        `update`."""
-        self.compliance = compliance
+        """compliance: of the body as it begins to fall; limits (dofs, 2) [rad] of the joints;
+        period [s] of `update`."""
+        self.target = compliance.target.copy()
+        self.tone, self.braking = np.zeros((2, len(self.target)))
 
-    def update(self, time: float, pose: Pose, touched: set[int], awake: float) -> None:
+    def update(self, time: float, pose: Pose, touched: set[int]) -> None:
         """Set tone and target at a time [s] after the loss of balance. touched: segments that have
-        touched something. awake: share of all tone that is left."""
+        touched something."""
 
 
 class Stiff(Limp):
     """Holds the pose in which it lost its balance."""
 
-    def update(self, time: float, pose: Pose, touched: set[int], awake: float) -> None:
-        self.compliance.tone[:] = awake
+    def update(self, time: float, pose: Pose, touched: set[int]) -> None:
+        self.tone[:] = 1.0
 
 
 class Brace(Limp):
@@ -150,7 +176,7 @@ class Brace(Limp):
             reach = shapes[f"forearm_{side}"].position[2] + character.centres[lower][2]
             self._arms.append(
                 _BracingArm(
-                    self.compliance.arms[number],
+                    compliance.arms[number],
                     1.0 if side == "l" else -1.0,
                     (SEGMENT_INDEX[f"upper_arm_{side}"], lower),
                     joints[lower].first,
@@ -160,21 +186,29 @@ class Brace(Limp):
         landing = ("pelvis", "trunk", "thigh_l", "thigh_r")
         self._landing = {SEGMENT_INDEX[name] for name in landing}
         self._landed: float | None = None
-        self._wanted = self.compliance.target.copy()
+        self._wanted = self.target.copy()
 
-    def update(self, time: float, pose: Pose, touched: set[int], awake: float) -> None:
-        compliance, wanted = self.compliance, self._wanted
-        tone, braking = np.zeros(len(wanted)), np.zeros(len(wanted))
+    def update(self, time: float, pose: Pose, touched: set[int]) -> None:
+        wanted, tone, braking = self._wish(time, pose, touched)
+        np.clip(wanted, self._low, self._high, out=wanted)
+        most = _FASTEST * self._period
+        self.target += np.clip(wanted - self.target, -most, most)
+        share = min(1.0, time / _RISING)
+        self.tone, self.braking = share * tone, share * braking
+
+    def _wish(
+        self, time: float, pose: Pose, touched: set[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pose that it wants at last, and the tone and braking for it, (dofs,) each."""
+        wanted = self._wanted
+        tone, braking = np.zeros((2, len(wanted)))
         for joint, dofs in self._joints.items():
             tone[dofs] = _TONES[joint]
         for name, brake in _BRAKES.items():
             braking[self._dofs[name]] = brake
         neck = SEGMENT_INDEX["head"]  # where the head hangs
         trunk = pose.frames[SEGMENT_INDEX["trunk"]]
-        lean = unit(pose.positions[neck] - pose.positions[0])[:2]
-        toward = unit(_BY_SPEED * pose.speeds[neck][:2] + lean)
-        ahead = float(toward @ unit(trunk[:2, 0]))
-        aside = float(toward @ unit(trunk[:2, 1]))
+        toward, ahead, aside = self._direction(pose)
         shares = max(0.0, -ahead), max(0.0, ahead), 1 - abs(ahead)
         for name, degrees in (_CURL | _LEGS).items():
             wanted[self._dofs[name]] = np.radians(np.dot(degrees, shares))
@@ -182,7 +216,8 @@ class Brace(Limp):
             wanted[self._dofs[name]] = math.radians(tip) * aside
         for name in ("neck_twist", "spine_twist"):
             wanted[self._dofs[name]] = 0.0
-        land = self._landing_place(pose.positions[neck], pose.speeds[neck], toward)
+        time_left = self._time_left(pose.positions[neck], pose.speeds[neck], toward)
+        land = (pose.positions[neck] + min(time_left, _AHEAD) * pose.speeds[neck])[:2]
         left = unit(trunk[:2, 1])
         for arm in self._arms:
             shoulder = pose.positions[arm.segments[0]]
@@ -207,19 +242,22 @@ class Brace(Limp):
             held = min(max(1 - since, 0.0), 1.0)
             tone[self._legs] *= held
             braking[self._legs] = held * braking[self._legs] + (1 - held) * _LOOSE_BRAKE
-        np.clip(wanted, self._low, self._high, out=wanted)
-        most = _FASTEST * self._period
-        compliance.target += np.clip(wanted - compliance.target, -most, most)
-        share = awake * min(1.0, time / _RISING)
-        compliance.tone, compliance.braking = share * tone, share * braking
+        return wanted, tone, braking
 
-    def _landing_place(self, neck: np.ndarray, speed: np.ndarray, toward: np.ndarray) -> np.ndarray:
-        """(2,) where on the floor the neck will land [m]."""
+    def _direction(self, pose: Pose) -> tuple[np.ndarray, float, float]:
+        """(2,) along the floor in which it falls, and how much of that is forward and to the left,
+        both -1 to 1."""
+        neck, trunk = SEGMENT_INDEX["head"], pose.frames[SEGMENT_INDEX["trunk"]]
+        lean = unit(pose.positions[neck] - pose.positions[0])[:2]
+        toward = unit(_BY_SPEED * pose.speeds[neck][:2] + lean)
+        return toward, float(toward @ unit(trunk[:2, 0])), float(toward @ unit(trunk[:2, 1]))
+
+    def _time_left(self, neck: np.ndarray, speed: np.ndarray, toward: np.ndarray) -> float:
+        """[s] until the neck lands."""
         before = (neck[:2] + 0.3 * toward).tolist()
         height = max(0.0, neck[2] - self._world.height_at(*before) - _LANDED * self._size)
         pull = _COMING_DOWN * GRAVITY
-        time = (speed[2] + math.sqrt(speed[2] ** 2 + 2 * pull * height)) / pull
-        return neck[:2] + min(time, _AHEAD) * speed[:2]
+        return float(speed[2] + math.sqrt(speed[2] ** 2 + 2 * pull * height)) / pull
 
 
 class _BracingArm:
@@ -278,4 +316,78 @@ class _BracingArm:
         return math.cos(_REACHED) * axis + math.sin(_REACHED) * aside
 
 
-BEHAVIOURS: dict[str, type[Limp]] = {LIMP: Limp, "brace": Brace, "stiff": Stiff}
+class Roll(Brace):
+    """Rolls on over shoulders and back, if it has the speed and the time; braces if not.
+
+    Falling forward it bends over its legs, takes its weight on both arms and dives between them;
+    falling backward or to the side it sits down. Once trunk or upper arms have touched it is a
+    ball, until that turns no more.
+    """
+
+    def __init__(
+        self,
+        character: Character,
+        compliance: Compliance,
+        limits: np.ndarray,
+        world: Surroundings,
+        period: float,
+    ) -> None:
+        super().__init__(character, compliance, limits, world, period)
+        self._rolling, self._over = [SEGMENT_INDEX[name] for name in _ROLLED_OVER], False
+        #: How far forward (-1 to 1), and to which side, it goes; None until it is decided.
+        self._course: tuple[float, float] | None = None
+        self._begun: float | None = None  # when what it rolls over has touched
+        self._trunk = np.eye(3)
+
+    def _wish(
+        self, time: float, pose: Pose, touched: set[int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        wanted, tone, braking = super()._wish(time, pose, touched)
+        toward, ahead, aside = self._direction(pose)
+        trunk = pose.frames[SEGMENT_INDEX["trunk"]]
+        before, self._trunk = self._trunk, trunk.copy()
+        if self._course is None and not self._over:
+            neck, pelvis = SEGMENT_INDEX["head"], pose.speeds[0]
+            speed = float(np.hypot(*pelvis[:2])) / math.sqrt(self._size)
+            if self._time_left(pose.positions[neck], pose.speeds[neck], toward) < _IN_TIME:
+                self._over = True
+            elif speed > _ROLLING_SPEED:
+                self._course = ahead, math.copysign(1.0, aside)
+        if self._begun is None and not touched.isdisjoint(self._rolling):
+            self._begun = time
+        if self._course is not None and self._begun is not None:
+            # The axis of a turn by a small angle, times that.
+            turn = cross(before.T, trunk.T).sum(0) / 2 / self._period
+            since = time - self._begun
+            stopped = since > _SOONEST and float(np.linalg.norm(turn)) < _STOPPED
+            self._over |= stopped or since > _LONGEST
+        if self._course is None or self._over:
+            return wanted, tone, braking
+        ahead, side = self._course
+        dives = ahead > _DIVING and self._begun is None
+        legs = _BALL if self._begun is not None else _DIVE if dives else _SIT
+        for name, degrees in (_ROUND | legs).items():
+            wanted[self._dofs[name]] = math.radians(degrees)
+        for name, degrees in _OVER_A_SHOULDER.items():
+            share = max(ahead, 0.0) if name == "spine_twist" else 1.0
+            wanted[self._dofs[name]] = math.radians(degrees) * share * side
+        for joint, firm in (_ROLLING_TONES | ({"hip": 0.8, "knee": 0.8} if dives else {})).items():
+            tone[self._joints[joint]] = firm
+        braking[:] = 0.0
+        for arm in self._arms:
+            shoulder, left = pose.positions[arm.segments[0]], unit(trunk[:2, 1])
+            if dives:
+                inward = _DIVE_INWARD * arm.sign * left
+                place = shoulder[:2] + (_DIVE_AHEAD * toward - inward) * self._size
+                goal = np.array([*place, self._world.height_at(*place.tolist())])
+            else:
+                goal = shoulder + trunk @ (_HUG * [1.0, arm.sign, 1.0]) * self._size
+            angles, elbow = arm.reach_for(goal, shoulder, trunk, _ELBOW, pose.angles)
+            wanted[arm.dofs] = [*angles, elbow]
+            tone[arm.dofs] = _DIVING_ARM_TONE if dives else _HUGGING_ARM_TONE
+            if ahead > _DIVING and arm.segments[1] in touched:
+                braking[arm.dofs] = _DIVING_ARM_BRAKE
+        return wanted, tone, braking
+
+
+BEHAVIOURS: dict[str, type[Limp]] = {LIMP: Limp, "brace": Brace, "roll": Roll, "stiff": Stiff}

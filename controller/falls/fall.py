@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The controller of a body that falls, until it rests."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -42,7 +42,11 @@ class FallingWorld(MovingWorld, Protocol):
 
 
 class Fall(Mover[FallingWorld]):
-    """One fall, without help from outside."""
+    """One fall, without help from outside.
+
+    shares: of each behaviour that is mixed with its own, in the step that begins; they come to 1 at
+    most.
+    """
 
     def __init__(
         self,
@@ -50,14 +54,20 @@ class Fall(Mover[FallingWorld]):
         world: FallingWorld,
         behaviour: str,
         rate: float,
+        mixed: Collection[str] = (),
     ) -> None:
         """world: with the body as it is when it loses its balance; behaviour: one of
-        `behaviours.BEHAVIOURS`."""
+        `behaviours.BEHAVIOURS`; mixed: others, of which it may have shares."""
         super().__init__(character, world, rate)
-        self._behaviour = BEHAVIOURS[behaviour](
-            character, self._compliance, character.limits, world, self._interval
-        )
+        self._named = behaviour
+        self._behaviours = {
+            name: BEHAVIOURS[name](
+                character, self._compliance, character.limits, world, self._interval
+            )
+            for name in (behaviour, *mixed)
+        }
         self._rest = _Rest(self._compliance, self._interval)
+        self.shares = dict.fromkeys(mixed, 0.0)
         #: Joint positions and centres of mass (2, S, 3) [m] of the last decision.
         self._before: np.ndarray | None = None
 
@@ -84,9 +94,24 @@ class Fall(Mover[FallingWorld]):
                 time, fastest, not _LYING.isdisjoint(self.touched.since), state.angles
             )
         pose = Pose(positions, frames, state.angles, speeds[0])
-        self._behaviour.update(time, pose, self.touched.ever, self._rest.awake)
-        self._compliance.tone *= self.strength
-        self._compliance.braking *= self.strength
+        self._act(time, pose)
+
+    def _act(self, time: float, pose: Pose) -> None:
+        """Do of each behaviour its share: what their torques would be, in these shares."""
+        for one in self._behaviours.values():
+            one.update(time, pose, self.touched.ever)
+        rest = max(0.0, 1.0 - sum(self.shares.values()))
+        shares = np.array([self.shares.get(name, rest) for name in self._behaviours])[:, None]
+        tones, targets, brakings = np.array(
+            [(one.tone, one.target, one.braking) for one in self._behaviours.values()]
+        ).swapaxes(0, 1)
+        tone = (shares * tones).sum(0)
+        held = tone > 0
+        parts = (shares * tones)[:, held] / tone[held]
+        compliance, firmness = self._compliance, self._rest.awake * self.strength
+        compliance.target[held] = (parts * targets[:, held]).sum(0)
+        compliance.tone = firmness * tone
+        compliance.braking = firmness * (shares * brakings).sum(0)
 
 
 class _Rest:
