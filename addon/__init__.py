@@ -81,7 +81,17 @@ def _modules():
         overlay_paths,
         play_marks,
     )
-    from .scene import holds, marked, objects, pushes, strength, walks, waypoints, weights
+    from .scene import (
+        holds,
+        marked,
+        mixture,
+        objects,
+        pushes,
+        strength,
+        walks,
+        waypoints,
+        weights,
+    )
     from .settings import properties, takes
     from .window import menus
 
@@ -90,6 +100,7 @@ def _modules():
         objects,
         weights,
         strength,
+        mixture,
         marked.GET_UPS,
         marked.ACTS,
         walks,
@@ -112,7 +123,17 @@ def _modules():
 
 def _classes():
     from . import operators, staging
-    from .scene import holds, morphology, objects, pushes, strength, walks, waypoints, weights
+    from .scene import (
+        holds,
+        mixture,
+        morphology,
+        objects,
+        pushes,
+        strength,
+        walks,
+        waypoints,
+        weights,
+    )
     from .settings import gains, overlay_settings, properties, takes
     from .shots import clean_up, clip_check, rectify, robustness, tuning
     from .sidebar import (
@@ -177,6 +198,7 @@ def _classes():
         *morphology_panel.CLASSES,
         *weights.CLASSES,
         *strength.CLASSES,
+        *mixture.CLASSES,
         *weights_panel.CLASSES,
         *marked.CLASSES,
         *menus.CLASSES,

@@ -36,6 +36,13 @@ GROUNDS = ("flat", "flat", "flat", "stairs", "ramp")
 SECONDS = 8.0
 #: Of those that get up: so many falls of each clip, for so long.
 RISING, RISING_SECONDS = 6, 14.0
+#: Of those that are drawn rolling: (clip, force [N], direction [degrees], start [s]).
+ROLLS = (
+    ("stand", 450.0, 270.0, 0.6),
+    ("walk", 350.0, 270.0, 0.8),
+    ("walk_slow", 450.0, 240.0, 1.0),
+    ("walk", 350.0, 90.0, 0.8),
+)
 _RISE, _TREAD, _STEPS, _SLOPE = 0.17, 0.29, 6, np.radians(20)
 #: From the pelvis to where stairs and ramps begin [m].
 _BEFORE = 0.35
@@ -246,6 +253,19 @@ def strips(path, every):
     sticks.save(sticks.strip(rows, 18), path)
 
 
+def rolls(path):
+    """Draw falls of those that roll, from the loss of balance on."""
+    rows = {}
+    for clip, force, degrees, start in ROLLS:
+        simulated = simulation(clip, "roll", "flat", force, np.radians(degrees), start)
+        recording = simulated.run()
+        first = recording.stood - 1
+        joints = recording.joints()
+        right = (joints[first + 60, 0] - joints[first, 0])[:2]
+        rows[f"{clip}, {force:.0f} N"] = recording, first, first + 150, right / np.linalg.norm(right)
+    sticks.save(sticks.strip(rows, 18), path)
+
+
 def _risen_table(results):
     """Lines of a Markdown table of those that get up."""
     lay = [one for one in results if one.get("lay")]
@@ -329,7 +349,11 @@ def main(arguments=None):
         "--going-on", action="store_true", help="those that go on, and nothing else"
     )
     parser.add_argument("--strips", type=Path, help="draw get-ups there, and nothing else")
+    parser.add_argument("--rolls", type=Path, help="draw falls that roll there, and nothing else")
     options = parser.parse_args(arguments)
+    if options.rolls:
+        rolls(options.rolls)
+        return 0
     if options.strips:
         strips(options.strips, options.every)
         return 0

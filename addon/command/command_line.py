@@ -593,6 +593,7 @@ def _shot_options(options: argparse.Namespace, cleaned: CleanShot | None) -> Sho
         more |= {
             "weights": command_weights.weight_options(options),
             "strength": command_strength.strength_options(options),
+            "mixed": dict(options.falls_like or ()),
             "get_up_by": tuple(options.get_up_by or ()),
             "pushes": command_pushes.push_options(options),
             "waypoints": command_waypoints.waypoint_options(options),

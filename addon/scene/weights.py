@@ -25,12 +25,12 @@ PROPERTY = "poise_weights"
 OVERRIDABLE = {"LIBRARY_OVERRIDABLE"}
 
 
-def share_property(name, description):
+def share_property(name, description, default=1.0):
     """A property from 0 to 1 that can be keyed, and overridden where its owner is linked."""
     return FloatProperty(
         name=name,
         description=description,
-        default=1.0,
+        default=default,
         min=0.0,
         max=1.0,
         subtype="FACTOR",

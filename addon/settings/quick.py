@@ -5,12 +5,13 @@ effect, and what to do next after a fall. Both modes are views of the same setti
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ...controller.falls.behaviours import BEHAVIOURS
 from ...controller.falls.strength import LIMBS
 from ...controller.gains.physics_weights import NAMES
 from ...controller.options import options_of
 from ...controller.reference.gait import Endless
 from ..blender import compat
-from ..scene import holds, morphology, strength, waypoints
+from ..scene import holds, mixture, morphology, strength, waypoints
 from ..scene.marked import GET_UPS
 from ..scene.weights import PROPERTY
 from ..shots import clip_check
@@ -63,18 +64,24 @@ def also_set(scene: "bpy.types.Scene", armature: "bpy.types.Object | None") -> l
             names.append("Holds")
         if settings.get_up and GET_UPS.of(armature):
             names.append("Get-Ups")
-        owners = ((PROPERTY, NAMES), (strength.PROPERTY, LIMBS))
+        owners = (
+            (PROPERTY, NAMES, 1.0),
+            (strength.PROPERTY, tuple(LIMBS), 1.0),
+            (mixture.PROPERTY, tuple(BEHAVIOURS), 0.0),
+        )
         names += [
             armature.data.bl_rna.properties[owner].name
-            for owner, shares in owners
-            if _is_less(armature.data, owner, shares)
+            for owner, shares, untouched in owners
+            if _is_changed(armature.data, owner, shares, untouched)
         ]
     return names
 
 
-def _is_less(data: "bpy.types.Armature", owner: str, shares: Iterable[str]) -> bool:
-    """Whether any share in a property group of an armature is not 1 throughout, or may not be at
-    some frame."""
+def _is_changed(
+    data: "bpy.types.Armature", owner: str, shares: Iterable[str], untouched: float
+) -> bool:
+    """Whether any share in a property group of an armature is not untouched throughout, or may not
+    be at some frame."""
     group = getattr(data, owner)
     switches = [p.identifier for p in group.bl_rna.properties if p.identifier.startswith("use_")]
     animated = compat.curves(*compat.assigned(data))
@@ -82,7 +89,7 @@ def _is_less(data: "bpy.types.Armature", owner: str, shares: Iterable[str]) -> b
         animated += data.animation_data.drivers
     return (
         any(getattr(group, name) for name in switches)
-        or any(getattr(group, name) < 1 for name in shares)
+        or any(getattr(group, name) != untouched for name in shares)
         or any(curve.data_path.startswith(f"{owner}.") for curve in animated)
     )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SAME, _LEVEL = 1e-6, 0.05
 #: Options that are of the first one alone.
 _OWN = (
-    *("action", "rig", "mass", "morphology", "weights", "strength"),
+    *("action", "rig", "mass", "morphology", "weights", "strength", "mixed"),
     *("waypoints", "holds", "contacts", "walk"),
 )
 

@@ -22,7 +22,7 @@ from ..blender.keys import INTERPOLATIONS
 from ..blender.pose import rotation_property
 from ..rigs import bake_target, source_values
 from ..rigs.reference import bone_of
-from ..scene import bodies, holds, objects, strength, walks, waypoints, weights
+from ..scene import bodies, holds, mixture, objects, strength, walks, waypoints, weights
 from ..scene.marked import GET_UPS
 from .shot import ShotOptions
 
@@ -112,6 +112,7 @@ def settings_of(
         ],
         "Physics Weights": _shares(armature.data, weights.PROPERTY),
         "Strength": _shares(armature.data, strength.PROPERTY),
+        "Falls Like": _shares(armature.data, mixture.PROPERTY),
     }
 
 

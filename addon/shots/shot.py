@@ -70,6 +70,7 @@ from ..scene import (
     contacts,
     holds,
     marked,
+    mixture,
     objects,
     pushes,
     strength,
@@ -179,6 +180,8 @@ class ShotOptions(SimulationOptions):
     morphology: the proportions of the body.
     weights: WeightOptions, what replaces the armature's own physics weights; None: nothing.
     strength: StrengthOptions, what replaces the armature's own strength; None: nothing.
+    mixed: {behaviour: share}, what replaces the armature's own shares in how it falls; None:
+        nothing.
     get_up_by: names of actions by which it gets up, instead of those that are marked.
     pushes: PushOptions, beside the scene's own or instead of them; None: nothing.
     others: names of armatures that are colliders, whether they are marked as such or not.
@@ -204,6 +207,7 @@ class ShotOptions(SimulationOptions):
     morphology: Morphology = field(default_factory=Morphology)
     weights: WeightOptions | None = None
     strength: StrengthOptions | None = None
+    mixed: dict[str, float] | None = None
     get_up_by: tuple[str, ...] = ()
     pushes: PushOptions | None = None
     others: tuple[str, ...] = ()
@@ -421,6 +425,7 @@ class Shot(ArmatureShot):
         self.objects = {}
         self._carrier = ""
         self._pushes, self._weights, self._strength, self._waypoints = (), {}, {}, ()
+        self._mixed: dict[str, Any] = {}
         self._get_ups, self._knocked_out = (), False
         self.character = self.motion = self.checked = self._performed = None
         self.reshaping = self.cleaned = None
@@ -505,6 +510,7 @@ class Shot(ArmatureShot):
             self.objects = self.objects | {"holds": held}
         self._weights = weights.collect(self.scene, self.reading, options.weights)
         self._strength = strength.collect(self.scene, self.reading, options.strength)
+        self._mixed = mixture.collect(self.scene, self.reading, options.mixed)
         out = strength.knock_out(self.armature, options.strength)
         self._knocked_out = out is not None and out <= self.reading.frames[-1]
         yield 1.0
@@ -621,6 +627,7 @@ class Shot(ArmatureShot):
             **objects,
             weights=self._weights,
             strength=self._strength,
+            mixed=self._mixed,
             get_ups=self._get_ups
             if self.reshaping is None
             else tuple(self.reshaping.applied(one) for one in self._get_ups),
@@ -751,6 +758,7 @@ class Shot(ArmatureShot):
             ("holds", scenario.holds),
             ("physics weights", self._weights),
             ("strength", self._strength),
+            ("mixed falls", self._mixed),
         )
         out = ", ".join(name for name, there in names if there)
         return out and f"Trials repeat the clip and leave out what happens once: {out}."
@@ -1042,6 +1050,9 @@ class Shot(ArmatureShot):
             "holds": self._grasps(),
             "strength": {
                 name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
+            },
+            "mixed": {
+                name: _plain(np.max(values)) for name, values in recording.scenario.mixed.items()
             },
         }
         for name, (before, after) in self.measures.items():

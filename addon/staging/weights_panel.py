@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Physics weights in the sidebar: from when to when, and how much of what is simulated; and how
-strong the character is."""
+strong the character is, and how it falls."""
 
 import bpy
 
+from ...controller.falls.behaviours import BEHAVIOURS, STOP
 from ...controller.falls.strength import LIMBS
 from ...controller.gains.physics_weights import NAMES
 from ..blender import session
@@ -11,7 +12,7 @@ from ..blender.chosen import chosen_armature
 from ..blender.translations import tr
 from ..kit.panel import Panel
 from ..kit.rows import sentence
-from ..scene import strength
+from ..scene import mixture, strength
 from ..scene.weights import PROPERTY
 
 
@@ -85,6 +86,23 @@ class POISE_PT_strength(Panel, bpy.types.Panel):
             _draw_shares(body, chosen, LIMBS)
 
 
+class POISE_PT_mixture(Panel, bpy.types.Panel):
+    """What is mixed with how it falls."""
+
+    bl_label = "Falls Like"
+    bl_parent_id = "POISE_PT_simulate"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def content(self, layout, context, armature, reason):
+        """The shares to key."""
+        body = _begun(layout, context, armature, reason)
+        if body is not None:
+            if context.scene.poise.when_it_falls == STOP.upper():
+                words = "The simulation ends where balance is lost: choose When It Falls."
+                sentence(layout, context, words, "INFO")
+            _draw_shares(body, getattr(armature.data, mixture.PROPERTY), BEHAVIOURS)
+
+
 def _begun(layout, context, armature, reason):
     """The layout for what belongs to the armature's data, below whose they are; None without an
     armature."""
@@ -133,4 +151,4 @@ def _draw_switched(layout, owner, switch, names):
             column.prop(owner, name)
 
 
-CLASSES = (POISE_OT_weights_own, POISE_PT_weights, POISE_PT_strength)
+CLASSES = (POISE_OT_weights_own, POISE_PT_weights, POISE_PT_strength, POISE_PT_mixture)

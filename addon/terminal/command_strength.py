@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The strength of a character on the command line, and by which actions it gets up."""
+"""The strength of a character on the command line, how it falls, and by which actions it gets
+up."""
 
 import argparse
 
+from ...controller.falls.behaviours import BEHAVIOURS
 from ...controller.falls.strength import LIMBS
 from ..scene.strength import StrengthOptions
 from .command_arguments import frame, share
@@ -26,6 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="LIMB=0..1",
         help=f"share of its strength that it has; of {', '.join(LIMBS)}; may be given for each",
+    )
+    add(
+        "--falls-like",
+        type=share("share", BEHAVIOURS, "limp=0.3"),
+        action="append",
+        metavar="BEHAVIOUR=0..1",
+        help=f"share of a behaviour in how it falls; of {', '.join(BEHAVIOURS)}; may be given for "
+        "each; what they leave of 1 is --when-it-falls",
     )
     add(
         "--get-up-by",

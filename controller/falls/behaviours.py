@@ -73,8 +73,8 @@ _BRAKES = {"hip_pitch": 25.0, "knee_pitch": 25.0, "ankle_pitch": 10.0}
 _ARM_TONE, _LANDED_ARM_TONE, _LANDED_ARM_BRAKE = 0.6, 0.35, 10.0
 _LOOSE_BRAKE = 3.0
 
-#: Who rolls has so much speed [m/s] of the pelvis along the floor, of an adult, and so long [s]
-#: before the neck lands. Falls forward are those beyond this cosine to the trunk's front.
+#: Who rolls has so much speed [m/s] of the pelvis along the floor, and so long [s] before the neck
+#: lands, of an adult. Falls forward are those beyond this cosine to the trunk's front.
 _ROLLING_SPEED, _IN_TIME, _DIVING = 1.0, 0.38, 0.3
 #: Poses [degrees] of who rolls: always, of legs until trunk or arms touch, and of a ball.
 _ROUND = {"spine_pitch": 60, "neck_pitch": 45}
@@ -348,10 +348,11 @@ class Roll(Brace):
         before, self._trunk = self._trunk, trunk.copy()
         if self._course is None and not self._over:
             neck, pelvis = SEGMENT_INDEX["head"], pose.speeds[0]
-            speed = float(np.hypot(*pelvis[:2])) / math.sqrt(self._size)
-            if self._time_left(pose.positions[neck], pose.speeds[neck], toward) < _IN_TIME:
+            scale = math.sqrt(self._size)  # of times and speeds
+            left = self._time_left(pose.positions[neck], pose.speeds[neck], toward)
+            if left < _IN_TIME * scale:
                 self._over = True
-            elif speed > _ROLLING_SPEED:
+            elif float(np.hypot(*pelvis[:2])) > _ROLLING_SPEED * scale:
                 self._course = ahead, math.copysign(1.0, aside)
         if self._begun is None and not touched.isdisjoint(self._rolling):
             self._begun = time

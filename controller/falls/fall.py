@@ -64,10 +64,10 @@ class Fall(Mover[FallingWorld]):
             name: BEHAVIOURS[name](
                 character, self._compliance, character.limits, world, self._interval
             )
-            for name in (behaviour, *mixed)
+            for name in dict.fromkeys((behaviour, *mixed))
         }
         self._rest = _Rest(self._compliance, self._interval)
-        self.shares = dict.fromkeys(mixed, 0.0)
+        self.shares: dict[str, float] = dict.fromkeys(mixed, 0.0)
         #: Joint positions and centres of mass (2, S, 3) [m] of the last decision.
         self._before: np.ndarray | None = None
 
@@ -100,8 +100,9 @@ class Fall(Mover[FallingWorld]):
         """Do of each behaviour its share: what their torques would be, in these shares."""
         for one in self._behaviours.values():
             one.update(time, pose, self.touched.ever)
-        rest = max(0.0, 1.0 - sum(self.shares.values()))
-        shares = np.array([self.shares.get(name, rest) for name in self._behaviours])[:, None]
+        given = dict.fromkeys(self._behaviours, 0.0) | self.shares
+        given[self._named] += max(0.0, 1.0 - sum(given.values()))
+        shares = np.array([*given.values()])[:, None]
         tones, targets, brakings = np.array(
             [(one.tone, one.target, one.braking) for one in self._behaviours.values()]
         ).swapaxes(0, 1)

@@ -215,7 +215,8 @@ class Scenario:
     colliders, not the feet alone; self_collision: its parts meet each other. weights: {region:
     (F,)} share of physics at the samples of the motion, see `physics_weights`. floor: its height
     [m], None for where the motion stands. strength: {limb: (F,)} share of its strength that the
-    body has, see `strength`. limbs: of other bodies, which all of this one meets. holds: of hands
+    body has, see `strength`. mixed: {behaviour: (F,)} share of it in how the body falls, see
+    `mixture`. limbs: of other bodies, which all of this one meets. holds: of hands
     and feet. get_ups: motions of the same rig by which it gets up once it has fallen.
     """
 
@@ -230,6 +231,7 @@ class Scenario:
     limbs: tuple[Limb, ...] = ()
     holds: tuple[Hold, ...] = ()
     get_ups: tuple[Motion, ...] = field(default=(), compare=False)
+    mixed: dict[str, Any] = field(default_factory=dict)
 
     @property
     def touches_body(self) -> bool:
@@ -245,10 +247,10 @@ class Scenario:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers, for JSON; without a word of strength that is full,
-        or of limbs, holds and get-ups where there are none, so that what was written before is
-        still the same."""
+        or of limbs, holds, get-ups and mixed behaviours where there are none, so that what was
+        written before is still the same."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
-        for name in ("strength", "limbs", "holds", "get_ups"):
+        for name in ("strength", "limbs", "holds", "get_ups", "mixed"):
             if not data[name]:
                 del data[name]
         data["things"] = [{"kind": type(thing).__name__, **asdict(thing)} for thing in self.things]

@@ -17,6 +17,7 @@ from ..control.balance import Balance, Memory
 from ..control.controller import Controller
 from ..control.legs import Legs
 from ..exceptions import SettingsError, SimulationError, demand
+from ..falls import mixture
 from ..falls.acted import acted
 from ..falls.compliance import arms_of, falling_body, with_hands
 from ..falls.fall import Fall
@@ -354,6 +355,7 @@ class Simulation:
                 "A body of which parts follow the animation has all of its strength: set all "
                 "physics weights to 1, or all strength."
             )
+        self._mixed = mixture.build(self.scenario.mixed, len(self.reference))
         self.recording = Recording(character, motion, self.reference, self.measures, self.scenario)
         self.recording.weights = self.weights
         self.recording.strength = self.strength
@@ -913,7 +915,7 @@ class Simulation:
         self.world.follow(before)
         self._leave(before)
         self.log.swing = None
-        return Fall(body, self.world, self.settings.when_it_falls, self.rate)
+        return Fall(body, self.world, self.settings.when_it_falls, self.rate, tuple(self._mixed))
 
     def _fall(self, fall: Fall, first: int) -> Generator[int | None, None, int]:
         """Go on with a fall until the body gets up, if it tries to, or to the end. Returns the last
@@ -927,6 +929,7 @@ class Simulation:
         for sample in range(first + 1, self.count):
             sleeps = fall.asleep and alone and (sample - 1) / self.motion.rate > quiet
             if observation is None or not sleeps:
+                fall.shares = {name: share[sample] for name, share in self._mixed.items()}
                 observation = yield from self._moving_to(sample, fall)
             self.log.add(sample, observation)
             yield sample

@@ -2,6 +2,8 @@
 """Falls: when balance is lost, how a body gives, catches itself and comes to rest."""
 
 from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pybullet
@@ -10,6 +12,8 @@ import pytest
 from poise.controller import Character, Settings, SettingsError, Simulation
 from poise.controller.body.momentum import GRAVITY
 from poise.controller.control.legs import Legs
+from poise.controller.falls import mixture
+from poise.controller.falls.behaviours import BEHAVIOURS, Pose
 from poise.controller.falls.compliance import (
     ARM_REACH,
     Arm,
@@ -18,14 +22,17 @@ from poise.controller.falls.compliance import (
     relaxed_limits,
 )
 from poise.controller.falls.loss import BalanceLoss, Moving
-from poise.controller.geometry.rotations import matrix_from_quaternion
+from poise.controller.falls.posing import BodyPose, Placed, Tree
+from poise.controller.geometry.rotations import cross, matrix_from_quaternion
 from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SEGMENTS
 from poise.controller.geometry.solids import Collider, Solid
 from poise.controller.simulation.recording import Recording
 from poise.controller.simulation.scenario import Push, Scenario, Thing
 from poise.controller.simulation.world import World
 
+KINDS = tuple(BEHAVIOURS)
 FORWARD, ASIDE, BACK = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)
+TRUNK = SEGMENT_INDEX["trunk"]
 OTHERS = [pytest.param(direction, marks=pytest.mark.slow) for direction in (ASIDE, BACK)]
 
 
@@ -111,7 +118,7 @@ def test_a_body_that_stands_does_not_fall(swinging):
     assert recording.rest_at is None and recording.summary()["deepest"] is None
 
 
-@pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_until_it_falls_all_is_as_it_is_without(standing, kind):
     stops, falls = (simulation(standing, one, seconds=2.0).run() for one in ("stop", kind))
     count = falls.standing
@@ -273,7 +280,7 @@ def fallen(make_motion):
 
 @pytest.mark.slow(captured=False)
 @pytest.mark.parametrize("direction", [FORWARD, *OTHERS])
-@pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_it_falls_and_rests(fallen, kind, direction):
     recording = fallen(kind, direction)
     assert not recording.success and recording.filled
@@ -288,7 +295,7 @@ def test_it_falls_and_rests(fallen, kind, direction):
 
 
 @pytest.mark.parametrize("direction", [FORWARD, *OTHERS])
-@pytest.mark.parametrize("kind", ["limp", "brace", "stiff"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_knees_never_bend_backward(fallen, kind, direction):
     recording = fallen(kind, direction)
     knees = [i for i, name in enumerate(recording.character.dof_names) if name.startswith("knee")]
@@ -332,6 +339,140 @@ def test_hands_go_where_it_falls(fallen):
     lands = int(np.argmax(chest[:, 2] < 0.6))
     hands = recording.body_positions[lands][arms]
     assert (hands[:, 0] > chest[lands, 0] - 0.05).all() and (hands[:, 2] < chest[lands, 2]).all()
+
+
+def turned(recording):
+    """How far [rad] the trunk turns forward and over, from the loss of balance to the end."""
+    frames = matrix_from_quaternion(recording.body_rotations[recording.standing :, TRUNK])
+    axes = [cross(one.T, other.T).sum(0) for one, other in pairwise(frames)]
+    return float(np.sum(axes, 0)[1] / 2)
+
+
+def test_turns_are_measured(fallen):
+    """Of one that does not fall they are none, whole ones count."""
+    recording = fallen("limp", FORWARD)
+    angles = np.linspace(0, 3 * np.pi, 200)
+    turning = np.stack([np.cos(angles / 2), 0 * angles, np.sin(angles / 2), 0 * angles], 1)
+    shown = SimpleNamespace(
+        body_rotations=np.tile(turning[:, None], (1, len(SEGMENTS), 1)), standing=0
+    )
+    assert turned(shown) == pytest.approx(3 * np.pi, rel=1e-3)
+    assert abs(turned(recording)) < np.pi
+
+
+def test_who_rolls_goes_over_and_spares_the_head(fallen):
+    rolled, braced, limp = (fallen(kind, FORWARD) for kind in ("roll", "brace", "limp"))
+    assert turned(rolled) > np.radians(200) > np.radians(120) > turned(braced)
+    far = [one.com[-1, 0] - one.com[one.standing, 0] for one in (rolled, braced)]
+    assert far[0] > far[1] + 0.3, "it goes on where the other one stops"
+    head = SEGMENT_INDEX["head"]
+    drops = []
+    for one in (rolled, limp):
+        heights = one.body_positions[:, head, 2]
+        speeds = -np.diff(heights) * one.motion.rate
+        drops.append(speeds[heights[1:] < 0.2].max(initial=0.0))
+    assert drops[0] < 0.7 * drops[1]
+
+
+@pytest.mark.parametrize(
+    ("speed", "sinking", "rolls"), [(0.8, 0.0, False), (1.5, 0.0, True), (1.5, 3.0, False)]
+)
+def test_who_has_the_speed_and_the_time_rolls(adult, standing, speed, sinking, rolls):
+    _, world = worlds(adult)
+    trajectory = adult.trajectory(standing)
+    angles, frame = trajectory.angles[0], matrix_from_quaternion(trajectory.rotation[0])
+    placed = Placed(Tree(adult), BodyPose(trajectory.root[0], frame, angles))
+    speeds = np.tile([speed, 0.0, -sinking], (len(SEGMENTS), 1))
+    pose, wishes = Pose(placed.positions, placed.frames, angles, speeds), []
+    for kind in ("roll", "brace"):
+        compliance = Compliance(adult, 1 / 300, angles)
+        one = BEHAVIOURS[kind](adult, compliance, adult.limits, world, 1 / 75)
+        for number in range(10):
+            one.update(number / 75, pose, set())
+        wishes.append((one.target, one.tone))
+    same = all(np.array_equal(*pair) for pair in zip(*wishes, strict=True))
+    assert same != rolls
+
+
+# --- Mixed ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "mixed", "same"),
+    [
+        ("limp", {"brace": 1.0}, "brace"),
+        ("brace", {"brace": 0.4}, "brace"),
+        pytest.param("brace", {"stiff": 0.3, "limp": 0.7}, None, marks=pytest.mark.slow),
+        pytest.param("stiff", {"limp": 1.0, "brace": 0.0}, "limp", marks=pytest.mark.slow),
+    ],
+)
+def test_shares_of_behaviours_come_to_one(standing, kind, mixed, same):
+    blended = simulation(standing, kind, 2.0, mixed=mixed).run()
+    whole = {one: simulation(standing, one, 2.0).run() for one in {kind, same or "limp"}}
+    equal = [
+        one
+        for one, other in whole.items()
+        if np.array_equal(blended.body_positions, other.body_positions)
+    ]
+    assert equal == ([same] if same else [])
+
+
+def test_a_mixture_is_firm_by_its_shares(standing, monkeypatch):
+    """A fifth of stiff has a fifth of its tone, towards its pose, before the body lands."""
+    acting, torques = [], Compliance.torques
+
+    def torque(compliance, *given):
+        acting[:] = [(compliance.tone.copy(), compliance.target.copy())]
+        return torques(compliance, *given)
+
+    monkeypatch.setattr(Compliance, "torques", torque)
+    stiff, mixed = (
+        simulation(standing, kind, 2.0, mixed=more)
+        for kind, more in (("stiff", {}), ("limp", {"stiff": 0.2}))
+    )
+    tones = []
+    for one in (stiff, mixed):
+        for sample in one:
+            if one.recording.stood is not None and sample > one.recording.stood + 5:
+                break
+        tones += acting
+    (whole, pose), (part, same) = tones
+    assert part == pytest.approx(0.2 * whole) and whole == pytest.approx(1.0)
+    assert same == pytest.approx(pose, abs=1e-12)
+
+
+def test_a_mixture_may_change_at_any_moment(standing):
+    """Who braces and faints as it falls is what braces until then, and lands limp."""
+    shares = np.zeros(len(standing))
+    braced = simulation(standing, "brace", 2.0).run()
+    until = braced.standing + 10
+    shares[until:] = 1.0
+    changed = simulation(standing, "brace", 2.0, mixed={"limp": shares}).run()
+    same = [
+        np.array_equal(a, b)
+        for a, b in zip(changed.body_positions, braced.body_positions, strict=True)
+    ]
+    assert all(same[:until]) and not any(same[until + 5 :])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"fly": 1.0}, "Nobody falls 'fly': mix one of limp, brace, roll, stiff."),
+        ({"limp": 1.5}, "The share of 'limp' is not always from 0 to 1: mend it."),
+        ({"limp": np.array([0.1, np.nan])}, "The share of 'limp' is not always from 0 to 1"),
+        (
+            {"limp": np.array([0.1, 0.7]), "stiff": 0.6},
+            "The shares of limp and stiff come to 1.3 at sample 1: have them come to 1 at most;",
+        ),
+    ],
+)
+def test_mixtures_that_cannot_be_are_told(given, words):
+    with pytest.raises(SettingsError, match=f"^{words}"):
+        mixture.build(given, 3)
+    assert mixture.build({"limp": 0.9, "stiff": np.array([0.0, 0.1])}, 3)["stiff"].tolist() == [
+        *(0.0, 0.1, 0.1)
+    ]
 
 
 @pytest.mark.slow(captured=False)
@@ -519,7 +660,9 @@ def test_settings_without_falls_are_written_as_before():
     assert "when_it_falls" not in Settings().as_dict()
     falls = Settings(when_it_falls="brace")
     assert Settings.from_dict(falls.as_dict()) == falls
-    with pytest.raises(SettingsError, match="no when_it_falls 'dance': use stop, limp"):
+    with pytest.raises(
+        SettingsError, match="no when_it_falls 'dance': use stop, limp, brace, roll"
+    ):
         Settings(when_it_falls="dance")
 
 
