@@ -41,7 +41,7 @@ ROLLS = (
     ("stand", 450.0, 270.0, 0.6),
     ("walk", 350.0, 270.0, 0.8),
     ("walk_slow", 450.0, 240.0, 1.0),
-    ("walk", 350.0, 90.0, 0.8),
+    ("arm", 550.0, 90.0, 0.9),
 )
 _RISE, _TREAD, _STEPS, _SLOPE = 0.17, 0.29, 6, np.radians(20)
 #: From the pelvis to where stairs and ramps begin [m].
@@ -262,7 +262,12 @@ def rolls(path):
         first = recording.stood - 1
         joints = recording.joints()
         right = (joints[first + 60, 0] - joints[first, 0])[:2]
-        rows[f"{clip}, {force:.0f} N"] = recording, first, first + 150, right / np.linalg.norm(right)
+        rows[f"{clip}, {force:.0f} N"] = (
+            recording,
+            first,
+            first + 150,
+            right / np.linalg.norm(right),
+        )
     sticks.save(sticks.strip(rows, 18), path)
 
 

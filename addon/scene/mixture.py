@@ -7,7 +7,7 @@ import numpy as np
 from bpy.props import PointerProperty
 
 from ...controller.exceptions import demand
-from ...controller.falls.behaviours import BEHAVIOURS, WHEN_IT_FALLS
+from ...controller.falls.behaviours import BEHAVIOURS
 from .weights import OVERRIDABLE, share_property, values_at
 
 #: Name of the property, and so the beginning of its F-curves' paths.
@@ -17,8 +17,8 @@ PROPERTY = "poise_mixture"
 def _share(name):
     return share_property(
         name,
-        description=f"Share of this in how the body falls: {WHEN_IT_FALLS[name.lower()][1]}. What "
-        "the shares leave of 1 is When It Falls [share]",
+        description=f"Share of {name} in how the body falls. What the shares leave of 1 is When It "
+        "Falls [share]",
         default=0.0,
     )
 
