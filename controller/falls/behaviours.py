@@ -87,7 +87,7 @@ _ROLLING_TONES = {"spine": 0.6, "neck": 1.0, "hip": 0.4, "knee": 0.4, "ankle": 0
 #: Of hands that take the weight, from the shoulder [m]: ahead and inward; their tone and braking.
 _DIVE_AHEAD, _DIVE_INWARD, _DIVING_ARM_TONE, _DIVING_ARM_BRAKE = 0.55, 0.1, 1.3, 20.0
 #: From the left shoulder to where hands are else, in the trunk [m]: at the knees; their tone.
-_HUG, _HUGGING_ARM_TONE = np.array([0.32, -0.1, -0.25]), 0.5
+_HUG, _HUGGING_ARM_TONE = np.array([0.38, 0.05, -0.1]), 0.5
 #: A ball that turns slower than this [rad/s] from so long after its first touch on [s] has rolled,
 #: as has one after so long.
 _STOPPED, _SOONEST, _LONGEST = 1.5, 0.25, 1.2
@@ -349,8 +349,8 @@ class Roll(Brace):
         if self._course is None and not self._over:
             neck, pelvis = SEGMENT_INDEX["head"], pose.speeds[0]
             scale = math.sqrt(self._size)  # of times and speeds
-            left = self._time_left(pose.positions[neck], pose.speeds[neck], toward)
-            if left < _IN_TIME * scale:
+            soon = self._time_left(pose.positions[neck], pose.speeds[neck], toward)
+            if soon < _IN_TIME * scale:
                 self._over = True
             elif float(np.hypot(*pelvis[:2])) > _ROLLING_SPEED * scale:
                 self._course = ahead, math.copysign(1.0, aside)

@@ -951,7 +951,7 @@ class Simulation:
 
     def _get_up(self, rising: GetUp, first: int) -> Generator[int | None, None, int]:
         """Go on until the body stands, or has failed to, or to the end. Returns the last sample."""
-        sample = first
+        sample, self.world.rising = first, True
         for sample in range(first + 1, self.count):
             observation = yield from self._moving_to(sample, rising)
             self.log.add_help(sample, self._helps.mean(0), True)
@@ -960,6 +960,7 @@ class Simulation:
             weak = self.strength is not None and not self.strength.may_rise(sample)
             if rising.done or rising.failed or weak:
                 break
+        self.world.rising = False
         return sample
 
     def _begin_standing(self, rising: GetUp, upright: Standing | None, first: int) -> None:

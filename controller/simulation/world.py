@@ -44,10 +44,11 @@ _INNER_MASS = 0.0003
 _INNER_GYRATION = 0.1
 #: The same of a body that falls: with 0.1 the engine threw 60 of 170 falls about. By trial.
 _FALLING_GYRATION = 0.3
-#: Of a body that falls, steps of the physics in one of the control; of one below this stature [m],
-#: which moves quicker: with 4 a hip of a child was 4.5 degrees beyond its limit. Of 5 at 300 Hz
-#: PyBullet rounds the first away. By trial on falls, as the next two.
-_FALLING_STEPS, _SMALL_STEPS, _SMALL = 3, 6, 1.4
+#: Of a body that falls, steps of the physics in one of the control; the same of one that gets up,
+#: which presses hands and feet (with 3 up to 11 mm into the floor), and of one below this stature
+#: [m], which moves quicker (with 4 a hip of a child was 4.5 degrees beyond its limit). Of 5 at 300
+#: Hz PyBullet rounds the first away. By trial on falls, as the next two.
+_FALLING_STEPS, _FINE_STEPS, _SMALL = 3, 6, 1.4
 #: [kg m2] that the toes of an adult of this mass [kg] and stature [m] turn heavier by. What a body
 #: of three hundred times their mass presses turns them 20 degrees beyond their limit, with this 3:
 #: else it would take twice the steps, and twice the time.
@@ -208,9 +209,10 @@ def _segment_link(joint: Joint) -> int:
     return joint.first + len(joint.axes) - 1
 
 
-def _substeps_of(character: Character) -> int:
-    """Steps of the physics in one of the control of a body that falls."""
-    return _FALLING_STEPS if character.height > _SMALL else _SMALL_STEPS
+def _substeps_of(world: "World") -> int:
+    """Steps of the physics in one of the control of a body that falls, or touches another."""
+    coarse = world.character.height > _SMALL and not world.rising
+    return _FALLING_STEPS if coarse else _FINE_STEPS
 
 
 def _ordered(pair: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
@@ -313,7 +315,7 @@ class Engine:
         """Steps of the physics in the next one of the control: several while a body falls, or
         touches another one."""
         fine = [one for one in self.worlds.values() if one.falling or self._touching]
-        return max((_substeps_of(one.character) for one in fine), default=1)
+        return max((_substeps_of(one) for one in fine), default=1)
 
     def step(self) -> None:
         """Advance by a step of the control."""
@@ -437,7 +439,8 @@ class World:
         None for one alone."""
         self.character = character
         self.rate = rate
-        self.falling = falling
+        #: Whether the body is to fall, and whether it gets up.
+        self.falling, self.rising = falling, False
         self.member, self.name = 0, ""
         if membership is None:
             self.engine = Engine(rate)

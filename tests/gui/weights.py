@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Physics weights and strength in the window: set, key, undo, redo, simulate."""
+"""Physics weights, strength and mixed falls in the window: set, key, undo, redo, simulate."""
+
+from itertools import pairwise
+from math import degrees, radians
 
 import bpy
+from mathutils import Quaternion, Vector
 
 START, BACK, OVER = 40, 100, 20
 #: Frame in which it faints.
@@ -21,6 +25,11 @@ def scenario(driver):
     driver.rearrange()
     yield from driver.open("hips_twist")
     yield from _faint(driver)
+    panels.POISE_PT_strength.bl_options = {"DEFAULT_CLOSED"}
+    panels.POISE_PT_mixture.bl_options = set()
+    driver.rearrange()
+    yield from driver.open("walk")
+    yield from _roll(driver)
 
 
 def _weights(driver):
@@ -87,3 +96,44 @@ def _faint(driver):
     bpy.context.scene.frame_set(60)
     yield 0.5
     yield from driver.shot("weights_3_faints")
+
+
+def _roll(driver):
+    """Forward out of a walk; then limp from the loss of balance on, by keys."""
+    scene, shares = bpy.context.scene, driver.armature.data.poise_mixture
+    settings = scene.poise
+    settings.when_it_falls = "ROLL"
+    settings.frames, settings.first_frame, settings.last_frame = "CUSTOM", 1, 240
+    push = settings.pushes.items.add()
+    push.name, push.frame, push.strength, push.azimuth = "Shove", 48, 350.0, radians(-90)
+    yield from driver.click("bpy.ops.poise.simulate()")
+    yield lambda: driver.session.job() is None and driver.result.recording is not None
+    rolled = driver.result.recording
+    driver.check("it goes over", _turned(rolled) > 180, _turned(rolled))
+    driver.check("nothing is mixed", rolled.scenario.mixed == {})
+    scene.frame_set(rolled.stood + 40)
+    yield 0.5
+    yield from driver.shot("weights_4_rolls")
+    for frame, share in ((rolled.stood, 0.0), (rolled.stood + 2, 1.0)):
+        shares.limp = share
+        shares.keyframe_insert("limp", frame=frame)
+    bpy.ops.ed.undo_push(message="Shares")
+    yield 0.5
+    driver.check("it is to be simulated again", driver.result.recording is not None)
+    yield from driver.click("bpy.ops.poise.simulate()")
+    yield lambda: driver.session.job() is None and driver.result.recording is not rolled
+    recording = driver.result.recording
+    driver.check("keys are read", recording.scenario.mixed["limp"][-1] == 1.0)
+    later = rolled.stood + 40
+    apart = abs(recording.body_positions[later] - rolled.body_positions[later]).max()
+    driver.check("it goes limp", apart > 0.3, apart)
+    driver.check("it falls in the same frame", recording.stood == rolled.stood)
+    yield from driver.shot("weights_5_mixed")
+
+
+def _turned(recording):
+    """How far [degrees] the pelvis turns to the side of its fall, from the loss of balance on."""
+    quaternions = [Quaternion(row[0]) for row in recording.body_rotations[recording.stood :]]
+    turns = [after @ before.inverted() for before, after in pairwise(quaternions)]
+    axes = sum((turn.to_exponential_map() for turn in turns), Vector())
+    return degrees(axes.length)
