@@ -59,7 +59,7 @@ _ON_KNEES: dict[str, float] = {
 _DOWN = (1.0, 0.15, 0.15), (0.2, 0.3, 1.0)
 
 ONTO_SIDE = Stage(
-    0.55,
+    0.5,
     0,
     0.15,
     {"hip": -60, "knee": 80, "ankle": 10, "spine": 25, "neck": 20, "elbow": -80},
@@ -68,7 +68,7 @@ ONTO_SIDE = Stage(
     side=True,
 )
 ONTO_KNEES = Stage(
-    0.55,
+    0.5,
     95,
     0.36,
     {**_ON_KNEES, "hip": -105, "knee": 125, "spine": 20, "elbow": -90},
@@ -82,7 +82,7 @@ ONTO_KNEES = Stage(
     rises=False,
 )
 ONTO_HANDS = Stage(
-    0.5,
+    0.45,
     88,
     0.17,
     {"hip": -10, "knee": 15, "ankle": 20, "neck": -15, "elbow": -100},
@@ -91,7 +91,7 @@ ONTO_HANDS = Stage(
     rises=False,
 )
 ON_ALL_FOURS = Stage(
-    0.6,
+    0.55,
     78,
     0.56,
     _ON_KNEES,
@@ -108,7 +108,7 @@ ON_ALL_FOURS = Stage(
 )
 _STEPPED_IN = {**_ON_KNEES, "toe_L": 0, "neck": -30}
 STEP_IN = Stage(
-    0.65,
+    0.6,
     52,
     0.60,
     {
@@ -128,7 +128,7 @@ STEP_IN = Stage(
     arms=((1.0, 0.15, 0.4), (0.2, 0.3, 1.0)),
 )
 PUSH_OFF = Stage(
-    0.45,
+    0.4,
     40,
     0.68,
     {
@@ -141,7 +141,7 @@ PUSH_OFF = Stage(
     arms=((1.0, 0.15, 0.3), (0.2, 0.3, 1.0)),
 )
 RISE = Stage(
-    0.6,
+    0.55,
     20,
     0.84,
     {
@@ -154,7 +154,7 @@ RISE = Stage(
     bears=(FOREARM, FOOT),
 )
 STEP_UP = Stage(
-    0.55,
+    0.5,
     12,
     0.94,
     {

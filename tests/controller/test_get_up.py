@@ -374,14 +374,16 @@ def test_who_is_pushed_over_again_falls_as_a_whole_and_gets_up_again(make_motion
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", [9.75, 586 / 60])
-def test_who_topples_as_the_range_ends_does_not_stand(make_motion, end):
-    """Before it is certain that it falls, and in the very sample in which that is."""
-    again = Push(9.5, 0.2, (0.0, 600.0, 0.0))
-    recording = simulation(make_motion(11.0), seconds=end, pushes=(again,)).run()
-    assert recording.filled and recording.up_at is None
-    assert recording.fell_again == [len(recording)]
-    assert recording.why().endswith(f"(frame {len(recording)}), and still moves at the end.")
+def test_who_topples_as_the_range_ends_does_not_stand(make_motion):
+    """In the very sample in which it is certain that it falls, and before that."""
+    motion, again = make_motion(11.0), Push(9.5, 0.2, (0.0, 600.0, 0.0))
+    (fell,) = simulation(motion, seconds=10.5, pushes=(again,)).run().fell_again
+    for last in (fell, fell - 1):
+        seconds = (last - 1) / motion.rate
+        recording = simulation(motion, seconds=seconds, pushes=(again,)).run()
+        assert recording.filled and recording.up_at is None
+        assert recording.fell_again == [len(recording)] == [last]
+        assert recording.why().endswith(f"(frame {last}), and still moves at the end.")
 
 
 def test_nobody_gets_up_from_what_is_not_level(adult, standing):
