@@ -63,11 +63,17 @@ def collect(scene, reading, options=None):
         return {}
     found = values_at(scene, armature, frames, PROPERTY, tuple(BEHAVIOURS))
     found |= {name: np.full(len(frames), share) for name, share in (options or {}).items()}
+    for name, shares in found.items():
+        demand(
+            np.isfinite(shares).all(),
+            f"The share of {name.title()} in Falls Like of '{armature.name}' is not a number at "
+            f"all frames: mend it.",
+        )
     total = sum(found.values(), np.zeros(len(frames)))
     most = int(total.argmax())
     demand(
         total[most] <= 1 + 1e-6,
-        f"The shares in Falls Like come to {total[most]:.2g} at frame {frames[most]:g}: have them "
-        "come to 1 at most. What they leave of 1 is When It Falls.",
+        f"The shares in Falls Like of '{armature.name}' come to {total[most]:.2g} at frame "
+        f"{frames[most]:g}: have them come to 1 at most. What they leave of 1 is When It Falls.",
     )
     return {name: shares for name, shares in found.items() if shares.any()}

@@ -11,7 +11,7 @@ import bpy
 import numpy as np
 from bpy.props import BoolProperty, FloatProperty, IntProperty, PointerProperty
 
-from ...controller.exceptions import SettingsError
+from ...controller.exceptions import SettingsError, demand
 from ...controller.gains.physics_weights import NAMES
 from ...controller.ranges import RANGES
 from ..blender import compat
@@ -200,6 +200,12 @@ def values_at(scene, armature, frames, owner, names):
     chosen = getattr(data, owner)
     animation = data.animation_data
     paths = {f"{owner}.{name}": name for name in names}
+    for driver in animation.drivers if animation else ():
+        demand(
+            driver.data_path not in paths or driver.driver.is_valid,
+            f"A driver of '{data.name}' that Poise needs does not work ({driver.data_path}): mend "
+            "or delete it.",
+        )
     if animation and (
         any(driver.data_path in paths for driver in animation.drivers)
         or (animation.use_nla and animation.nla_tracks)

@@ -93,10 +93,13 @@ def shot_arguments() -> argparse.ArgumentParser:
 
 
 def check_falls(options: argparse.Namespace) -> None:
-    """Call `usage_error` for whoever is to get up, but not to fall, or to go on, but not to get
-    up."""
+    """Call `usage_error` for whoever is to get up, or to fall in some way, but not to fall, or to
+    go on, but not to get up."""
     if options.get_up and options.when_it_falls == STOP:
-        options.usage_error("--get-up needs --when-it-falls limp, brace or stiff")
+        options.usage_error("--get-up needs --when-it-falls limp, brace, roll or stiff")
+    falls = options.when_it_falls != STOP or getattr(options, "knock_out", None) is not None
+    if getattr(options, "falls_like", None) and not (falls or getattr(options, "together", None)):
+        options.usage_error("--falls-like needs --when-it-falls limp, brace, roll or stiff")
     if options.once_up != STAND and not options.get_up:
         options.usage_error("--once-up needs --get-up")
     if getattr(options, "get_up_by", None) and not options.get_up:

@@ -76,14 +76,15 @@ _LOOSE_BRAKE = 3.0
 #: Who rolls has so much speed [m/s] of the pelvis along the floor, and so long [s] before the neck
 #: lands, of an adult. Falls forward are those beyond this cosine to the trunk's front.
 _ROLLING_SPEED, _IN_TIME, _DIVING = 1.0, 0.38, 0.3
-#: Poses [degrees] of who rolls: always, of legs until trunk or arms touch, and of a ball.
+#: Poses [degrees] of who rolls: always, of legs that dive, and of a ball.
 _ROUND = {"spine_pitch": 60, "neck_pitch": 45}
 _DIVE = {"hip_pitch": -60, "knee_pitch": 20, "ankle_pitch": 30}
-_SIT = {"hip_pitch": -90, "knee_pitch": 100}
 _BALL = {"hip_pitch": -110, "knee_pitch": 120}
 #: And what brings the left shoulder down first; with the right one, mirrored.
 _OVER_A_SHOULDER = {"neck_roll": 25, "neck_twist": -30, "spine_twist": -35}
+_CURLED = ("spine", "neck")
 _ROLLING_TONES = {"spine": 0.6, "neck": 1.0, "hip": 0.4, "knee": 0.4, "ankle": 0.4}
+_DIVING_TONE = 0.8
 #: Of hands that take the weight, from the shoulder [m]: ahead and inward; their tone and braking.
 _DIVE_AHEAD, _DIVE_INWARD, _DIVING_ARM_TONE, _DIVING_ARM_BRAKE = 0.55, 0.1, 1.3, 20.0
 #: From the left shoulder to where hands are else, in the trunk [m]: at the knees; their tone.
@@ -366,15 +367,19 @@ class Roll(Brace):
             return wanted, tone, braking
         ahead, side = self._course
         dives = ahead > _DIVING and self._begun is None
-        legs = _BALL if self._begun is not None else _DIVE if dives else _SIT
+        # Whoever does not dive sits down as one who braces, on legs that brake.
+        legs = _BALL if self._begun is not None else _DIVE if dives else {}
         for name, degrees in (_ROUND | legs).items():
             wanted[self._dofs[name]] = math.radians(degrees)
         for name, degrees in _OVER_A_SHOULDER.items():
             share = max(ahead, 0.0) if name == "spine_twist" else 1.0
             wanted[self._dofs[name]] = math.radians(degrees) * share * side
-        for joint, firm in (_ROLLING_TONES | ({"hip": 0.8, "knee": 0.8} if dives else {})).items():
-            tone[self._joints[joint]] = firm
-        braking[:] = 0.0
+        for joint in _CURLED if not legs else _ROLLING_TONES:
+            tone[self._joints[joint]] = _ROLLING_TONES[joint]
+        if dives:
+            tone[[*self._joints["hip"], *self._joints["knee"]]] = _DIVING_TONE
+        if legs:
+            braking[:] = 0.0
         for arm in self._arms:
             shoulder, left = pose.positions[arm.segments[0]], unit(trunk[:2, 1])
             if dives:

@@ -145,7 +145,7 @@ def test_who_is_to_get_up_is_to_fall(tmp_path, import_clip, capsys):
     shot = save(tmp_path)
     for command in ("bake", "simulate"):
         assert poise(command, shot, "--get-up") == 2
-        assert "--get-up needs --when-it-falls limp, brace or stiff" in capsys.readouterr().err
+        assert "--get-up needs --when-it-falls limp, brace, roll or stiff" in capsys.readouterr().err
         falls = ("--when-it-falls", "limp")
         assert poise(command, shot, *falls, "--once-up", "go_on") == 2
         assert "--once-up needs --get-up" in capsys.readouterr().err

@@ -17,7 +17,6 @@ from poise.addon.staging import weights_panel
 from poise.controller import SettingsError
 from poise.controller.falls.behaviours import BEHAVIOURS
 
-
 pytestmark = pytest.mark.usefixtures("registered")
 
 
@@ -59,8 +58,30 @@ def test_more_than_all_is_told_with_its_frame(armature):
     for frame, share in ((10, 0.0), (20, 0.8)):
         shares.roll = share
         shares.keyframe_insert("roll", frame=frame)
-    with pytest.raises(SettingsError, match=r"Falls Like come to 1\.3 at frame 20: have them come"):
+    with pytest.raises(SettingsError, match=r"Like of 'Ann' come to 1\.3 at frame 20: have them"):
         collected({"stiff": 0.5})
+
+
+def test_what_is_no_number_is_told(armature):
+    armature.data.poise_mixture.limp = float("nan")
+    with pytest.raises(SettingsError, match="share of Limp in Falls Like of 'Ann' is not a number"):
+        collected()
+
+
+def test_a_driver_that_does_not_work_is_told(armature):
+    driver = armature.data.driver_add("poise_mixture.stiff").driver
+    driver.expression = "nobody_knows_this"
+    bpy.context.view_layer.update()
+    with pytest.raises(SettingsError, match=r"does not work \(poise_mixture\.stiff\): mend or"):
+        collected()
+    driver.expression = "0.25"
+    bpy.context.view_layer.update()
+    assert collected()["stiff"] == pytest.approx(0.25)
+
+
+def test_shares_of_who_stops_are_a_mistake(capsys):
+    assert poise("simulate", "shot.blend", "--falls-like", "limp=0.3") == 2
+    assert "--falls-like needs --when-it-falls limp, brace, roll" in capsys.readouterr().err
 
 
 def test_a_change_of_a_share_is_one(armature):
@@ -106,4 +127,4 @@ def test_the_command_line_mixes(tmp_path, import_clip, capsys):
     assert (
         poise("simulate", shot, *given, "--falls-like", "limp=0.5", "--falls-like", "stiff=1") != 0
     )
-    assert "Falls Like come to 1.5 at frame 1" in capsys.readouterr().err
+    assert "' come to 1.5 at frame 1: have" in capsys.readouterr().err
