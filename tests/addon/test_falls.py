@@ -145,7 +145,8 @@ def test_who_is_to_get_up_is_to_fall(tmp_path, import_clip, capsys):
     shot = save(tmp_path)
     for command in ("bake", "simulate"):
         assert poise(command, shot, "--get-up") == 2
-        assert "--get-up needs --when-it-falls limp, brace, roll or stiff" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "--get-up needs --when-it-falls limp, brace, roll or stiff" in told
         falls = ("--when-it-falls", "limp")
         assert poise(command, shot, *falls, "--once-up", "go_on") == 2
         assert "--once-up needs --get-up" in capsys.readouterr().err
@@ -221,7 +222,7 @@ def test_what_is_not_simulated_stops_on_a_body_that_lies(fallen):
     rest = shot.reading.frames[round(recording.rest_at * recording.motion.rate) + 1]
     _, ends = placed(shot, [*np.arange(rest, last + 1), last + 1, last + 20])
     most = {name: np.ptp(each, axis=0).max() for name, each in ends.items()}
-    assert max(most.values()) < 0.002
+    assert max(most.values()) < 0.003
 
 
 def test_all_stops_where_the_simulation_does(fallen):
