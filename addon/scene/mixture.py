@@ -67,7 +67,7 @@ def collect(scene, reading, options=None):
         demand(
             np.isfinite(shares).all(),
             f"The share of {name.title()} in Falls Like of '{armature.name}' is not a number at "
-            f"all frames: mend it.",
+            "all frames: mend it.",
         )
     total = sum(found.values(), np.zeros(len(frames)))
     most = int(total.argmax())
