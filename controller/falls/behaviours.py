@@ -87,7 +87,8 @@ _ROLLING_TONES = {"spine": 0.6, "neck": 1.0, "hip": 0.4, "knee": 0.4, "ankle": 0
 _DIVING_TONE = 0.8
 #: Of hands that take the weight, from the shoulder [m]: ahead and inward; their tone and braking.
 _DIVE_AHEAD, _DIVE_INWARD, _DIVING_ARM_TONE, _DIVING_ARM_BRAKE = 0.55, 0.1, 1.3, 20.0
-#: From the left shoulder to where hands are else, in the trunk [m]: ahead of it, not in its fold; their tone.
+#: From the left shoulder to where hands are else, in the trunk [m]: ahead of it, not in its fold;
+#: their tone.
 _HUG, _HUGGING_ARM_TONE = np.array([0.38, 0.05, -0.1]), 0.5
 #: A ball that turns slower than this [rad/s] from so long after its first touch on [s] has rolled,
 #: as has one after so long.
