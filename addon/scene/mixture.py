@@ -8,6 +8,7 @@ from bpy.props import PointerProperty
 
 from ...controller.exceptions import demand
 from ...controller.falls.behaviours import BEHAVIOURS
+from ...controller.falls.mixture import ALL, most
 from .weights import OVERRIDABLE, share_property, values_at
 
 #: Name of the property, and so the beginning of its F-curves' paths.
@@ -69,11 +70,10 @@ def collect(scene, reading, options=None):
             f"The share of {name.title()} in Falls Like of '{armature.name}' is not a number at "
             "all frames: mend it.",
         )
-    total = sum(found.values(), np.zeros(len(frames)))
-    most = int(total.argmax())
+    sample, total = most(found, len(frames))
     demand(
-        total[most] <= 1 + 1e-6,
-        f"The shares in Falls Like of '{armature.name}' come to {total[most]:.2g} at frame "
-        f"{frames[most]:g}: have them come to 1 at most. What they leave of 1 is When It Falls.",
+        total <= ALL,
+        f"The shares in Falls Like of '{armature.name}' come to {total:.2g} at frame "
+        f"{frames[sample]:g}: have them come to 1 at most. What they leave of 1 is When It Falls.",
     )
     return {name: shares for name, shares in found.items() if shares.any()}

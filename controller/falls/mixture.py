@@ -8,9 +8,10 @@ import numpy as np
 
 from ..exceptions import SettingsError
 from .behaviours import BEHAVIOURS
+from .strength import lasting
 
-#: Shares of 0.1 and 0.9 may come to a little more than 1.
-_ROUNDED = 1e-6
+#: What shares come to at most: those of 0.1 and 0.9 may come to a little more than 1.
+ALL = 1 + 1e-6
 
 
 def build(given: dict[str, Any], samples: int) -> dict[str, np.ndarray]:
@@ -25,12 +26,18 @@ def build(given: dict[str, Any], samples: int) -> dict[str, np.ndarray]:
         share = np.atleast_1d(np.asarray(values, float))
         if not ((share >= 0) & (share <= 1)).all():
             raise SettingsError(f"The share of '{name}' is not always from 0 to 1: mend it.")
-        shares[name] = share[np.minimum(np.arange(samples), len(share) - 1)]
-    total = sum(shares.values(), np.zeros(samples))
-    if (total > 1 + _ROUNDED).any():
-        names, sample = " and ".join(shares), int(total.argmax())
+        shares[name] = lasting(share, samples)
+    sample, total = most(shares, samples)
+    if total > ALL:
+        names = " and ".join(shares)
         raise SettingsError(
-            f"The shares of {names} come to {total[sample]:.2g} at sample {sample}: have them come "
+            f"The shares of {names} come to {total:.2g} at sample {sample}: have them come "
             "to 1 at most; what is left is how the body falls else."
         )
     return shares
+
+
+def most(shares: dict[str, np.ndarray], samples: int) -> tuple[int, float]:
+    """The sample at which shares (samples,) come to most, and to how much."""
+    total = sum(shares.values(), np.zeros(samples))
+    return int(total.argmax()), float(total.max())

@@ -35,6 +35,11 @@ CALLED = {
 _FAINT, _WEAK = 0.1, 0.5
 
 
+def lasting(shares: np.ndarray, samples: int) -> np.ndarray:
+    """(samples,) of which the last one given holds beyond the end of those."""
+    return shares[np.minimum(np.arange(samples), len(shares) - 1)]
+
+
 @dataclass(frozen=True)
 class Strength:
     """joints: (F, dofs) share at the samples. tone: (F,) of the whole body. shares: {name of LIMBS:
@@ -58,7 +63,7 @@ class Strength:
             share = np.atleast_1d(np.asarray(values, float))
             if not ((share >= 0) & (share <= 1)).all():
                 raise SettingsError(f"The strength of '{name}' is not always from 0 to 1: mend it.")
-            share = share[np.minimum(np.arange(samples), len(share) - 1)]
+            share = lasting(share, samples)
             chosen = [dof.startswith(LIMBS[name]) for dof in character.dof_names]
             joints[:, chosen] *= share[:, None]
             shares[name] = share
