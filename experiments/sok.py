@@ -24,6 +24,7 @@ from ..controller.processes.workers import WorkerPool
 from ..controller.search.rectification import METHODS, PRESETS, Rectification, RectifySettings
 from ..controller.search.trial import Problem
 from ..controller.simulation.measures import MAXIMA, NAMES
+from . import regression
 from .clips import ROOT, load
 from .components import Component, Tracking
 from .table3 import _say
@@ -85,7 +86,12 @@ BALANCE = Component("nothing")
 
 
 def main(arguments=None):
-    """Rectify all clips, print the table, write a report and draw the figure."""
+    """Rectify all clips, print the table, write a report and draw the figure; or, learned, print
+    that of walks by samples."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if "--learned" in arguments:
+        arguments.remove("--learned")
+        return regression.main(arguments)
     options = _options(arguments)
     report, started = _resumed(options), time.monotonic()
     rows = report["clips"]
@@ -111,6 +117,7 @@ def _options(arguments):
     known = [*GROUPS, *GROUPS["all"], *PYBULLET]
     add = parser.add_argument
     add("--quick", action="store_true", help=f"{' and '.join(QUICK)} alone, as a draft")
+    add("--learned", action="store_true", help="walks by samples instead, see --learned --help")
     add("--clips", nargs="+", choices=known, default=["styles"], metavar="CLIP")
     add("--preset", choices=PRESETS, default="normal")
     add("--method", choices=METHODS, default="cma")

@@ -43,7 +43,7 @@ class Controller:
         balance: type[Balance] | None = None,
     ) -> None:
         """balance: a subclass of balance.Balance, None for that of the settings' mode."""
-        self.world = world
+        self.world, self.character = world, character
         self._made_with = character, gains, settings, world, balance
         make = balance or MODES[settings.balance]
         self.balance = make(character, reference, gains, settings, world)

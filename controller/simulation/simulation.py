@@ -296,6 +296,8 @@ class Simulation:
     #: The engine, and what moves the body in it: from `begin` on.
     world: World
     controller: Controller
+    #: What makes the latter; to be replaced in experiments, where nobody falls and gets up.
+    controlled_by: Callable[..., Controller] = Controller
 
     def __init__(
         self,
@@ -561,7 +563,7 @@ class Simulation:
         reference, world = self.target, self.world
         if self._window is not None:
             reference = self._window.reference
-        self.controller = Controller(
+        self.controller = self.controlled_by(
             self.character, reference, self.gains, self.settings, world, self.balance
         )
         balance = self.controller.balance

@@ -119,7 +119,11 @@ def _roll(driver):
         shares.keyframe_insert("limp", frame=frame)
     bpy.ops.ed.undo_push(message="Shares")
     yield 0.5
-    driver.check("it is to be simulated again", driver.result.recording is not None)
+    outdated, properties = driver.module("shots.outdated"), driver.module("settings.properties")
+    options = properties.shot_options(bpy.context, driver.armature)
+    now = outdated.settings_of(scene, driver.armature, options)
+    changed = outdated.changed(driver.result.settings, now)
+    driver.check("it is to be simulated again", changed == ["Falls Like"], changed)
     yield from driver.click("bpy.ops.poise.simulate()")
     yield lambda: driver.session.job() is None and driver.result.recording is not rolled
     recording = driver.result.recording
