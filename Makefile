@@ -123,7 +123,8 @@ study: $(ready)
 
 sok: $(ready)
 	@echo "make sok: rectifying twelve clips; about 20 minutes on two processors. It goes on where" \
-		"it was interrupted. Quicker: make sok ARGS=--quick; more: make sok ARGS='--clips all'"
+		"it was interrupted. Quicker: make sok ARGS=--quick; more: make sok ARGS='--clips all';" \
+		"walks by samples of what was done: make sok ARGS=--learned"
 	$(bin)/python -m poise.experiments.sok $(ARGS)
 
 wang: $(ready)

@@ -10,7 +10,9 @@ up and goes on.
 
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -89,8 +91,53 @@ def directed(character, motion, walk, seed, rises=False):
     return stands, recording.followed, falls
 
 
+def becomes_run(names, outside_help, seed):
+    """Whether a walk that becomes a run at a random moment, and a walk again some seconds later,
+    stands 6 s after that; and the mean force [N] from outside."""
+    slow, fast = map(read, names)
+    character, other = Character.from_motion(slow), Character.from_motion(fast)
+    gait = Gait.of(other, fast, find_cycle(other, fast))
+    cycle, random = find_cycle(character, slow), np.random.default_rng(seed)
+    own = Walk(cycle, SECONDS).speed(slow.rate)
+    begins, lasts = random.uniform(3.0, 5.0), random.uniform(6.0, 9.0)
+    commands = (
+        Command(0.0, speed=own),
+        Command(begins, speed=gait.speed),
+        Command(begins + lasts, speed=own),
+    )
+    trim = ((own / 2, own / 2), (2 * gait.speed, 2 * gait.speed))
+    walk = Walk(cycle, begins + lasts + 9.0, commands=commands, trim=trim, other=gait)
+    settings = Settings(noise=NOISE, seed=seed, outside_help=outside_help)
+    gains = Gains.default(character, walking=True)
+    simulation = Simulation(character, walk.motion(character, slow), gains, settings=settings)
+    try:
+        recording = simulation.run()
+    except SimulationError:  # it was thrown about
+        return False, 0.0
+    return recording.success, float(recording.summary()["residual"])
+
+
+def runs(tries=50):
+    """Print the table of walks that become runs."""
+    print("| walk, run | help | of 50 stand | mean force from outside [N] |")
+    print("|---|---|---|---|", flush=True)
+    for names in (("walk", "run"), ("walk_slow", "run"), ("walk_fast", "run")):
+        for outside_help in (0.1, 0.25):
+            with ProcessPoolExecutor(2) as pool:
+                found = list(
+                    pool.map(partial(becomes_run, names, outside_help), range(1, tries + 1))
+                )
+            stood, forces = zip(*found, strict=True)
+            print(
+                f"| {', '.join(names)} | {outside_help:g} | {sum(stood)} | {np.mean(forces):.0f} |",
+                flush=True,
+            )
+
+
 def main(chosen):
-    """Print the table."""
+    """Print the table; of walks that become runs, if that is chosen."""
+    if chosen == ["--runs"]:
+        return runs()
     fall = f"of {SCRIPTS} scripts fall | with pushes | played"
     print(f"| clips | learned | {fall} | get up: stand at the end, of falls | speed off | steps |")
     print("|---|---|---|---|---|---|---|---|", flush=True)

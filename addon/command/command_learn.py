@@ -118,10 +118,10 @@ def run(options: argparse.Namespace) -> int:
         clips = [replace(clip, skill=learner.learned(clip)) for clip in read]
         found = [clip.skill for clip in clips if clip.skill is not None]
         if not found:
-            raise PoiseError(learner.failed[0])
-        for sentence in learner.failed:
-            say(sentence)
+            raise PoiseError(next(iter(learner.failed.values())))
         found += learner.blends(clips)
+        for sentence in learner.failed.values():
+            say(sentence)
         kept = tuple(act for act in acts if any(act.name in skill.performs for skill in found))
         skills = SkillSet(tuple(found), versions(), NOISE, options.seed, kept)
         try:
@@ -138,7 +138,8 @@ def run(options: argparse.Namespace) -> int:
         if len(skill.paces) == 1:
             speeds = f"{skill.fastest:.2f} m/s alone"
         performs = f", and performs {', '.join(map(_told, skill.acts))}" if skill.acts else ""
-        say(f"'{skill.name}' walks at {speeds} on command, stops and turns{performs}.")
+        helped = f", {_helped(skill.outside_help)}" if skill.outside_help else ""
+        say(f"'{skill.name}' walks at {speeds} on command, stops and turns{helped}{performs}.")
     for act in acts:
         if act not in kept:
             say(
@@ -222,8 +223,8 @@ def _acts(options: argparse.Namespace, clips: Sequence[_Clip]) -> tuple[Act, ...
 
 
 class _Learner:
-    """Learns clips, one after the other. failed: sentences on those of which nothing was learned.
-    cut: whether the budget was over before all was tried."""
+    """Learns clips, one after the other. failed: sentences on those of which nothing was learned,
+    by their names. cut: whether the budget was over before all was tried."""
 
     def __init__(
         self,
@@ -236,7 +237,7 @@ class _Learner:
         """folder: of the skills. end: of the budget, a time [s] of the clock. acts: to try."""
         self._options, self._folder, self._end, self._executor = options, folder, end, executor
         self._acts = acts
-        self.failed: list[str] = []
+        self.failed: dict[str, str] = {}
         self.cut = False
 
     def learned(self, clip: _Clip, name: str = "", other: Gait | None = None) -> Skill | None:
@@ -265,7 +266,7 @@ class _Learner:
         self.cut = self.cut or learning.ended == "budget"
         if not learning.paces:
             if other is None:
-                self.failed.append(_why(clip, learning))
+                self.failed[clip.name] = _why(clip, learning)
             return None
         for pace in learning.paces:
             print(f"{name}  {pace.told:5.2f} m/s commanded  {pace.reached:5.2f} m/s walked")
@@ -285,6 +286,7 @@ class _Learner:
             other=other,
             # Who goes over to another clip stands as before.
             acts=_performed(learning.acts) if clip.skill is None else clip.skill.acts,
+            outside_help=learning.outside_help,
         )
 
     def blends(self, clips: Sequence[_Clip]) -> list[Skill]:
@@ -304,6 +306,7 @@ class _Learner:
             skill = self.learned(slow, f"{slow.name} to {fast.name}", gait)
             if skill is not None and skill.fastest > slow.skill.fastest + _FASTER:
                 found.append(skill)
+                self.failed.pop(fast.name, None)  # who walks becomes one who runs by it
         return found
 
 
@@ -330,9 +333,12 @@ def _performed(acts: Sequence[Act]) -> tuple[Performed, ...]:
 
 def _told(act: Performed) -> str:
     """An act, and the help that it needs."""
-    if not act.outside_help:
-        return act.name
-    return f"{act.name} (helped by up to {act.outside_help:.0%} of the weight)"
+    return f"{act.name} ({_helped(act.outside_help)})" if act.outside_help else act.name
+
+
+def _helped(share: float) -> str:
+    """A share of the weight that help from outside may be, in words."""
+    return f"helped by up to {share:.0%} of the weight"
 
 
 def _why(clip: _Clip, learning: Learning) -> str:
@@ -379,6 +385,7 @@ def _report(skills: SkillSet) -> dict[str, Any]:
                 "slowest": skill.slowest,
                 "fastest": skill.fastest,
                 "paces": [{"told": one.told, "reached": one.reached} for one in skill.paces],
+                "outside_help": skill.outside_help,
                 "acts": [one._asdict() for one in skill.acts],
             }
             for skill in skills.skills

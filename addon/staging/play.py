@@ -97,6 +97,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
             skill = skills.of(armature.name, action and action.name)
             acts = skills.acts_of(skill)
             walk = replace(walk, cycle=skill.cycle, trim=skill.trim, other=skill.other, acts=acts)
+            options = replace(options, outside_help=max(options.outside_help, skill.outside_help))
         self._seen_at, self._way = None, _way(context)
         return PlayJob(context.scene, options, walk, skill)
 

@@ -48,6 +48,11 @@ _FASTEST_TURN = 0.95  # [rad/s]
 #: smaller rate: captured fast walks fall out of bends that slower ones walk.
 _BRISK, _HASTY, _SLOWEST_TURN = 1.35, 1.65, 0.25
 _SLEW = 4.4  # [rad/s^2] of its rate
+#: [s] before and after the moment in which a walk becomes a run, or a run a walk, in which it goes
+#: over; and when a foot may have come down last before that, as a share of the cycle. By trial on
+#: a walk that becomes a run and a walk again, begun at ten moments: of these none fell, at other
+#: shares most.
+_GOES_OVER, _RUNS_AT, _WALKS_AT = 0.05, 0.1, 0.2
 #: Of what a curve may turn a walker in a cycle; rounding makes it a little less.
 _TURN_SHARE = 0.8
 #: Who is to stand slows down to this [m/s] before, or to so much of the clip's speed if that is
@@ -399,15 +404,15 @@ def journey(
     rate: float,
     count: int,
     trim: tuple[tuple[float, float], ...] = (),
-    other: tuple[float, float] | None = None,
+    other: tuple[float, float, bool] | None = None,
     acts: tuple[tuple[str, Passage], ...] = (),
 ) -> Journey:
     """The Journey of a walk of a speed [m/s] and a period [s] of its cycle, in which feet come down
     at strikes, and that may turn by so much in one [rad], at so many samples at a rate [Hz]; it
     begins at the origin, along x. trim: of speeds that bodies reach, rising, and of those [m/s]
     with which the carrier is to go for that; () where they are the same. other: speed and period of
-    another gait, to which it goes over between both speeds. All who make a walk ask for the same
-    one, so that it is remembered: its arrays are only to be read.
+    another gait, to which it goes over between both speeds, and whether that is a run. All who make
+    a walk ask for the same one, so that it is remembered: its arrays are only to be read.
 
     Raises SettingsError for commands that no walk follows.
     """
@@ -428,7 +433,7 @@ def journey(
     if trim:
         reached, told = zip(*trim, strict=True)
         wanted = np.where(wanted > 0, np.interp(wanted, reached, told), 0.0)
-    gaits = _Gaits(speed, period, other)
+    gaits = _Gaits(speed, period, other, rate)
     carrier = _Carrier(strikes, speed, gaits, rate)
     asked = [
         (round(one.at * rate), known.index(one.act)) for one in commands if one.act is not None
@@ -437,6 +442,7 @@ def journey(
     led = carrier.led(wanted, spot, asked, lasts)
     paces, cycles, standing, leaning, share, act, since = np.array(led).T
     speeds = paces * (1 - standing) * share
+    blend = gaits.blend(paces, cycles, strikes)
     most_aside = SIDEWAYS * np.interp(paces, (_BRISK, _HASTY), (1.0, 0.0))
     aside = np.clip(_asides(sideways, standing, rate), -most_aside, most_aside)
     aside *= 1 - standing
@@ -458,8 +464,8 @@ def journey(
         _sums(went),
         _sums(aside / rate),
         cycles,
-        gaits.strides(paces) * share,
-        gaits.blend(paces),
+        gaits.strides(paces, blend) * share,
+        blend,
         standing,
         leaning,
         turns,
@@ -527,9 +533,15 @@ def meant(commands: Sequence[Command], speed: float) -> list[Meant]:
 class _Gaits:
     """A walk of a speed [m/s] and a period [s], and another one that it goes over to."""
 
-    def __init__(self, speed: float, period: float, other: tuple[float, float] | None) -> None:
-        self._own, self._other = (speed, period), other
-        speeds, periods = zip(*sorted({self._own, other or self._own}), strict=True)
+    def __init__(
+        self, speed: float, period: float, other: tuple[float, float, bool] | None, rate: float
+    ) -> None:
+        """other: as `journey` has it. rate: of samples [Hz]."""
+        self._own, self._other = (speed, period), other and other[:2]
+        self._leaps, self._over = other is not None and other[2], round(_GOES_OVER * rate)
+        #: The highest speed [m/s] that it can begin at: nobody begins in the air.
+        self.begins = speed if self._leaps else np.inf
+        speeds, periods = zip(*sorted({self._own, self._other or self._own}), strict=True)
         self._speeds, self._logs = speeds, (np.log(speeds), np.log(periods))
         self._ends = (speeds[0], speeds[-1]), (periods[0], periods[-1])
         self._ratio = log(speeds[-1] / speeds[0])
@@ -546,16 +558,35 @@ class _Gaits:
         own = short if slow == fast else short * (long / short) ** (log(known / slow) / self._ratio)
         return own * (pace / known) ** (_STRIDE_POWER - 1)
 
-    def blend(self, pace: np.ndarray) -> np.ndarray:
-        """Share of the other gait at a speed [m/s]."""
+    def blend(self, pace: np.ndarray, cycles: np.ndarray, strikes: Sequence[Strike]) -> np.ndarray:
+        """Share of the other gait at the speeds (N,) of all samples [m/s], after so many cycles
+        (N,). What is half of a walk and half of a run neither stands nor flies: from the middle on
+        it runs, and goes over to that in a moment, beside a step."""
         if self._other is None:
             return np.zeros_like(pace)
         own, other = self._own[0], self._other[0]
-        return np.clip((pace - own) / (other - own), 0, 1)
+        share = np.clip((pace - own) / (other - own), 0, 1)
+        if self._leaps:
+            steps = [
+                np.floor(cycles[:, None] - [one.share + at for one in strikes]).sum(1)
+                for at in (_RUNS_AT, _WALKS_AT)
+            ]
+            begins, ends = (np.diff(passed, prepend=passed[0]) > 0 for passed in steps)
+            runs, now = np.empty(len(pace)), bool(share[0] > 0.5)
+            for i, (half, begin, end) in enumerate(zip(share > 0.5, begins, ends, strict=True)):
+                now = bool(half) if (end if now else begin) else now
+                runs[i] = now
+            width = 2 * self._over + 1
+            runs = np.convolve(
+                np.pad(runs, self._over, mode="edge"), np.full(width, 1 / width), "valid"
+            )
+            share += runs * (1 - share)
+        return share
 
-    def strides(self, pace: np.ndarray) -> np.ndarray:
-        """How long steps are at a speed [m/s], of those of the gait there."""
-        share, (own, period), (other, its) = self.blend(pace), self._own, self._other or self._own
+    def strides(self, pace: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """How long steps are at speeds (N,) [m/s], of those of the gait there, in which the other
+        one has a share (N,)."""
+        (own, period), (other, its) = self._own, self._other or self._own
         return pace * self.period(pace) / ((1 - share) * own * period + share * other * its)
 
 
@@ -580,7 +611,7 @@ class _Carrier:
         each."""
         rate, to_do = self._rate, list(asked)
         found: list[tuple[float, ...]] = []
-        pace = _Pace(float(wanted[0]) or self._slow, rate)
+        pace = _Pace(min(float(wanted[0]) or self._slow, self._gaits.begins), rate)
         ahead = 1.0 - float(spot[0])
         share = _Pace(ahead, rate, _SPREADING)
         doing, since, cycles, standing, leaning = _WALKS, 0, 0.0, 0.0, 0.0

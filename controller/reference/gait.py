@@ -260,6 +260,11 @@ class Gait:
         ahead = matrix_from_quaternion(np.array(self.rotation))[:, :, 0].mean(0)
         return float(np.arctan2(ahead[1], ahead[0]))
 
+    @property
+    def flies(self) -> bool:
+        """Whether it is a run."""
+        return _flies(np.array(self.contacts, bool))
+
     def phase(self, share: np.ndarray, strikes: Sequence[Strike]) -> np.ndarray:
         """(N,) samples of it that go with shares (N,) of the round of another walk, whose feet come
         down at these strikes: so that both come down together."""
@@ -403,7 +408,7 @@ class Walk:
     def journey(self, rate: float) -> Journey:
         """What its commands make of it, at a rate [Hz]. Raises SettingsError."""
         seconds, speed, count = self.cycle.period / rate, self.speed(rate), self.count(rate)
-        other = self.other and (self.other.speed, self.other.period)
+        other = self.other and (self.other.speed, self.other.period, self.other.flies)
         acts = tuple(zip((one.name for one in self.acts), self.passages, strict=True))
         return journey(
             self.commands,

@@ -44,6 +44,9 @@ _TURNS, _BACK, _STOPS, _GOES, _SECONDS = 8.0, 12.0, 16.0, 22.0, 28.0
 ACT_TRIES, _BEGINS, _ENDS = 3, 3.0, 10.0
 #: With how much help from outside it is tried, one after the other, until it stands.
 HELPS = 0.0, 0.25, 0.5, 1.0
+#: The same of a run, and of a walk that becomes one, until that is as fast as its clip. By
+#: judgement: the captured run fell without, and stood with the first of them.
+RUN_HELPS = 0.0, 0.1, 0.25
 _ROUNDS = 3  # over which speed is measured, before the first turn
 
 
@@ -51,7 +54,8 @@ class Learning(Polled):
     """The paces of a clip, found one after the other: from its own speed, or where a body falls at
     that, from the first slower one.
 
-    cycle: the Cycle that is walked. speed: of it [m/s]. paces: Pace each that stood in all tries,
+    cycle: the Cycle that is walked. speed: of it [m/s]. outside_help: share of the weight that help
+    from outside may be, 0 but for runs, see `helps`. paces: Pace each that stood in all tries,
     rising; acts: Act each that it performed, and stood in all tries, with the help that it needed.
     Both are complete when `ended` is "done".
     """
@@ -75,6 +79,10 @@ class Learning(Polled):
         self._character, self._motion, self._mass, self._seed = character, motion, mass, seed
         self.speed = Walk(self.cycle, _SECONDS).speed(motion.rate)
         self._other, self._acts, self.acts = other, tuple(acts), tuple[Act, ...]()
+        runs = Walk(self.cycle, _SECONDS).flies(character, motion)
+        self._goal = self.speed if other is None else other.speed
+        self._helps = RUN_HELPS if runs or (other is not None and other.flies) else (0.0,)
+        self.outside_help = 0.0
         slower = [share * self.speed for share in SLOWER]
         faster = [share * self.speed for share in FASTER]
         if other is not None:
@@ -98,9 +106,17 @@ class Learning(Polled):
         return tuple(sorted({*low, *high}, key=lambda pace: pace.told))
 
     def _steps(self) -> Plan:
-        yield from self._tried([self.speed])
-        while speeds := self._next():
-            yield from self._tried(speeds)
+        unhelped: dict[float, Pace] = {}
+        for share in self._helps:
+            self.outside_help, self._found = share, {}
+            yield from self._tried([self.speed])
+            while speeds := self._next():
+                yield from self._tried(speeds)
+            unhelped = unhelped or self._found
+            if self.paces and self.paces[-1].told >= self._goal:
+                break
+        else:  # more help has not made it faster
+            self.outside_help, self._found = 0.0, unhelped
         left = self._acts if self.paces else ()
         for share in HELPS:
             acts = [replace(act, outside_help=max(share, act.outside_help)) for act in left]
@@ -163,7 +179,8 @@ class Learning(Polled):
         trim = ((min(told, self.speed) / 2,) * 2, (2 * max(told, self.speed),) * 2)
         walk = Walk(self.cycle, seconds, commands=commands, trim=trim, other=self._other, acts=acts)
         endless = walk.motion(self._character, self._motion)
-        problem = Problem(endless, self._mass, Settings(noise=NOISE))
+        settings = Settings(noise=NOISE, outside_help=self.outside_help)
+        problem = Problem(endless, self._mass, settings)
         return walked, problem.to_bytes(), self._gains, TRIES * self._seed + number + 1
 
     def _note(self, results: list[Result]) -> None:

@@ -59,7 +59,8 @@ class Skill:
     name. armature, action: what was read. cycle: first and last frame. speed: of the cycle [m/s].
     height [m], mass [kg]: of the body. paces: rising, of which each one stood in all tries. other:
     the Gait that it goes over to, None for a clip alone. acts: what it performed between two walks,
-    and stood in all tries.
+    and stood in all tries. outside_help: share of the weight that help from outside may be at all
+    paces.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Skill:
     paces: tuple[Pace, ...]
     other: Gait | None = None
     acts: tuple[Performed, ...] = ()
+    outside_help: float = 0.0
 
     @property
     def trim(self) -> tuple[tuple[float, float], ...]:
@@ -180,12 +182,13 @@ class SkillSet:
         )
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write it to a file, without a word of acts without any, so that it is as those that were
-        written before there were such. Raises OSError."""
+        """Write it to a file, without a word of acts or help without any, so that it is as those
+        that were written before there were such. Raises OSError."""
         content = {"made_by": _MADE_BY, "version": VERSION, **asdict(self)}
         for one in (content, *content["skills"]):
-            if not one["acts"]:
-                del one["acts"]
+            for later in ("acts", "outside_help"):
+                if not one.get(later, True):
+                    del one[later]
         documents.write(path, json.dumps(content | {"checksum": _checksum(content)}, indent=1))
 
     @classmethod

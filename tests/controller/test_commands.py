@@ -271,7 +271,7 @@ def test_who_is_only_to_stand_stands(walker):
 
 
 def test_between_two_gaits_periods_and_steps_are_between():
-    other = (2 * SPEED, 0.8 * PERIOD)
+    other = (2 * SPEED, 0.8 * PERIOD, False)
     found = journey(
         (Command(0.0, SPEED), Command(1.0, 2 * SPEED)),
         STRIKES,
@@ -292,6 +292,40 @@ def test_between_two_gaits_periods_and_steps_are_between():
     natural = (1 - found.blend) * SPEED * PERIOD + found.blend * other[0] * other[1]
     assert rounds == pytest.approx((found.strides * natural)[:-1])
     assert found.strides[[0, -1]] == pytest.approx([1, 1])
+
+
+def test_a_walk_becomes_a_run_in_a_moment_beside_a_step_and_a_walk_again():
+    """From the middle on it is all run, which it goes over to within 0.1 s, 0.1 of a cycle after a
+    foot came down, and back to half of each 0.2 after one."""
+    commands = Command(0.0, SPEED), Command(1.0, 2 * SPEED), Command(10.0, SPEED)
+    other = 2 * SPEED, 0.8 * PERIOD, True
+    trim = ((0.1, 0.1), (9.0, 9.0))
+    found = journey(commands, STRIKES, SPEED, PERIOD, 1.0, RATE, 1201, trim, other)
+    linear = found.speeds / SPEED - 1
+    apart = found.blend - linear
+    runs = np.flatnonzero(found.blend > 1 - 1e-9)
+    assert linear[runs[0]] < 0.65 and linear[runs[-1]] < 0.5
+    steps = np.flatnonzero((apart > 1e-9) & (found.blend < 1 - 1e-9))
+    up, down = steps[steps < 600], steps[steps > 600]
+    assert len(up) <= 0.1 * RATE + 1 and len(down) <= 0.1 * RATE + 1
+    for between, since in ((up, 0.1), (down, 0.2)):
+        middle = found.cycles[between].mean()
+        phases = [(middle - strike.share - since + 0.25) % 0.5 - 0.25 for strike in STRIKES]
+        assert np.abs(phases).max() < 0.02
+    still = np.setdiff1d(np.arange(1201), np.arange(up[0], down[-1] + 1))
+    assert np.abs(apart[still]).max() < 1e-9, "before and after it is a blend as ever"
+    rounds = np.diff(found.distances) / np.diff(found.cycles)
+    natural = (1 - found.blend) * SPEED * PERIOD + found.blend * other[0] * other[1]
+    assert rounds == pytest.approx((found.strides * natural)[:-1]), "steps are as long as ever"
+
+
+def test_who_is_to_run_begins_at_a_walk():
+    """Nobody begins in the air."""
+    told = (Command(0.0, 2 * SPEED),), STRIKES, SPEED, PERIOD, 1.0, RATE, 601
+    trim = ((0.1, 0.1), (9.0, 9.0))
+    for flies, first in ((True, SPEED), (False, 2 * SPEED)):
+        found = journey(*told, trim, (2 * SPEED, 0.8 * PERIOD, flies))
+        assert found.speeds[[0, -1]] == pytest.approx([first, 2 * SPEED])
 
 
 def test_feet_of_both_gaits_come_down_together(walker):

@@ -46,8 +46,13 @@ def test_skills_come_back_as_they_were_saved(tmp_path):
     for known in (replace(SKILLS, skills=(BOTH,)), SKILLS):
         known.save(tmp_path / "hero.skills")
         assert SkillSet.load(tmp_path / "hero.skills") == known
+    helped = replace(SKILLS, skills=(replace(BOTH, outside_help=0.25),))
+    helped.save(tmp_path / "helped.skills")
+    assert SkillSet.load(tmp_path / "helped.skills") == helped
     first = (tmp_path / "hero.skills").read_bytes()
-    assert b"acts" not in first, "as it was before there were such, and as those are read"
+    assert b"acts" not in first and b"outside_help" not in first, (
+        "as it was before there were such, and as those are read"
+    )
     SKILLS.save(tmp_path / "hero.skills")
     assert (tmp_path / "hero.skills").read_bytes() == first
 
@@ -201,6 +206,38 @@ def test_who_goes_over_to_another_gait_is_tried_up_to_that(walk, monkeypatch):
     speeds = [pace.told for pace in found.paces if pace.told > found.speed]
     assert speeds[3:] == [pytest.approx(share * GAIT.speed) for share in (1.0, *BEYOND)]
     assert speeds[0] == pytest.approx((3 * found.speed + GAIT.speed) / 4)
+
+
+#: One that flies for half of its round.
+RUN = replace(GAIT, contacts=((1.0, 0.0), (0.0, 0.0)))
+
+
+@pytest.mark.parametrize(("needs", "helped"), [(0.0, 0.0), (0.2, 0.25), (9.0, 0.0)])
+def test_a_run_is_helped_by_no_more_than_it_needs(walk, monkeypatch, needs, helped):
+    """The less is tried first, until it is as fast as the run's clip; where no help is enough,
+    there is none."""
+
+    def stands(share, number):
+        return share < 1.05 or given[-1] >= needs
+
+    given = []
+    real = learning.problem_of
+
+    def problem_of(payload):
+        problem = real(payload)
+        given.append(problem.settings.outside_help)
+        return problem
+
+    monkeypatch.setattr(learning, "problem_of", problem_of)
+    found, _ = learned(walk, monkeypatch, stands, other=RUN)
+    assert found.outside_help == helped
+    if needs < 1:
+        assert found.paces[-1].told == pytest.approx(BEYOND[-1] * RUN.speed)
+    else:
+        assert found.paces[-1].told == pytest.approx(found.speed), "as without"
+    assert set(given) <= set(learning.RUN_HELPS) and max(given) >= min(needs, 0.25)
+    walked, _ = learned(walk, monkeypatch, lambda share, _: share < 1.05)
+    assert walked.outside_help == 0 and given[-1] == 0, "a walk is not helped"
 
 
 def test_a_budget_ends_it_with_what_is_known(walk):
