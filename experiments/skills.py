@@ -121,7 +121,7 @@ def runs(tries=50):
     """Print the table of walks that become runs."""
     print("| walk, run | help | of 50 stand | mean force from outside [N] |")
     print("|---|---|---|---|", flush=True)
-    for names in (("walk", "run"), ("walk_slow", "run"), ("walk_fast", "run")):
+    for names in (("walk", "run"), ("walk_slow", "run")):
         for outside_help in (0.1, 0.25):
             with ProcessPoolExecutor(2) as pool:
                 found = list(
