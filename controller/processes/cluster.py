@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..exceptions import ExecutorError
+from .workers import outliving
 
 #: [s] until a scheduler answers, and until it has a worker: by judgement.
 _PATIENCE = 5
@@ -47,7 +48,8 @@ def connect(address: str) -> concurrent.futures.Executor:
     # For good: what is told of a lost connection may come after the client is closed.
     for name in ("tornado.application", "distributed.batched"):
         logging.getLogger(name).addFilter(_untold)
-    client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    with outliving():
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
     try:
         _check_workers(client, address)
     except BaseException:

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import IO, Any
@@ -269,8 +269,31 @@ def _start() -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     return process, errors
 
 
+@contextlib.contextmanager
+def outliving() -> Iterator[None]:
+    """This thread, and those that it starts, are told by an error where somebody has ended that
+    they write to. Python ignores the signal of that; Blender does not, and would end with all that
+    is not saved."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows knows no such signal
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
+    try:
+        yield
+    finally:
+        if signal.SIGPIPE not in before and signal.SIGPIPE in signal.sigpending():
+            signal.sigwait({signal.SIGPIPE})  # else it would come now
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(crew: _Crew) -> None:
-    """A thread's life: hand tasks to one process, and replace it when it dies."""
+    """A thread's life."""
+    with outliving():
+        _hand_out(crew)
+
+
+def _hand_out(crew: _Crew) -> None:
+    """Hand tasks to one process, and replace it when it dies, until there are no more."""
     process = None
     while (task := crew.tasks.get()) is not None:
         future, data = task

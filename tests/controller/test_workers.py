@@ -260,6 +260,28 @@ print("fine")
 # --- What goes wrong ----------------------------------------------------------------------------
 
 
+def test_a_process_that_has_ended_does_not_end_blender(tmp_path):
+    """Blender does not ignore the signal of a pipe that nobody reads."""
+    code = f"""{AS_EXTENSION}
+import signal
+from bl_ext.user_default.poise.controller.processes import workers
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+workers._Process.alive = lambda process: True  # it ends between that and the task
+with WorkerPool(1) as pool:
+    for number in range(2):
+        unit = pool.submit(Remote(rotations.unit), np.array([3.0, 4])).result({PATIENCE})
+        assert unit.tolist() == [0.6, 0.8]
+        for process in [*pool._crew.processes]:
+            process.kill()
+            process.wait()
+print("fine")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path
+    )
+    assert done.returncode == 0 and done.stdout.strip().endswith("fine"), done.stderr
+
+
 def test_exceptions_of_a_task_come_back(pool):
     error = pool.submit(int, "seven").exception(PATIENCE)
     assert type(error) is ValueError
