@@ -51,7 +51,7 @@ _SLEW = 4.4  # [rad/s^2] of its rate
 #: [s] before and after the moment in which a walk becomes a run, or a run a walk, in which it goes
 #: over; and when a foot may have come down last before that, as a share of the cycle. By trial on
 #: a walk that becomes a run and a walk again, begun at ten moments: of these none fell, at other
-#: shares most.
+#: shares one to all of them.
 _GOES_OVER, _RUNS_AT, _WALKS_AT = 0.05, 0.1, 0.2
 #: Of what a curve may turn a walker in a cycle; rounding makes it a little less.
 _TURN_SHARE = 0.8
