@@ -30,6 +30,7 @@ from .clips import read
 CLIPS = (("walk_slow", "walk_fast"), ("walk",))
 SCRIPTS, SECONDS, WAITS = 20, 60.0, (2.0, 5.0)
 PUSH, LASTING = 50.0, 0.3  # [N], [s]
+RUNS = 50  # walks that become runs
 
 
 def script(seed, slowest, fastest, pushes, act=None):
@@ -56,14 +57,21 @@ def script(seed, slowest, fastest, pushes, act=None):
     return tuple(found)
 
 
+def gait(name):
+    """The Gait of a clip, which others go over to."""
+    motion = read(name)
+    body = Character.from_motion(motion)
+    return Gait.of(body, motion, find_cycle(body, motion))
+
+
 def learned(names, workers):
     """Character, Motion, Walk that commands need to be given to, of clips by their names: the
     second is what the first goes over to."""
-    motion, *others = map(read, names)
-    character, other = Character.from_motion(motion), None
+    name, *others = names
+    motion, other = read(name), None
+    character = Character.from_motion(motion)
     for faster in others:
-        body = Character.from_motion(faster)
-        other = Gait.of(body, faster, find_cycle(body, faster))
+        other = gait(faster)
     learning = Learning(character, motion, None, 0, workers, other=other)
     while not learning.poll():
         time.sleep(0.01)
@@ -93,20 +101,19 @@ def directed(character, motion, walk, seed, rises=False):
 
 def becomes_run(names, outside_help, seed):
     """Whether a walk that becomes a run at a random moment, and a walk again some seconds later,
-    stands 6 s after that; and the mean force [N] from outside."""
-    slow, fast = map(read, names)
-    character, other = Character.from_motion(slow), Character.from_motion(fast)
-    gait = Gait.of(other, fast, find_cycle(other, fast))
+    stands 9 s after that; and the mean force [N] from outside."""
+    slow, run = read(names[0]), gait(names[1])
+    character = Character.from_motion(slow)
     cycle, random = find_cycle(character, slow), np.random.default_rng(seed)
     own = Walk(cycle, SECONDS).speed(slow.rate)
     begins, lasts = random.uniform(3.0, 5.0), random.uniform(6.0, 9.0)
     commands = (
         Command(0.0, speed=own),
-        Command(begins, speed=gait.speed),
+        Command(begins, speed=run.speed),
         Command(begins + lasts, speed=own),
     )
-    trim = ((own / 2, own / 2), (2 * gait.speed, 2 * gait.speed))
-    walk = Walk(cycle, begins + lasts + 9.0, commands=commands, trim=trim, other=gait)
+    trim = ((own / 2, own / 2), (2 * run.speed, 2 * run.speed))
+    walk = Walk(cycle, begins + lasts + 9.0, commands=commands, trim=trim, other=run)
     settings = Settings(noise=NOISE, seed=seed, outside_help=outside_help)
     gains = Gains.default(character, walking=True)
     simulation = Simulation(character, walk.motion(character, slow), gains, settings=settings)
@@ -117,16 +124,15 @@ def becomes_run(names, outside_help, seed):
     return recording.success, float(recording.summary()["residual"])
 
 
-def runs(tries=50):
+def runs():
     """Print the table of walks that become runs."""
-    print("| walk, run | help | of 50 stand | mean force from outside [N] |")
+    print(f"| walk, run | help | of {RUNS} stand | mean force from outside [N] |")
     print("|---|---|---|---|", flush=True)
     for names in (("walk", "run"), ("walk_slow", "run")):
         for outside_help in (0.1, 0.25):
             with ProcessPoolExecutor(2) as pool:
-                found = list(
-                    pool.map(partial(becomes_run, names, outside_help), range(1, tries + 1))
-                )
+                tries = pool.map(partial(becomes_run, names, outside_help), range(1, RUNS + 1))
+                found = list(tries)
             stood, forces = zip(*found, strict=True)
             print(
                 f"| {', '.join(names)} | {outside_help:g} | {sum(stood)} | {np.mean(forces):.0f} |",

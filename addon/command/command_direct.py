@@ -150,7 +150,7 @@ def _direct_to(
         acts=tuple(act for act in skills.acts_of(skill) if act.name in script.acts),
     )
     chosen = {name: getattr(options, name) for name in DIRECTED}
-    chosen["outside_help"] = max(chosen["outside_help"] or 0.0, skill.outside_help)
+    chosen["outside_help"] = max(chosen["outside_help"], skill.outside_help)
     reading = reading_options(options)
     shot = read_shot(Shot, options, ShotOptions(**reading, mass=options.mass, walk=walk, **chosen))
     shot.prepare()

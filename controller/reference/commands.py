@@ -567,21 +567,25 @@ class _Gaits:
         own, other = self._own[0], self._other[0]
         share = np.clip((pace - own) / (other - own), 0, 1)
         if self._leaps:
-            steps = [
-                np.floor(cycles[:, None] - [one.share + at for one in strikes]).sum(1)
-                for at in (_RUNS_AT, _WALKS_AT)
-            ]
-            begins, ends = (np.diff(passed, prepend=passed[0]) > 0 for passed in steps)
-            runs, now = np.empty(len(pace)), bool(share[0] > 0.5)
-            for i, (half, begin, end) in enumerate(zip(share > 0.5, begins, ends, strict=True)):
-                now = bool(half) if (end if now else begin) else now
-                runs[i] = now
-            width = 2 * self._over + 1
-            runs = np.convolve(
-                np.pad(runs, self._over, mode="edge"), np.full(width, 1 / width), "valid"
-            )
-            share += runs * (1 - share)
+            share += self._running(share > 0.5, cycles, strikes) * (1 - share)
         return share
+
+    def _running(
+        self, asked: np.ndarray, cycles: np.ndarray, strikes: Sequence[Strike]
+    ) -> np.ndarray:
+        """How much it runs, 0 to 1 (N,), where that is asked for (N,): from the next moment beside
+        a step on that serves."""
+        runs = np.full(len(asked), float(asked[0]))
+        moments = ((True, _RUNS_AT), (False, _WALKS_AT))
+        for sample, begins in sorted(
+            (sample, begins) for begins, at in moments for sample in _landings(cycles, strikes, at)
+        ):
+            if asked[sample] == begins:
+                runs[sample:] = begins
+        width = 2 * self._over + 1
+        return np.convolve(
+            np.pad(runs, self._over, mode="edge"), np.full(width, 1 / width), "valid"
+        )
 
     def strides(self, pace: np.ndarray, share: np.ndarray) -> np.ndarray:
         """How long steps are at speeds (N,) [m/s], of those of the gait there, in which the other
@@ -792,6 +796,13 @@ def followed(
     return found
 
 
+def _landings(cycles: np.ndarray, strikes: Sequence[Strike], later: float = 0.0) -> np.ndarray:
+    """Samples by which a foot has come down since the one before, or by which one had come down a
+    share of a cycle before, of all samples, after so many cycles (N,)."""
+    done = np.floor(cycles[:, None] - [one.share + later for one in strikes]).sum(1)
+    return 1 + np.flatnonzero(np.diff(done) > 0)
+
+
 class _Rounds:
     """How a body goes, step by step."""
 
@@ -803,8 +814,7 @@ class _Rounds:
         rate: float,
         yaw: float,
     ) -> None:
-        done = np.floor(gone.cycles[:, None] - [one.share for one in strikes]).sum(1)
-        landings = 1 + np.flatnonzero(np.diff(done) > 0)
+        landings = _landings(gone.cycles, strikes)
         self._landings, self._rate = landings[landings < len(com)], rate
         self._standing = gone.standing[: len(com)]
         # Over a round before each, in which it sways to both sides.

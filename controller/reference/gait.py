@@ -260,7 +260,7 @@ class Gait:
         ahead = matrix_from_quaternion(np.array(self.rotation))[:, :, 0].mean(0)
         return float(np.arctan2(ahead[1], ahead[0]))
 
-    @property
+    @cached_property
     def flies(self) -> bool:
         """Whether it is a run."""
         return _flies(np.array(self.contacts, bool))

@@ -55,7 +55,7 @@ class Learning(Polled):
     that, from the first slower one.
 
     cycle: the Cycle that is walked. speed: of it [m/s]. outside_help: share of the weight that help
-    from outside may be, 0 but for runs, see `helps`. paces: Pace each that stood in all tries,
+    from outside may be, 0 but for runs. paces: Pace each that stood in all tries,
     rising; acts: Act each that it performed, and stood in all tries, with the help that it needed.
     Both are complete when `ended` is "done".
     """
@@ -77,11 +77,12 @@ class Learning(Polled):
         super().__init__(executor, budget)
         self.cycle = find_cycle(character, motion)
         self._character, self._motion, self._mass, self._seed = character, motion, mass, seed
-        self.speed = Walk(self.cycle, _SECONDS).speed(motion.rate)
+        walk = Walk(self.cycle, _SECONDS)
+        self.speed = walk.speed(motion.rate)
         self._other, self._acts, self.acts = other, tuple(acts), tuple[Act, ...]()
-        runs = Walk(self.cycle, _SECONDS).flies(character, motion)
+        runs = walk.flies(character, motion) or (other is not None and other.flies)
+        self._helps = RUN_HELPS if runs else (0.0,)
         self._goal = self.speed if other is None else other.speed
-        self._helps = RUN_HELPS if runs or (other is not None and other.flies) else (0.0,)
         self.outside_help = 0.0
         slower = [share * self.speed for share in SLOWER]
         faster = [share * self.speed for share in FASTER]

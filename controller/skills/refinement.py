@@ -119,10 +119,6 @@ class Refinement(Polled):
         for *stood, rescues, samples in data["generations"]:
             self.generations.append(Generation(tuple(stood), rescues, samples))
 
-    def forget(self) -> None:
-        """Remove the checkpoint."""
-        self._checkpoint.forget()
-
 
 def walked(
     payload: bytes,

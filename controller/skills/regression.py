@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..body.character import Character
+from ..body.sole import CLEARANCE
 from ..body.state import State
 from ..control.balance import Memory
 from ..control.controller import Controller
@@ -38,8 +39,6 @@ BOTH = 0.1
 #: the paper, NormalWalk.
 NEIGHBOURS = 6
 FEET, UP, ANGLES = 15.0, 2.0, 0.1
-#: A part of the sole that is lower than this [m] touches: as the balance has it.
-_TOUCHES = 0.02
 #: A distance below which the nearest sample alone counts. By judgement.
 _SAME = 1e-6
 #: [Hz] at which samples are looked up. By judgement: at 30 Hz walks stood as long.
@@ -78,7 +77,7 @@ class Features:
         touching = []
         for foot, ankle, columns in zip(self._feet, ankles, state.frames[[3, 6]], strict=True):
             heights = ankle[2] + foot.corners @ columns[:, 2] - self._floor
-            touching += [float(part.min() < _TOUCHES) for part in (heights[:2], heights[2:])]
+            touching += [float(part.min() < CLEARANCE) for part in (heights[:2], heights[2:])]
         return np.concatenate(
             [
                 ANGLES * state.angles,
@@ -220,9 +219,9 @@ class Attempt:
         motion = problem.motion
         assert isinstance(motion, Endless)
         self._simulation = simulation = problem.simulation(gains, seed)
-        self._steps = problem.reference.steps_per_sample
         self._rate, self._period = motion.rate, motion.walk.cycle.period
-        simulation.controlled_by = partial(Regressed, self._period * self._steps)
+        steps = self._period * problem.reference.steps_per_sample
+        simulation.controlled_by = partial(Regressed, steps)
         simulation.begin()
         assert isinstance(simulation.controller, Regressed)
         self._controller = simulation.controller
@@ -230,7 +229,7 @@ class Attempt:
         self.samples, self.added = samples, 0
         self.fell: float | None = None
         self._masses = problem.character.masses / problem.character.mass
-        self.com = [self._centre(0)]
+        self.com = [self._centre()]
         self._begun: list[_Begun] = []
 
     def close(self) -> None:
@@ -246,11 +245,6 @@ class Attempt:
     def speed(self) -> float:
         """Mean speed [m/s] over the floor."""
         return float(np.hypot(*(self.com[-1] - self.com[0])[:2])) / max(self.seconds, 1e-9)
-
-    @property
-    def apart(self) -> list[float]:
-        """How far from the nearest sample it was each time that it looked."""
-        return self._controller.apart
 
     def seen(self) -> Samples:
         """What it has seen of itself since its start was over."""
@@ -278,14 +272,14 @@ class Attempt:
 
     def _advance(self) -> bool:
         """Go on by a sample of the motion. Returns whether it stands."""
-        sample = len(self.com)
-        self._simulation.advance(sample)
-        self.com.append(self._centre(sample))
+        self._simulation.advance(len(self.com))
+        self.com.append(self._centre())
         return bool(self.com[-1][2] > _FALLEN * self.com[0][2])
 
-    def _centre(self, sample: int) -> np.ndarray:
+    def _centre(self) -> np.ndarray:
         """Its centre of mass now (3,) [m]."""
-        return self._masses @ self._simulation.observe(sample).centres
+        centres, _ = self._simulation.world.body_transforms()
+        return self._masses @ centres
 
     def _strays(self) -> bool:
         """Whether it has been farther from all samples for some frames than these from each

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from poise.controller import Character, Motion
+from poise.controller.control.legs import Legs
 from poise.controller.geometry.rotations import (
     exponential,
     matrix_from_quaternion,
@@ -13,6 +14,7 @@ from poise.controller.geometry.rotations import (
 )
 from poise.controller.geometry.skeleton import LANDMARKS, PARENTS, SEGMENTS
 from poise.controller.reference.gait import find_cycle
+from poise.controller.simulation.world import World
 
 #: Joint centres of an upright person of stature 1 [m], x forward, y left.
 _UPRIGHT = {
@@ -114,6 +116,14 @@ def swinging():
 def adult(standing):
     """The body of that person."""
     return Character.from_motion(standing)
+
+
+@pytest.fixture
+def world(adult):
+    """A World of that body, of 1000 Hz."""
+    world = World(adult, 1000.0, Legs(adult).segments)
+    yield world
+    world.close()
 
 
 #: The walk, read once for all tests.

@@ -13,19 +13,11 @@ from poise.controller.geometry.rotations import exponential, matrix_from_quatern
 from poise.controller.processes.workers import SerialExecutor, WorkerPool
 from poise.controller.reference.gait import Walk
 from poise.controller.search.trial import Problem
-from poise.controller.simulation.world import World
 from poise.controller.skills import refinement, regression
 from poise.controller.skills.refinement import Refinement
 from poise.controller.skills.regression import ANGLES, FEET, Attempt, Features, Samples
 
 # --- What is compared -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def world(adult):
-    world = World(adult, 300.0, Legs(adult).segments)
-    yield world
-    world.close()
 
 
 def pose(body, seed=0):
@@ -127,7 +119,7 @@ def test_without_scipy_a_sentence_says_what_to_do(monkeypatch):
 
 @pytest.fixture
 def walking(walker):
-    """(Problem, Gains) of 5 s of the captured walk, under motor noise."""
+    """(Problem, Gains) of the captured walk, which can go on for 5 s, under motor noise."""
     character, motion, cycle = walker
     endless = Walk(cycle, 15.0).motion(character, motion)
     problem = Problem(endless, character.mass, Settings(noise=5.0))

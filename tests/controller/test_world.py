@@ -15,13 +15,6 @@ from poise.controller.geometry.rotations import exponential, matrix_from_quatern
 from poise.controller.simulation.world import GRAVITY, World
 
 
-@pytest.fixture
-def world(adult):
-    world = World(adult, 1000.0, Legs(adult).segments)
-    yield world
-    world.close()
-
-
 def throw(world, seed=0):
     """A random pose in the air, with random velocities."""
     random = np.random.default_rng(seed)
