@@ -387,6 +387,7 @@ def _report(skills: SkillSet) -> dict[str, Any]:
                 "paces": [{"told": one.told, "reached": one.reached} for one in skill.paces],
                 "outside_help": skill.outside_help,
                 "acts": [one._asdict() for one in skill.acts],
+                "machine": skill.machine.as_dict(),
             }
             for skill in skills.skills
         ],

@@ -1047,6 +1047,7 @@ class Shot(ArmatureShot):
             "hits": [self._hit(hit) for hit in recording.hits()],
             "waypoints": self._arrivals(),
             "commands": self._followed(),
+            "states": self._states(),
             "holds": self._grasps(),
             "strength": {
                 name: _plain(np.min(values)) for name, values in recording.scenario.strength.items()
@@ -1100,6 +1101,15 @@ class Shot(ArmatureShot):
                 "allowed_help": allowed.get(one.act),
             }
             for one in recording.followed
+        ]
+
+    def _states(self):
+        """What a body that walks on was in, for the report, each with when it began."""
+        motion, recording = self.reading.motion, self.recording
+        return [
+            {"at": _plain(sample / motion.rate), "frame": _plain(motion.frame(sample))}
+            | state.as_dict()
+            for sample, state in recording.states
         ]
 
     def _arrivals(self):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Play a character: keys that lead it, the mouse that pulls it, and what is kept of that."""
 
+import os
 from dataclasses import replace
+from functools import lru_cache
 from math import atan2, floor, radians
 
 import bpy
@@ -16,7 +18,7 @@ from ...controller.reference.commands import Script
 from ...controller.skills.skill_set import SkillSet
 from ..blender import session
 from ..blender.chosen import chosen_armature
-from ..blender.redrawing import redraw_views
+from ..blender.redrawing import redraw_sidebars, redraw_views
 from ..blender.translations import tr
 from ..jobs.modal import JobOperator, poll_animated
 from ..jobs.play_job import PlayJob
@@ -72,7 +74,7 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
     stopped = "Stopped: nothing of what was played is kept"
     hint = KEYS
 
-    _seen_at = _mouse = _grip = _way = None
+    _seen_at = _mouse = _grip = _way = _state = None
 
     @classmethod
     def poll(cls, context):
@@ -122,6 +124,9 @@ class POISE_OT_play(JobOperator, bpy.types.Operator):
         self._follow(context)
         self._pull(context)  # where the mouse is now that the view has moved
         redraw_views()  # without panels, which take long
+        if (state := job.play.state) != self._state:
+            self._state = state
+            redraw_sidebars()
         return True
 
     def finished(self):
@@ -416,6 +421,25 @@ class POISE_OT_save_script(ExportHelper, bpy.types.Operator):
             return {"CANCELLED"}
         self.report({"INFO"}, tr(f"Saved to '{self.filepath}'"))
         return {"FINISHED"}
+
+
+def learned(context, armature):
+    """The StateMachine of the skills that the panel has for an armature, and why there is none;
+    None each of no skills."""
+    path = bpy.path.abspath(context.scene.poise.walk.skills)
+    if not path:
+        return None, None
+    changed = os.stat(path).st_mtime_ns if os.path.isfile(path) else None
+    action, _ = bake_target.unbaked(armature)
+    return _learned(path, changed, armature.name, action and action.name)
+
+
+@lru_cache(maxsize=4)  # a panel is drawn often, and a file of skills may be long
+def _learned(path, _changed, armature, action):
+    try:
+        return SkillSet.load(path).of(armature, action).machine, None
+    except PoiseError as error:
+        return None, str(error)
 
 
 def played(context):

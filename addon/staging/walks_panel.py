@@ -3,14 +3,16 @@
 
 import bpy
 
+from ...controller.reference.state_machine import TRANSITION
 from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
 from ..kit.parts import draw_job
 from ..kit.rows import sentence
+from ..kit.state_graph import draw_states
 from ..scene.walks import NAMES, PROPERTY
 from .marked import POISE_OT_add_act, POISE_OT_remove_act, draw_marked
-from .play import POISE_OT_play, POISE_OT_save_script, played
+from .play import POISE_OT_play, POISE_OT_save_script, learned, played
 from .walks import POISE_OT_find_cycle
 
 
@@ -67,6 +69,14 @@ class POISE_PT_play(Panel, bpy.types.Panel):
     def content(self, layout, context, armature, _reason):
         """What it is played with, the button, and what it was told."""
         settings, job = context.scene.poise.walk, session.job()
+        if job is not None and job.plays and job.is_played:
+            # Nothing of how it began can be changed now.
+            row = layout.row()
+            row.scale_y = 1.5
+            row.progress(factor=job.progress, text=tr(job.text))
+            sentence(layout, context, "Enter keeps it as a take, Esc discards it.", "INFO")
+            draw_states(layout, job.play.machine, job.play.state)
+            return
         column = layout.column()
         column.active = job is None
         column.prop(settings, "skills")
@@ -82,13 +92,7 @@ class POISE_PT_play(Panel, bpy.types.Panel):
             if own:
                 row.label(text="Help (× weight)")
             if settings.skills:
-                sentence(layout, context, "The acts of the skills follow by the next keys.", "INFO")
-        if job is not None and job.plays and job.is_played:
-            row = layout.row()
-            row.scale_y = 1.5
-            row.progress(factor=job.progress, text=tr(job.text))
-            sentence(layout, context, "Enter keeps it as a take, Esc discards it.", "INFO")
-            return
+                _draw_learned(layout, context, armature)
         if job is not None and job.plays:
             draw_job(layout, job)
             return
@@ -104,6 +108,17 @@ class POISE_PT_play(Panel, bpy.types.Panel):
         )
         if played(context) is not None:
             layout.operator(POISE_OT_save_script.bl_idname, text="Save Script", icon="EXPORT")
+
+
+def _draw_learned(layout, context, armature):
+    """What an armature can do by its skills, or why it can do nothing by them."""
+    machine, problem = learned(context, armature)
+    if problem is not None:
+        sentence(layout, context, problem, "ERROR")
+        return
+    if any(state.kind == TRANSITION for state in machine.states):
+        sentence(layout, context, "The acts of the skills follow by the next keys.", "INFO")
+    draw_states(layout, machine)
 
 
 CLASSES = (POISE_PT_walk, POISE_PT_play)

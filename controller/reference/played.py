@@ -24,6 +24,7 @@ from ..geometry.stance import runs
 from .commands import Command, Followed, meant
 from .gait import Endless, Walk
 from .reference import Reference
+from .state_machine import State, states_at
 
 #: [s] after which a window is followed by another one; how far it goes, beyond the longest swing
 #: and what filters see of it; and how long before it the reference begins, so that the swings that
@@ -141,6 +142,11 @@ class Window:
         called = [one.act for one in self._walk.commands if one.act is not None]
         begun = len(runs(done)) - bool(done[-1])
         return called[begun] if begun < len(called) else None
+
+    def state(self, sample: int) -> State:
+        """What it is in at a sample, as it is told."""
+        (found,), known = states_at(self._walk, self._rate, np.array([sample - self.part.since]))
+        return known[found]
 
     def next(self, commands: Sequence[Command], rate: float) -> int:
         """The sample at which the next window begins, of a walk with such commands at a rate of

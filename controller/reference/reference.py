@@ -312,7 +312,8 @@ def _endless(
     target, contacts = walking_target(character, motion, cutoff or TRAVEL_CUTOFF, straight)
     joints, frames = character.pose(target)
     corners = character.sole_corners(joints[:1], frames[:1])
-    _check(character, motion, target, _lowest(character, corners))
+    begins = motion.first == 0  # else it goes on, and may fly
+    _check(character, motion, target, _lowest(character, corners), not begins)
     joints, frames = character.pose(character.as_animated(motion) if compared else target)
     raw = Pose(character.body_centres(joints, frames), frames, joints)
     parts = (raw, target, target)
@@ -362,8 +363,8 @@ def _check(
     lowest: float,
     held: bool = False,
 ) -> None:
-    """Refuse what cannot be tracked, in words. lowest: sole corner at the start [m], of a body that
-    something holds there, or nothing."""
+    """Refuse what cannot be tracked, in words. lowest: sole corner at the start [m]. held: whether
+    it may be in the air there."""
     clearance = lowest - character.ground
     if not held and clearance > START_CLEARANCE * character.height:
         raise MotionError(

@@ -32,6 +32,13 @@ from ..ranges import RANGES
 from ..reference.commands import GATHERING, SIDEWAYS, SLOW, Command, Meant, Shove, Toss, meant
 from ..reference.gait import Endless, Walk
 from ..reference.played import Part, Window, sample_of
+from ..reference.state_machine import (
+    FALL,
+    GET_UP,
+    State,
+    StateMachine,
+    runs_from,
+)
 from .recording import Observation
 from .scenario import Scenario, Throw, shoves, tosses
 from .simulation import Footing, Moment, Simulation
@@ -83,6 +90,8 @@ class _Seen:
         self.body_rotations: list[np.ndarray] = []
         self.touches: list[tuple[bool, bool]] = []
         self.com: list[np.ndarray] = []
+        #: What it is in who does not stand.
+        self.down = FALL
 
     def __len__(self) -> int:
         return len(self.com)
@@ -103,9 +112,12 @@ class _Seen:
             del values[count:]
 
     def fall(self) -> None:
-        """As simulation.Log has it, and the next four: what nobody asks."""
+        """As simulation.Log has it."""
+        self.down = FALL
 
-    def rise(self, way: str) -> None: ...
+    def rise(self, way: str) -> None:
+        """As simulation.Log has it, and the next three: what nobody asks."""
+        self.down = GET_UP
 
     def stands(self, part: Part | None, shown: np.ndarray | None) -> None: ...
 
@@ -177,6 +189,21 @@ class Play:
     def rises(self) -> bool:
         """Whether it tries to get up where it falls."""
         return self._simulation.rises
+
+    @property
+    def machine(self) -> StateMachine:
+        """What it can be in, and what follows what."""
+        walk = self._walk
+        runs = runs_from(walk.speed(self.rate), walk.other, walk.trim)
+        gets_up = self._simulation.settings.get_up
+        return StateMachine.of(self.slowest, self.fastest, runs, self.acts, gets_up)
+
+    @property
+    def state(self) -> State:
+        """What it is in now."""
+        if self.is_down or self.fell:
+            return self._seen.down
+        return self._window.state(self.sample)
 
     @property
     def seconds(self) -> float:

@@ -40,8 +40,9 @@ from ..reference.gait import Endless
 from ..reference.hand_back import stepped_back
 from ..reference.lying import Hold
 from ..reference.performed import Changed
-from ..reference.played import Part, followed_in
+from ..reference.played import WHOLE, Part, followed_in
 from ..reference.reference import Reference
+from ..reference.state_machine import FALL, GET_UP, State, visited
 from ..reference.waypoints import sampled
 from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
 from .scenario import Scenario
@@ -167,6 +168,8 @@ class Recording:
         self.deepest = 0.0
         #: Samples until it began to get up for the last time, if it does.
         self.rested: int | None = None
+        #: From which sample on it falls, and gets up, each time.
+        self._downs: list[tuple[int, State]] = []
         #: Samples until it stood again, each time, and the parts of its walk that began there.
         self.stood_again: list[int] = []
         self.parts: list[Part] = []
@@ -287,10 +290,12 @@ class Recording:
             self.fell_again.append(self._count)
             self._tried.clear()
         self.rested = None
+        self._downs.append((self._count, FALL))
 
     def rise(self, way: str) -> None:
         """From now on, it gets up. way: the animator's get-up that it does, empty if none."""
         self.rested = self._count
+        self._downs.append((self._count, GET_UP))
         self._tried.append(way)
 
     def stands(self, part: Part | None, shown: np.ndarray | None) -> None:
@@ -316,9 +321,28 @@ class Recording:
         """What came of the commands of its walk, if it is led by such."""
         if not isinstance(self.motion, Endless) or not self.motion.walk.commands:
             return []
+        return followed_in(self.motion, self.character, self.com, self._stood_until, self.parts)
+
+    @property
+    def states(self) -> list[tuple[int, State]]:
+        """What a body that walks on is in, from which sample on each; empty of any other."""
+        if not isinstance(self.motion, Endless):
+            return []
+        motion, found = self.motion, list(self._downs)
+        flies = motion.walk.flies(self.character, motion.source)
+        for part, end in zip((WHOLE, *self.parts), self._stood_until, strict=True):
+            own = part.of(motion.walk, motion.rate)
+            own = own if motion.walk.commands else motion.walk
+            told = visited(own, motion.rate, end - part.since, flies)
+            found += [(part.since + at, state) for at, state in told]
+        return sorted(found, key=lambda one: one[0])
+
+    @property
+    def _stood_until(self) -> list[int]:
+        """Samples until it lost its balance, or to the end, of a walk's beginning and of each part
+        that followed."""
         ends = self.stood, *self.fell_again, self._count
-        stood = [end for end in ends if end is not None][: 1 + len(self.parts)]
-        return followed_in(self.motion, self.character, self.com, stood, self.parts)
+        return [end for end in ends if end is not None][: 1 + len(self.parts)]
 
     def add_help(self, sample: int, wrench: np.ndarray, rises: bool) -> None:
         """As simulation.Log has it."""
@@ -330,8 +354,9 @@ class Recording:
         self._count, self._upright, self._toppled = min(self._count, count), None, None
         if self.stood is not None and count < self.stood:
             self.stood = None
-            for after in (self.fell_again, self.stood_again, self.ways, self.parts, self.shown):
-                after.clear()
+            after = self.fell_again, self.stood_again, self.ways, self.parts, self.shown
+            for events in (*after, self._downs):
+                events.clear()
             self._tried.clear()
         self._residual[count:] = 0
         self._rising[count:] = self._standing_helped[count:] = False

@@ -57,8 +57,8 @@ _WILD = 15.0
 #: Unless the animation has such a speed within so many seconds: then it is from so many times that.
 #: By judgement; the foot of PyBullet's spin kick comes to 14 m/s.
 _AROUND, _FASTER = 0.1, 1.5
-#: Nor [rad/s] of a joint, before its segment has gone anywhere. The fastest of captured kicks has
-#: 27; by trial.
+#: Nor [rad/s] of a joint in two samples, before its segment has gone anywhere. The fastest of
+#: captured kicks has 27; by trial.
 _SPINNING = 100.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
 _BURST = 0.05
@@ -363,6 +363,7 @@ class Simulation:
         self.recording.strength = self.strength
         self.recording.gets_up = self.settings.get_up
         self.recording.goes_on = self.settings.once_up != STAND
+        self._spins = False  # a joint, at the newest sample
         #: What also takes down what happens, and who tells a walk that is played.
         self.log: Log = self.recording
         self.guide: Guide | None = None
@@ -837,9 +838,11 @@ class Simulation:
         return self.strength is not None and self.strength.faints(sample)
 
     def _is_wild(self, sample: int, centres: np.ndarray) -> bool:
-        """Whether the engine throws about a body that stands, or begins to."""
-        spins = np.abs(self.world.state(False).speeds[6:]).max()
-        return bool(self._is_thrown(sample, centres) or not spins < _SPINNING)
+        """Whether the engine throws about a body that stands, or begins to. Where a run lands on
+        its light toes, these and the ankle spin for less than a sample, and no more."""
+        spins = not np.abs(self.world.state(False).speeds[6:]).max() < _SPINNING
+        before, self._spins = self._spins, spins
+        return bool(self._is_thrown(sample, centres) or (before and spins))
 
     def _keep_state(self) -> None:
         """Keep the state of the newest sample, and of as many before as a burst takes; where others

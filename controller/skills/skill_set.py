@@ -23,6 +23,7 @@ from ..exceptions import SettingsError
 from ..reference.acts import Act
 from ..reference.commands import Script
 from ..reference.gait import Gait
+from ..reference.state_machine import StateMachine, runs_from
 
 VERSION = 1
 _MADE_BY = "Poise learn"
@@ -99,6 +100,12 @@ class Skill:
         """Names of its acts."""
         return tuple(act.name for act in self.acts)
 
+    @property
+    def machine(self) -> StateMachine:
+        """What it can be in, and what follows what."""
+        runs = runs_from(self.speed, self.other, self.trim)
+        return StateMachine.of(self.slowest, self.fastest, runs, self.performs)
+
     def goes_at(self, speed: float) -> bool:
         """Whether it goes at a speed [m/s], or at one so near that it counts as followed."""
         return (1 - _NEAR) * self.slowest <= speed <= (1 + _NEAR) * self.fastest
@@ -135,11 +142,11 @@ class SkillSet:
     acts: tuple[Act, ...] = ()
 
     def of(self, armature: str, action: str | None) -> Skill:
-        """The one that an armature learned from an action, by their names. Raises SettingsError if
-        there is none."""
-        for skill in self.skills:
-            if (skill.armature, skill.action) == (armature, action):
-                return skill
+        """The fastest one that an armature learned from an action, by their names: it goes over to
+        others. Raises SettingsError if there is none."""
+        own = [one for one in self.skills if (one.armature, one.action) == (armature, action)]
+        if own:
+            return max(own, key=lambda skill: skill.fastest)
         known = ", ".join(f"'{one.action}' of '{one.armature}'" for one in self.skills)
         raise SettingsError(
             f"Nothing was learned from '{action}' of '{armature}', but from {known}: choose that "

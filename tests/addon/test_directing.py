@@ -104,6 +104,8 @@ def test_a_script_is_directed_baked_and_reported(hero, capsys):
     report = json.loads((moved / "report.json").read_text())
     assert report["seconds"] == pytest.approx(8) and report["fell_at"] is None
     assert report["skill"] == "shot" and report["bake_error"] < 0.05
+    walks = {"at": 0, "frame": report["frames"][0], "name": "walk", "kind": "stationary"}
+    assert report["states"] == [walks]
     first, turned, pushed = report["commands"]
     wanted = {"skill": "walk", "speed": 1, "heading": 0, "sideways": 0}
     assert (first["at"], first["wanted"]) == (0, wanted)
@@ -182,6 +184,8 @@ def test_who_falls_as_told_to_ends_with_0(hero):
     assert direct(hero, take, "--when-it-falls=limp", "--report", report) == 0
     content = json.loads(report.read_text())
     assert content["fell_at"] < 5 and content["seconds"] == pytest.approx(8)
+    assert [state["name"] for state in content["states"]] == ["walk", "fall"]
+    assert content["states"][1]["at"] == pytest.approx(content["fell_at"], abs=0.02)
 
 
 @pytest.mark.slow(captured=False)

@@ -2,18 +2,20 @@
 """Walks that are played: told while they go on, pushed, taken back, and done again."""
 
 from dataclasses import replace
+from itertools import groupby, pairwise
 from math import pi, radians
 
 import numpy as np
 import pytest
 
-from poise.controller import Gains, Settings, Simulation
+from poise.controller import Character, Gains, Settings, Simulation
 from poise.controller.exceptions import SettingsError
 from poise.controller.geometry.rotations import rotation_about
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
 from poise.controller.reference.commands import SIDEWAYS, Command, Script, Shove
-from poise.controller.reference.gait import Walk
+from poise.controller.reference.gait import Gait, Walk, find_cycle
 from poise.controller.reference.played import LASTS, STEADIES, Part, Window, sample_of
+from poise.controller.reference.state_machine import FALL, GET_UP, RUN, STAND, WALK
 from poise.controller.simulation.play import BALLS, STANDS, Play, balls_of
 from poise.controller.simulation.scenario import Collider, Scenario, Solid, shoves, tosses
 
@@ -383,12 +385,17 @@ def test_who_has_got_up_goes_on_as_it_is_told(walker, faller, tmp_path):
     """In the heading that it was told while it lay; and all of it comes out again, through a file,
     to the last bit."""
     knock_over(faller)
+    fell_at = faller.sample
     faller.wants(heading=1.5, speed=0.8)
+    seen = [faller.state]
     while faller.is_down:
         faller.advance()
+        seen.append(faller.state)
         assert faller.seconds < 15
+    assert [state for state, _ in groupby(seen)] == [FALL, GET_UP, STAND]
     up = faller.sample
     go_on(faller, 8.0)
+    assert faller.state == WALK
     assert not faller.is_down
     way = faller._com(faller.sample) - faller._com(faller.sample - round(2 * faller.rate))
     apart = np.arctan2(way[1], way[0]) - faller.yaw - 1.5
@@ -409,6 +416,11 @@ def test_who_has_got_up_goes_on_as_it_is_told(walker, faller, tmp_path):
     recording = simulation(walker, same, settings=FALLS).run()
     assert recording.filled and recording.up == up
     assert (recording.body_positions == np.array(faller.centres)).all()
+    began, states = zip(*recording.states, strict=True)
+    assert states == (STAND, WALK, FALL, GET_UP, STAND)
+    assert abs(began[2] - fell_at) <= 1 and abs(began[4] - up) <= 1
+    for before, after in pairwise(states):
+        assert after in faller.machine.after(before)
 
 
 @pytest.mark.slow
@@ -484,3 +496,32 @@ def test_who_gets_up_in_a_cycle_without_steps_stands_as_in_a_clip(walker):
     for commands in (STANDS, (Command(1.0, heading=0.3),)):
         with pytest.raises(SettingsError, match="No foot comes down in the cycle"):
             Walk(few, 2.0, commands=commands).motion(character, motion)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_played_stands_and_becomes_a_walk_again(
+    blender, walker, import_clip, monkeypatch
+):
+    """Told to slow down in mid-air, by a toe that spins as it lands: none of which is a fall."""
+    from poise.addon.rigs import reference
+
+    monkeypatch.setattr(Play, "_learn_delay", lambda self, _: setattr(self, "_delay", 10))
+    runner = reference.read(blender.context.scene, import_clip("run")).motion
+    body = Character.from_motion(runner)
+    other = Gait.of(body, runner, find_cycle(body, runner))
+    trim = ((0.5, 0.5), (1.0, 1.0), (1.96, 1.96), (2.87, 2.95))
+    walk = Walk(walker[2], LASTS, commands=STANDS, other=other, trim=trim, played=True)
+    play = Play(simulation(walker, walk, settings=Settings(outside_help=0.25)))
+    try:
+        play.wants(stands=False)
+        go_on(play, 3.0)
+        play.wants(speed=2.87)
+        go_on(play, 4.4)
+        assert play.state == RUN and play.pace > 1.8
+        while play.speed > 1.25:
+            play.wants(speed=max(1.2, play.speed - 0.1))
+            go_on(play, 0.15)
+        go_on(play, 4.0)
+        assert play.state == WALK and play.pace == pytest.approx(1.2, abs=0.2)
+    finally:
+        play.close()
