@@ -91,14 +91,15 @@ def mesh(recording, sample, look):
 
 
 def contact_arrows(recording, sample, newtons_per_metre):
-    """(tail, tip) [m] of an arrow for each foot that is pressed: it starts at the centre of
-    pressure."""
-    found = []
-    pressed = zip(recording.cops[sample], recording.contact_forces[sample], strict=True)
-    for cop, force in pressed:
-        if np.isfinite(cop).all() and np.linalg.norm(force) >= LEAST_FORCE:
-            found.append((cop, cop + force / newtons_per_metre))
-    return found
+    """(tail, tip) [m] of an arrow for each foot, and each other segment, that is pressed: it starts
+    at the centre of pressure."""
+    feet = zip(recording.cops[sample], recording.contact_forces[sample], strict=True)
+    others = ((press[3:], press[:3]) for press in recording.presses[sample])
+    return [
+        (cop, cop + force / newtons_per_metre)
+        for cop, force in (*feet, *others)
+        if np.isfinite(cop).all() and np.linalg.norm(force) >= LEAST_FORCE
+    ]
 
 
 def push_arrows(recording, sample, newtons_per_metre):

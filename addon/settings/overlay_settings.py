@@ -48,8 +48,9 @@ class POISE_PG_overlays(bpy.types.PropertyGroup):
     things: _switch("Things", "What was thrown or falls, where the simulation has it", True)
     forces: _switch(
         "Contact Forces",
-        "Arrows of what the floor presses against each foot, from the centre of pressure, and of "
-        "what holds hands and feet. Their length is the force [N]",
+        "Arrows of what floor and colliders press against each foot, and each part of a body that "
+        "falls or leans on them, from the centre of pressure, and of what holds hands and feet. "
+        "Their length is the force [N]",
         True,
     )
     cop: _switch(

@@ -74,7 +74,7 @@ class Observation(NamedTuple):
     and where [m]; None without limbs. held: (H, 6) force [N] with which each hold has pulled the
     body, in the mean since the last sample, the largest over a while, how far [m] the point is
     from where it is held, NaN where nothing holds it, and 1 where it has broken; None without
-    holds.
+    holds. presses: as World.presses gives them, None where feet alone meet anything.
     """
 
     centres: np.ndarray
@@ -85,6 +85,7 @@ class Observation(NamedTuple):
     torques: np.ndarray
     blows: np.ndarray | None = None
     held: np.ndarray | None = None
+    presses: np.ndarray | None = None
 
     def plain(self) -> tuple[Any, ...]:
         """The same without classes, for another process, which knows the package by another
@@ -197,6 +198,7 @@ class Recording:
         self._room = count
         self.meet(())
         self._held = np.full((count, len(scenario.holds), 6), np.nan)
+        self._presses = np.zeros((count, len(SEGMENTS), 6))
         self._residual = np.zeros((count, 6))
         #: Samples in which that helped it to get up, and in which it may help a body that stands.
         self._rising, self._standing_helped = np.zeros((2, count), bool)
@@ -256,6 +258,8 @@ class Recording:
             self._blowing |= seen.blows[:, :3].any(1)
         if seen.held is not None:
             self._held[sample] = seen.held
+        if seen.presses is not None:
+            self._presses[sample] = seen.presses
         self._com[sample] = com
         self._count, self._upright, self._toppled = sample + 1, None, None
         smooth = self.reference.smooth.centres[sample]
@@ -446,6 +450,12 @@ class Recording:
     def thing_rotations(self) -> np.ndarray:
         """(n, T, 4) orientations of the scenario's things, w first; NaN before they start."""
         return self._thing_turns[: self._count]
+
+    @property
+    def presses(self) -> np.ndarray:
+        """(n, S, 6) force [N] with which floor and colliders press each segment but the feet, and
+        where [m]."""
+        return self._presses[: self._count]
 
     @property
     def blows(self) -> np.ndarray:

@@ -610,6 +610,7 @@ class Simulation:
             self.scenario,
             self.motion.rate,
             membership=self.membership,
+            may_fall=self.settings.when_it_falls != STOP,
         )
 
     def advance(self, sample: int) -> None:
@@ -1114,7 +1115,8 @@ class Simulation:
         centres, turns = self.world.body_transforms()
         contacts, last = self.world.contacts(), self.efforts[-1].copy()
         blows, held = self._mean_blows(), self._mean_pulls()
-        return Observation(centres, turns, contacts, things, effort, last, blows, held)
+        presses = self.world.presses() if self.world.scenario.whole_body else None
+        return Observation(centres, turns, contacts, things, effort, last, blows, held, presses)
 
     def _mean_pulls(self) -> np.ndarray | None:
         """What Observation has of holds."""

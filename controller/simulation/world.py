@@ -11,6 +11,7 @@ import importlib
 import sys
 import weakref
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 from math import hypot
 from typing import Any, NamedTuple
@@ -432,11 +433,13 @@ class World:
         sample_rate: float = 1.0,
         falling: bool = False,
         membership: "Membership | None" = None,
+        may_fall: bool = False,
     ) -> None:
         """rate: steps per second [Hz]. leg_segments: indices of thigh, shin and foot of both legs.
         sample_rate: of the colliders' paths [Hz]. falling: the body is to fall, with all of it and
         hard; the physics then takes several steps in one. membership: of a body that meets others,
-        None for one alone."""
+        None for one alone. may_fall: into colliders, which all of it meets then whatever the
+        scenario says, but for what it begins in."""
         self.character = character
         self.rate = rate
         #: Whether the body is to fall, and whether it gets up.
@@ -454,6 +457,10 @@ class World:
             scale = character.mass / mass * (character.height / stature) ** 2
             self._toe_armature = scale * _TOE_ARMATURE
         self.scenario = scenario or Scenario()
+        #: Whether what the body begins in is passed, and not refused.
+        self._passes = may_fall and bool(self.scenario.colliders) and not self.scenario.whole_body
+        if self._passes:
+            self.scenario = replace(self.scenario, whole_body=True)
         self._whole = self.scenario.touches_body or self.engine.shared
         self._client = self.engine.client
         self._keywords = {"physicsClientId": self._client}
@@ -961,9 +968,12 @@ class World:
     def _check_start(self) -> None:
         """Raise SettingsError if the body begins inside of what it can touch. Of another body's
         limbs, which may hold it, it passes those that it overlaps a little."""
-        touching = self.links.values() if self.scenario.whole_body else self.foot_links
+        whole = self.scenario.whole_body and not self._passes
+        touching = self.links.values() if whole else self.foot_links
         for collider, body in zip(self.scenario.colliders, self._colliders, strict=True):
             depths = self._depths(body)
+            if self._passes:
+                self._pass(body, depths.keys() - set(self.foot_links))
             depths = {link: depths[link] for link in touching if link in depths}
             self._demand_outside(f"The collider '{collider.name}'", depths)
         for limb, body in zip(self.scenario.limbs, self._limbs, strict=True):
@@ -1392,6 +1402,20 @@ class World:
             for point in pybullet.getContactPoints(self.body, ground, **self._keywords)
         ]
         return sorted(found)
+
+    def presses(self) -> np.ndarray:
+        """(S, 6) force [N] across what touches with which floor and colliders press each segment
+        but the feet now, and where [m]; 0 where nothing does."""
+        found = np.zeros((len(SEGMENTS), 6))
+        for touch in self.touches():
+            if touch.segment not in FEET + TOES:
+                force = np.array(touch.force)
+                found[touch.segment, :3] += force
+                found[touch.segment, 3:] += np.linalg.norm(force) * np.array(touch.place)
+        loads = np.linalg.norm(found[:, :3], axis=1)
+        pressed = loads > 0
+        found[pressed, 3:] /= loads[pressed, None]
+        return found
 
     def add_blows(self, blows: np.ndarray) -> None:
         """Add to (L, 7) what each limb, and each segment of every other body in the engine, in the

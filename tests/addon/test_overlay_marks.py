@@ -164,10 +164,15 @@ def test_a_foot_in_the_air_has_no_arrow():
     lifted = SimpleNamespace(
         cops=np.array([[[0.0, 0.1, 0.0], nothing]]),
         contact_forces=np.array([[[0.0, 0.0, 600.0], [0.0, 0.0, 0.0]]]),
+        presses=np.zeros((1, len(SEGMENTS), 6)),
     )
     ((tail, tip),) = overlay_marks.contact_arrows(lifted, 0, 600.0)
     assert np.array_equal(tip - tail, [0, 0, 1])
     lifted.cops[0, 0] = np.nan
+    lifted.presses[0, SEGMENT_INDEX["trunk"]] = [0.0, 300.0, 0.0, 0.5, 0.2, 1.1]
+    ((tail, tip),) = overlay_marks.contact_arrows(lifted, 0, 600.0)
+    assert tail.tolist() == [0.5, 0.2, 1.1] and tip.tolist() == [0.5, 0.7, 1.1], "it leans"
+    lifted.presses[:] = 0
     assert overlay_marks.contact_arrows(lifted, 0, 600.0) == []
     assert overlay_marks.centre_of_pressure(lifted, 0) is None
 

@@ -641,10 +641,34 @@ def test_ankles_of_the_bake_are_where_they_fall(fallen):
     ("middle", "half"), [((0.5, 0, 0.6), (1.5, 1, 0.1)), ((1, 0, 1), (0.8, 1, 0.2))]
 )
 def test_it_falls_out_of_what_it_stood_in(standing, middle, half):
-    """Feet alone had met the table before."""
+    """It begins inside of the table, and passes what it has not left."""
     table = Collider("table", Solid("box", half), middle)
     recording = simulation(standing, "limp", seconds=4.0, colliders=(table,)).run()
     assert recording.filled and fastest(recording).max() < 15.0
+
+
+@pytest.mark.slow(captured=False)
+def test_what_it_lies_on_bears_it(fallen):
+    """Feet and all else together, in the mean; and while it stands nothing but feet."""
+    recording = fallen("limp", BACK)
+    borne = recording.presses[:, :, 2].sum(1) + recording.contact_forces[:, :, 2].sum(1)
+    assert borne[-60:].mean() == pytest.approx(recording.character.mass * GRAVITY, rel=0.02)
+    assert not recording.presses[: recording.stood].any()
+    lies = recording.presses[-1]
+    pressed = lies[:, 2] > 0
+    assert pressed.sum() >= 3
+    away = np.linalg.norm(lies[:, 3:] - recording.body_positions[-1], axis=1)
+    assert away[pressed].max() < 0.45 and lies[pressed, 5].max() < 0.02, (
+        "where it touches the floor"
+    )
+
+
+@pytest.mark.slow
+def test_a_wall_stops_it_before_it_has_lost_its_balance(standing):
+    """All of a body that may fall meets colliders, from the beginning on."""
+    wall = Collider("wall", Solid("box", (0.1, 2.0, 1.5)), (-0.6, 0.0, 1.5))
+    recording = simulation(standing, "brace", 4.0, 450.0, BACK, colliders=(wall,)).run()
+    assert recording.body_positions[..., 0].min() > -0.5
 
 
 # --- What cannot be ------------------------------------------------------------------------------
@@ -707,7 +731,7 @@ def test_it_falls_where_what_it_stands_on_goes_away(make_motion):
 
 @pytest.mark.slow
 def test_what_sweeps_its_shins_trips_it(make_motion):
-    """A bar that comes from behind, with all of the body to meet it."""
+    """A bar that comes from behind."""
     motion = make_motion(4.0)
     time = np.arange(len(motion)) / motion.rate
     way = np.zeros((len(motion), 3))
@@ -715,7 +739,7 @@ def test_what_sweeps_its_shins_trips_it(make_motion):
     way[:, 2] = 0.15
     turns = np.tile((1.0, 0.0, 0.0, 0.0), (len(motion), 1))
     bar = Collider("bar", Solid("box", (0.03, 1.0, 0.03)), way, turns)
-    recording = simulation(motion, "brace", force=0.0, colliders=(bar,), whole_body=True).run()
+    recording = simulation(motion, "brace", force=0.0, colliders=(bar,)).run()
     assert 0.7 < recording.fell_at < 2.0 and recording.filled
     assert recording.com[-1, 2] < 0.4 * recording.com[0, 2]
     assert simulation(motion, "brace", force=0.0).run().success
