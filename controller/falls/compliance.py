@@ -37,12 +37,14 @@ _ARM_STIFFNESS, _ARM_DAMPING = 16000.0, 200.0
 
 
 def relaxed_limits(character: Character, angles: np.ndarray) -> np.ndarray:
-    """(dofs, 2) [rad] in which the joints of a body turn that falls from a pose (dofs,)."""
+    """(dofs, 2) [rad] in which the joints of a body turn that gives way in a pose (dofs,), or in
+    any of several (N, dofs)."""
+    least, most = np.atleast_2d(angles).min(0), np.atleast_2d(angles).max(0)
     limits = []
-    for name, angle in zip(character.dof_names, angles.tolist(), strict=True):
+    for name, lowest, highest in zip(character.dof_names, least, most, strict=True):
         entry, axis = joint_of_dof(name), name.rpartition("_")[2]
         low, high = entry.relaxed.get(axis, entry.ranges[axis])
-        limits.append((min(low, angle - _MARGIN), max(high, angle + _MARGIN)))
+        limits.append((min(low, lowest - _MARGIN), max(high, highest + _MARGIN)))
     return np.array(limits)
 
 

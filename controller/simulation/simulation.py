@@ -19,7 +19,7 @@ from ..control.legs import Legs
 from ..exceptions import SettingsError, SimulationError, demand
 from ..falls import mixture
 from ..falls.acted import acted
-from ..falls.compliance import arms_of, falling_body, with_hands
+from ..falls.compliance import arms_of, falling_body, relaxed_limits, with_hands
 from ..falls.fall import Fall
 from ..falls.get_up import GetUp, is_level
 from ..falls.loss import BalanceLoss
@@ -602,9 +602,15 @@ class Simulation:
         self._begun = True
 
     def _make_world(self) -> World:
-        """The world in which the body stands: with hands, where it meets others."""
+        """The world in which the body stands: with hands, where it meets others. Of one that is
+        weak, knees and elbows bend backward no farther than relaxed ones."""
+        body = self.character if self.membership is None else with_hands(self.character)
+        if self.strength is not None:
+            hinges = [name.startswith(("knee", "elbow")) for name in body.dof_names]
+            limits = relaxed_limits(body, self.reference.angles)
+            body = replace(body, limits=np.where(np.c_[hinges], limits, body.limits))
         return World(
-            self.character if self.membership is None else with_hands(self.character),
+            body,
             self.rate,
             Legs(self.character).segments,
             self.scenario,

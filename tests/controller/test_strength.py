@@ -6,6 +6,7 @@ import pytest
 
 from poise.controller import Character, Settings, SettingsError, Simulation
 from poise.controller.falls.strength import LIMBS, Strength
+from poise.controller.geometry.rotations import matrix_from_quaternion
 from poise.controller.geometry.skeleton import SEGMENT_INDEX
 from poise.controller.simulation.scenario import Push, Scenario
 
@@ -87,6 +88,25 @@ def test_a_leg_that_gives_way_has_it_fall_to_that_side(make_motion, side, sign):
     fallen = round((recording.fell_at + 0.3) * motion.rate)
     way = recording.com[fallen] - recording.com[50]
     assert sign * way[1] > 0.02
+
+
+@pytest.mark.slow
+def test_a_knee_that_gives_way_bends_forward(walker):
+    """Of a walk whose leg loses all strength in any phase of its step, also before it falls."""
+    character, motion, _ = walker
+    knee = list(character.dof_names).index("knee_l_pitch")
+    reference = Simulation(character, motion).reference
+    least = np.degrees(reference.angles[:, knee].min())
+    for shot in range(40, 100, 12):
+        weak = np.ones(len(motion))
+        weak[shot:] = 0.0
+        scenario = Scenario(strength={"leg_l": weak})
+        settings = Settings(when_it_falls="brace")
+        recording = Simulation(character, motion, settings=settings, scenario=scenario).run()
+        root = recording.joints()[:, 0]
+        frames = matrix_from_quaternion(recording.body_rotations)
+        angles = recording.character.trajectory_of(motion.rate, root, frames).angles[:, knee]
+        assert np.degrees(angles.min()) > min(least, 0.0) - 3
 
 
 def test_a_little_weakness_is_stood_with(make_motion):
