@@ -886,7 +886,8 @@ def _solids(
         own[f"forearm_{side}"] = forearm
         own[f"foot_{side}"], own[f"toe_{side}"] = hind, toes
     solids = [own[segment] for segment in SEGMENTS]
-    return solids, _shapes(height, lengths, reach, foot, solids, pelvis_joint)
+    top = _length(motion, "neck", "head_top")
+    return solids, _shapes(height, lengths, reach, foot, solids, pelvis_joint, top)
 
 
 def _central(entry: Segment, height: float, mass: float) -> Solid:
@@ -903,8 +904,10 @@ def _shapes(
     foot: Foot,
     solids: list[Solid],
     hips: np.ndarray,
+    top: float,
 ) -> tuple[Shape, ...]:
-    """One solid per segment, about as thick as a person: by eye, as shares of stature."""
+    """One solid per segment, about as thick as a person: by eye, as shares of stature. top: of the
+    head above the neck [m], NaN where the rig has none."""
     shapes: list[Shape] = []
 
     def add(segment: str, kind: str, size: _Numbers, middle: _Numbers) -> None:
@@ -919,8 +922,11 @@ def _shapes(
     add("trunk", "box", trunk, [0, 0, 0.5 * reach])
     for name, entry in ENTRIES.items():
         if entry.length and entry.thickness:
-            own = [0, 0, 0.085 * height] if name == "head" else solids[SEGMENT_INDEX[name]].centre
-            add(name, "sphere", [entry.thickness * height], own)
+            radius, own = entry.thickness * height, solids[SEGMENT_INDEX[name]].centre
+            if name == "head":  # as high as the rig's, unless that wears a hat
+                high = min(np.fmax(top - radius, 0.085 * height), 0.13 * height)
+                own = np.array([0.0, 0.0, high])
+            add(name, "sphere", [radius], own)
     for side in SIDES:
         for name, entry in PARTS.items():
             if not entry.end:

@@ -185,3 +185,18 @@ def test_legs_that_keep_their_length_are_as_animated(make_motion):
     body = Character.from_motion(motion)
     trajectory = body.as_animated(motion)
     assert body.reached(trajectory, motion) is trajectory
+
+
+@pytest.mark.parametrize(("raised", "share"), [(0.0, None), (0.5, 0.13), (-0.2, 0.085)])
+def test_the_head_is_as_high_as_the_rigs(make_motion, raised, share):
+    """A hat is no part of it, nor is a head that ends in the neck."""
+    motion = make_motion(1.0)
+    motion.positions[:, LANDMARK_INDEX["head_top"], 2] += raised
+    character = Character.from_motion(motion)
+    head = next(shape for shape in character.shapes if shape.segment == "head")
+    middle = character.centres[SEGMENT_INDEX["head"], 2] + head.position[2]
+    if share is None:
+        neck, top = (motion.positions[0, LANDMARK_INDEX[name]] for name in ("neck", "head_top"))
+        assert middle + head.size[0] == pytest.approx(np.linalg.norm(top - neck))
+    else:
+        assert middle == pytest.approx(share * character.height)
