@@ -209,6 +209,10 @@ class FootForces(Balance):
         places, up = [pull.place for pull in pulls], sum(pull.force[2] for pull in pulls)
         force = self.reference.wrench[step, :3]
         force = force * min(max(up / max(float(force[2]), 1.0), 0.0), 1.0)
+        if len(places) == 1:
+            # A pendulum is borne along its rope: to press upward as it swings would drive it on.
+            rope = np.subtract(places[0], self.com)
+            force = np.linalg.norm(force) * rope / np.linalg.norm(rope)
         rows = np.zeros((6, 3 * len(places)))
         for number, (x, y, z) in enumerate(np.subtract(places, self.com).tolist()):
             turn = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

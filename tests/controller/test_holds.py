@@ -114,6 +114,21 @@ def test_both_hands_of_who_hangs_carry_the_weight(hanging):
     assert np.nanmax(recording.hold_gaps) < NEAR / 10
 
 
+@pytest.mark.slow(captured=False)
+def test_who_hangs_by_one_hand_swings_less_and_less(hanging):
+    """Nothing drives it: it used to swing harder and harder, and to turn until it burst."""
+    left, _ = both()
+    recording = prepared(hanging(9.0, 0.1), [left]).run()
+    assert recording.filled and not recording.why()
+    forces = np.linalg.norm(recording.hold_forces[:, 0], axis=1)
+    assert forces[30:].max() < 1.3 * recording.character.mass * GRAVITY
+    rate = round(recording.motion.rate)
+    swing = np.linalg.norm(recording.com[:, :2] - recording.com[-rate:, :2].mean(0), axis=1)
+    assert swing[-2 * rate :].max() < swing[: 2 * rate].max()
+    pelvis = matrix_from_quaternion(recording.body_rotations[:, 0])
+    assert np.degrees(np.arccos(np.clip(pelvis[:, 0, 0], -1, 1))).max() < 45, "nor does it turn"
+
+
 def test_forces_of_holds_are_what_changes_the_momentum(hanging):
     """At each sample, as nothing else but gravity acts."""
     recording = prepared(hanging(1.0), both()).run()
