@@ -17,7 +17,6 @@ from ..blender.translations import tr
 if TYPE_CHECKING:
     import bpy
 
-NAMES = {"stand": "Stand", "walk": "Walk", "run": "Run", "fall": "Fall", "get_up": "Get Up"}
 #: Share of the width that what stands on the left has, with the arrow to its right, and how wide
 #: that is, in buttons.
 _LEFT, _ARROW = 0.48, 1.2
@@ -81,9 +80,19 @@ def _draw_name(
     layout: "bpy.types.UILayout", state: State, current: State | None, before: str = ""
 ) -> None:
     """Its name after some words, with a lamp that is lit while it is the current one."""
-    text = before + (state.act or tr(NAMES[state.name]))
+    text = before + (state.act or _name(state))
     lamp = "RADIOBUT_ON" if state == current else "RADIOBUT_OFF"
     layout.label(text=text, icon=lamp, translate=False)
+
+
+def _name(state: State) -> str:
+    return {
+        "stand": tr("Stand"),
+        "walk": tr("Walk"),
+        "run": tr("Run"),
+        "fall": tr("Fall"),
+        "get_up": tr("Get Up"),
+    }[state.name]
 
 
 def _draw_words(layout: "bpy.types.UILayout", left: str, right: str) -> None:
