@@ -986,7 +986,9 @@ class Shot(ArmatureShot):
         recording = self.recording
         stood = _start_of(after, recording.standing)
         led = self.compared == "commanded"
-        return judge_motions(self.cleaned or recording.motion, stood, recording.success, led)
+        source, walks_on = self.cleaned or recording.motion, isinstance(self.motion, Endless)
+        around = None if walks_on else recording.scenario
+        return judge_motions(source, stood, recording.success, led, around)
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""

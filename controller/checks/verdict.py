@@ -11,7 +11,7 @@ are those of an adult. `MEASURES` is the rule: another measure is another entry.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..geometry.rotations import (
 )
 from ..geometry.skeleton import LANDMARK_INDEX, OPTIONAL_LANDMARKS, SEGMENT_INDEX, SIDES
 from ..geometry.stance import runs
+from ..support.terrain import Surroundings, Terrain, Under
 
 #: What a verdict compares with, in words; nothing for the source itself.
 COMPARED = {
@@ -40,6 +41,8 @@ COMPARED = {
 #: Whose the values are where there are two of each sample.
 FEET = ("left foot", "right foot")
 
+#: What tells where a foot is.
+_ENDS = ("ankle", "tip")
 _TIPS = [f"tip_{side}" for side in SIDES]
 #: Most spines begin where the pelvis is, which would count twice.
 _LEFT_OUT = ("lumbar", *OPTIONAL_LANDMARKS)
@@ -100,24 +103,33 @@ class Body:
     """An animated biped over n samples.
 
     points: (n, len(LANDMARKS), 3) positions [m], NaN for optional landmarks that it has not.
-    feet: (n, 2, 3, 3) orientations of left and right foot, whatever their own axes.
+    feet: (n, 2, 3, 3) orientations of left and right foot, whatever their own axes. under:
+    Under of ankle and tip of either foot, None for a level floor.
     """
 
     points: np.ndarray
     feet: np.ndarray
+    under: Under | None = None
 
     @classmethod
-    def of(cls, motion: Motion) -> "Body":
-        """The Body of a Motion."""
+    def of(cls, motion: Motion, surroundings: Surroundings | None = None) -> "Body":
+        """The Body of a Motion. surroundings: what it may stand on, None for a level floor."""
         feet = [SEGMENT_INDEX[f"foot_{side}"] for side in SIDES]
-        return cls(motion.positions, matrix_from_quaternion(motion.rotations[:, feet]))
+        body = cls(motion.positions, matrix_from_quaternion(motion.rotations[:, feet]))
+        terrain = Terrain.of(surroundings, 0.0, motion) if surroundings else None
+        if terrain is None:
+            return body
+        ends = [body.landmark(f"{part}_{side}") for side in SIDES for part in _ENDS]
+        points = np.stack(ends, 1).reshape(len(body), len(SIDES), len(_ENDS), 3)
+        return replace(body, under=terrain.below(points))
 
     def __len__(self) -> int:
         return len(self.points)
 
     def start(self, count: int) -> "Body":
         """The first samples of it."""
-        return Body(self.points[:count], self.feet[:count])
+        under = self.under and self.under.part(slice(count))
+        return Body(self.points[:count], self.feet[:count], under)
 
     def landmark(self, name: str) -> np.ndarray:
         """(n, 3) positions [m]. The tip of a foot is its ball, or the end of the foot bone where
@@ -129,6 +141,22 @@ class Body:
             if np.isfinite(points).all():
                 break
         return points
+
+    @property
+    def floors(self) -> np.ndarray:
+        """(n, 2, 2) heights of what is under ankle and tip of either foot [m], 0 for a level
+        floor."""
+        return np.zeros((len(self), 2, 2)) if self.under is None else self.under.heights
+
+    @property
+    def drifts(self) -> np.ndarray:
+        """(n, 2, 2, 3) how fast that moves [m/s]."""
+        return np.zeros((len(self), 2, 2, 3)) if self.under is None else self.under.drifts
+
+    def over(self, part: str, foot: int) -> np.ndarray:
+        """(n,) heights of ankle or tip of a foot over what is under it [m]."""
+        height = self.landmark(f"{part}_{SIDES[foot]}")[:, 2]
+        return height - self.floors[:, foot, _ENDS.index(part)]
 
     @cached_property
     def joints(self) -> np.ndarray:
@@ -284,10 +312,16 @@ def judge(
 
 
 def judge_motions(
-    before: Motion, after: Motion, reached: bool = True, led: bool = False
+    before: Motion,
+    after: Motion,
+    reached: bool = True,
+    led: bool = False,
+    surroundings: Surroundings | None = None,
 ) -> Verdict:
-    """`judge` for two Motions of one rate."""
-    return judge(Body.of(before), Body.of(after), before.rate, reached, before.frame, led)
+    """`judge` for two Motions of one rate. surroundings: what both may stand on, None for a level
+    floor."""
+    source, result = (Body.of(motion, surroundings) for motion in (before, after))
+    return judge(source, result, before.rate, reached, before.frame, led)
 
 
 def _judged(name: str, pair: "Pair", frame: Callable[[float], float]) -> Judged:
@@ -363,7 +397,7 @@ class Pair:
         back = matrix_from_quaternion(exponential(away[:, None] * [0.0, 0.0, -1.0]))
         com = self.result.com[:, None]
         points = com + (back[:, None] @ (self.result.points - com)[..., None])[..., 0]
-        return Body(points, back[:, None] @ self.result.feet)
+        return replace(self.result, points=points, feet=back[:, None] @ self.result.feet)
 
     @cached_property
     def stands(self) -> np.ndarray:
@@ -412,14 +446,14 @@ class Pair:
 class Floor:
     """The floor under the feet of a source, and its soles.
 
-    heights: {(landmark, side): height [m] in stance}. ground: of the floor [m]. soles: heel and
-    ball of each foot in its own axes (2, 2, 3) [m].
+    heights: {(landmark, side): height in stance}, ground: of the floor, both over what is known to
+    be under the feet [m]. soles: heel and ball of each foot in its own axes (2, 2, 3) [m].
     """
 
     def __init__(self, source: Body) -> None:
         self.heights: dict[tuple[str, str], float] = {}
-        for part in ("ankle", "tip"):
-            low = [np.percentile(source.landmark(f"{part}_{s}")[:, 2], _LOWEST) for s in SIDES]
+        for part in _ENDS:
+            low = [np.percentile(source.over(part, foot), _LOWEST) for foot in range(2)]
             if abs(low[0] - low[1]) > _APART:
                 low = [min(low)] * 2
             self.heights |= {(part, s): float(h) for s, h in zip(SIDES, low, strict=True)}
@@ -430,23 +464,26 @@ class Floor:
         """Heel and ball, from the samples in which the foot is flattest."""
         side = SIDES[foot]
         ankle, tip = source.landmark(f"ankle_{side}"), source.landmark(f"tip_{side}")
-        off = np.fmax(
-            *(abs(p[:, 2] - self.heights[n, side]) for n, p in (("ankle", ankle), ("tip", tip)))
-        )
+        off = np.fmax(*(abs(source.over(n, foot) - self.heights[n, side]) for n in _ENDS))
         flat = np.flatnonzero(off < _FLAT)
         if len(flat) < 3:
             flat = np.argsort(off, kind="stable")[: max(3, len(source) // 20)]
         ankle, tip = ankle[flat], tip[flat]
-        level, below = np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, self.ground])
+        level, up = np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
         heel = ankle - _HEEL * unit((tip - ankle) * level)
-        ends = np.stack([heel * level + below - ankle, tip * level + below - ankle], 1)
+        below = (self.ground + source.floors[flat, foot])[..., None] * up
+        ends = np.stack([heel, tip], 1) * level + below - ankle[:, None]
         return (ends @ source.feet[flat, foot]).mean(0)
 
     def contact(self, body: Body, foot: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
         """Least horizontal speed (m,) [m/s] of any point of a sole near the floor, and height (m,)
-        [m] of the lowest one. A rig's toes are seldom measured: stiff and level ones are tried."""
+        [m] of the lowest one, against what is under ankle and tip. A rig's toes are seldom
+        measured: stiff and level ones are tried."""
         ankle = body.landmark(f"ankle_{SIDES[foot]}")
         heel, ball = (ankle + body.feet[:, foot] @ end for end in self.soles[foot])
+        gone = np.cumsum(body.drifts[:, foot], axis=0) / rate
+        gone[..., 2] = body.floors[:, foot]
+        heel, ball = heel - gone[:, 0], ball - gone[:, 1]
         along = unit(ball - heel)
         line = [heel + share * (ball - heel) for share in np.linspace(0, 1, 6)]
         found = []
@@ -467,11 +504,8 @@ class Floor:
     def _above(self, body: Body) -> np.ndarray:
         """(m, 2, 2) heights of ankle and tip of each foot above those in stance [m]."""
         heights = [
-            [
-                body.landmark(f"{part}_{s}")[:, 2] - self.heights[part, s]
-                for part in ("ankle", "tip")
-            ]
-            for s in SIDES
+            [body.over(part, foot) - self.heights[part, s] for part in _ENDS]
+            for foot, s in enumerate(SIDES)
         ]
         return np.moveaxis(np.array(heights), -1, 0)
 
@@ -512,7 +546,10 @@ def _smoothed(values: np.ndarray, rate: float, window: float = _WINDOW) -> np.nd
 
 def _height_lost(pair: Pair) -> Values:
     """Share of the source's height over the floor that the neck has lost; all where it fell."""
-    source, result = (body.landmark("neck")[:, 2] - pair.floor.ground for body in _both(pair))
+    source, result = (
+        body.landmark("neck")[:, 2] - body.floors.mean((1, 2)) - pair.floor.ground
+        for body in _both(pair)
+    )
     lost = np.maximum(0.0, 1 - result / np.maximum(source, 1e-6))
     if not pair.reached:
         lost[-1] = 1.0
@@ -572,7 +609,10 @@ def _speed(pair: Pair) -> Values:
 
 def _rest(pair: Pair) -> Values:
     source, result = (
-        np.linalg.norm(pair.smoothed_velocity(body.joints), axis=-1).mean(1) for body in _both(pair)
+        np.linalg.norm(
+            pair.smoothed_velocity(body.joints) - body.drifts.mean((1, 2))[:, None], axis=-1
+        ).mean(1)
+        for body in _both(pair)
     )
     rests = np.zeros(pair.count, bool)
     for start, stop in runs(source < _RESTS):

@@ -22,8 +22,8 @@ from ..geometry.stance import Above, bridged, runs
 from ..geometry.trajectory import Trajectory
 
 # By trial; `researcher.md`, Uneven floors and Stairs and ramps, tells what comes of them.
-#: A point may be this far below the surface that it stands on [m].
-_SUNK = 0.05
+#: A point may be this far below the surface that it stands on [m], one of a captured sole so far.
+_SUNK, _DEEP = 0.05, 0.08
 #: Ankles of standing feet are at most so far [m] above what they stand on, and so fast [m/s].
 _ANKLE, _SLOW = 0.2, 0.3
 #: What moves and is at most so far [m] below something else is what is stood on.
@@ -40,6 +40,18 @@ class _Path(NamedTuple):
 
     turns: np.ndarray
     places: np.ndarray
+
+
+class Under(NamedTuple):
+    """What points of soles are above: its heights (F, 2, n) [m], and how fast it moves
+    (F, 2, n, 3) [m/s]."""
+
+    heights: np.ndarray
+    drifts: np.ndarray
+
+    def part(self, samples: slice) -> "Under":
+        """The same in a slice of the samples."""
+        return Under(self.heights[samples], self.drifts[samples])
 
 
 class _Surface:
@@ -166,10 +178,10 @@ class Surroundings(Protocol):
 
 
 class Terrain:
-    """Floor and colliders under a motion of F samples."""
+    """Floor and colliders under a motion of F samples. floor: its height [m]."""
 
     def __init__(self, floor: float, surfaces: list[_Surface], rate: float) -> None:
-        self._floor, self._surfaces, self._rate = floor, surfaces, rate
+        self.floor, self._surfaces, self._rate = floor, surfaces, rate
 
     @classmethod
     def of(cls, scenario: Surroundings, ground: float, motion: Motion) -> "Terrain | None":
@@ -201,7 +213,7 @@ class Terrain:
         """
         samples = np.arange(len(points)) if samples is None else samples
         most = points[..., 2] + _SUNK if most is None else most
-        heights = np.full(points.shape[:2], self._floor)
+        heights = np.full(points.shape[:2], self.floor)
         normals = np.tile([0.0, 0.0, 1.0], (*points.shape[:2], 1))
         owners = np.full(points.shape[:2], -1)
         for number, surface in enumerate(self._surfaces):
@@ -214,16 +226,25 @@ class Terrain:
     def over(self, corners: np.ndarray, ankles: np.ndarray) -> Above:
         """What sole corners (F, 2, n, 3) [m] are above. ankles: (F, 2, 3) [m]; what is above them
         is no floor."""
-        flat = corners.reshape(len(corners), -1, 3)
-        most = np.maximum(corners[..., 2] + _SUNK, ankles[:, :, None, 2]).reshape(flat.shape[:2])
-        heights, _, owners = self.under(flat, most)
+        most = np.maximum(corners[..., 2] + _SUNK, ankles[:, :, None, 2])
+        under = self._beneath(corners, most)
+        return Above(corners[..., 2] - under.heights, under.drifts)
+
+    def below(self, points: np.ndarray) -> Under:
+        """The Under of points (F, 2, n, 3) [m], each by itself: toes may be under the nose of the
+        next step while their ankle is over it."""
+        return self._beneath(points, points[..., 2] + _DEEP)
+
+    def _beneath(self, points: np.ndarray, most: np.ndarray) -> Under:
+        """What is highest under points (F, 2, n, 3) [m], up to `most` (F, 2, n) [m]."""
+        flat = points.reshape(len(points), -1, 3)
+        heights, _, owners = self.under(flat, most.reshape(flat.shape[:2]))
         speeds = np.zeros(flat.shape)
         for number, surface in enumerate(self._surfaces):
             if surface.path is not None:
                 own = owners == number
                 speeds[own] = surface.velocity(flat, self._rate)[own]
-        above = (flat[..., 2] - heights).reshape(corners.shape[:3])
-        return Above(above, speeds.reshape(corners.shape))
+        return Under(heights.reshape(points.shape[:3]), speeds.reshape(points.shape))
 
     def footings(
         self, character: Character, trajectory: Trajectory, contacts: np.ndarray

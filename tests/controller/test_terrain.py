@@ -9,8 +9,9 @@ import pytest
 
 from poise.controller import Character, Scenario, Simulation
 from poise.controller.checks.clip_check import check
+from poise.controller.checks.verdict import judge_motions
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
-from poise.controller.geometry.skeleton import FEET
+from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SIDES
 from poise.controller.geometry.solids import stands_at
 from poise.controller.geometry.stance import runs
 from poise.controller.reference.cleaning import CLEANING, clean
@@ -246,6 +247,40 @@ def test_cleaning_leaves_a_walk_on_stairs_alone(walk):
     assert np.ptp(clean(body, trajectory, ("ground",)).root[:, 2]) < np.ptp(
         cleaned.root[:, 2]
     )  # as it would be taken down to a level floor
+
+
+# Verdict -----------------------------------------------------------------------------------------
+
+
+def test_a_body_that_a_lift_takes_up_is_a_keeper(make_motion):
+    """The animation knows nothing of the lift."""
+    standing = make_motion(seconds=3.0)
+    time = np.arange(len(standing)) / standing.rate
+    path = 0.25 * (1 - np.cos(np.pi * time / 3))[:, None] * [0.0, 0, 1.0]
+    turns = np.tile(STILL, (len(time), 1))
+    lift = replace(slab(0.0), positions=path + [0, 0, -0.1], rotations=turns)
+    around = Scenario(colliders=(lift,), floor=0.0)
+    taken = carried(standing, path, turns)
+    assert judge_motions(standing, taken, surroundings=around).keeper
+    assert "hanging" in judge_motions(standing, taken).not_kept_for
+    hop = carried(standing, path + (time > 2)[:, None] * [0.0, 0, 0.1], turns)
+    assert "hanging" in judge_motions(standing, hop, surroundings=around).not_kept_for
+    slides = carried(standing, path + 0.1 * np.sin(2 * time)[:, None] * [1.0, 0, 0], turns)
+    assert "slip" in judge_motions(standing, slides, surroundings=around).not_kept_for
+
+
+@pytest.mark.parametrize("kind", stairs.KINDS)
+def test_a_foot_that_slips_on_stairs_or_a_ramp_is_told(walk, kind):
+    place = stairs.made(walk(), kind)
+    source, around = place.motion, place.scenario
+    assert judge_motions(source, source, surroundings=around).keeper
+    time = np.arange(len(source)) / source.rate
+    ankles = source.positions[:, [LANDMARK_INDEX[f"ankle_{side}"] for side in SIDES]]
+    under = Terrain.of(around, 0.0, source).highest(ankles, ankles[..., 2])
+    high = under.min(1) > around.floor + 0.1  # as the floor alone says nothing of it
+    sway = 0.05 * np.sin(10 * time)[:, None, None] * high[:, None, None] * [1.0, 1.0, 0]
+    slid = replace(source, positions=source.positions + sway)
+    assert "slip" in judge_motions(source, slid, surroundings=around).not_kept_for
 
 
 # Walks -------------------------------------------------------------------------------------------
