@@ -16,11 +16,12 @@ from ...controller.clean_up.clean_up import CleanUpOptions, clean_up, propose, u
 from ...controller.clean_up.leg_chain import Body
 from ...controller.geometry.skeleton import SIDES
 from ...controller.options import options_of
+from ...controller.simulation.scenario import Scenario
 from ..baking import bake
 from ..blender.options import offers, values_of
 from ..blender.pose import nearest_rotation
 from ..blender.redrawing import on_change
-from ..scene import contacts
+from ..scene import contacts, objects
 from .shot import ArmatureShot, check_extent, rig_as_dict, versions
 
 #: Unit of each figure in a report.
@@ -94,10 +95,11 @@ class CleanShotOptions:
 class CleanShot(ArmatureShot):
     """The steps of one clean-up: `read`, `solve`, `baking`, then `report`.
 
-    reading: addon.reference.Reading, after `read`; kept: ContactPlan that its action has,
-    None without. found: ContactPlan, after `find`. plan: ContactPlan in use, cleaned:
-    controller.clean_up.CleanUp, after `solve`, with verdict: controller.verdict.Verdict on it,
-        slip: (before, after) and uncarried: [(first, last)] as CleanUp has them.
+    reading: addon.reference.Reading, objects: as `shot.Shot` has them, after `read`; kept:
+    ContactPlan that its action has, None without. found: ContactPlan, after `find`. plan:
+    ContactPlan in use, cleaned: controller.clean_up.CleanUp, after `solve`, with verdict:
+    controller.verdict.Verdict on it, slip: (before, after) and uncarried: [(first, last)] as
+    CleanUp has them.
     baked: addon.bake.BakeResult, after `baking`.
     """
 
@@ -106,6 +108,7 @@ class CleanShot(ArmatureShot):
         options = options or CleanShotOptions()
         super().__init__(scene, options)
         self.reading = self.kept = self.found = self.plan = None
+        self.objects = {}
         self.cleaned = self.verdict = self.baked = None
         self.slip, self.uncarried = (), []
         self._seconds = {}
@@ -115,6 +118,8 @@ class CleanShot(ArmatureShot):
         options, started = self.options, time.perf_counter()
         self.reading = yield from self._reading()
         check_extent(self.reading.motion)
+        yield 1.0
+        self.objects = yield from objects.collecting(self.scene, self.reading)
         if options.contacts is not None:
             contacts.check_rate(options.contacts, self.reading)
         elif not options.automatic:
@@ -125,13 +130,13 @@ class CleanShot(ArmatureShot):
     def find(self):
         """Find the ContactPlan that the animation seems to follow. Raises MotionError if no foot
         ever stands."""
-        self.found = propose(body_of(self.reading))
+        self.found = propose(body_of(self.reading, self.objects))
         return self.found
 
     def solve(self):
         """Find the plan, if none is given, and the corrections -> CleanUp. Raises PoiseError."""
         started = time.perf_counter()
-        body = body_of(self.reading)
+        body = body_of(self.reading, self.objects)
         if self.plan is None:
             self.plan = self.found = propose(body)
         self._take(clean_up(body, self.plan, self.options.clean))
@@ -147,7 +152,8 @@ class CleanShot(ArmatureShot):
 
     def _take(self, cleaned):
         motion = self.reading.motion
-        self.cleaned, self.verdict = cleaned, judge_motions(motion, cleaned.motion(motion))
+        self.cleaned, around = cleaned, Scenario(**self.objects)
+        self.verdict = judge_motions(motion, cleaned.motion(motion), surroundings=around)
         self.slip, self.uncarried = cleaned.slip(), cleaned.uncarried()
 
     def baking(self):
@@ -209,9 +215,10 @@ class CleanShot(ArmatureShot):
         }
 
 
-def body_of(reading):
-    """The leg_chain.Body of a Reading."""
-    return Body.from_motion(reading.motion, toes_of(reading))
+def body_of(reading, around):
+    """The leg_chain.Body of a Reading. around: the objects that take part, as `objects.collecting`
+    has them."""
+    return Body.from_motion(reading.motion, toes_of(reading), Scenario(**around))
 
 
 def toes_of(reading):

@@ -50,4 +50,4 @@ def writing_target(options: argparse.Namespace, *others: Path | None) -> Path | 
 
 def plan_of(shot: Shot) -> ContactPlan:
     """The ContactPlan of a Shot that was read: the one in use, else as it is found."""
-    return shot.plan or propose(body_of(shot.reading))
+    return shot.plan or propose(body_of(shot.reading, shot.objects))

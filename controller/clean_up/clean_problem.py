@@ -64,7 +64,7 @@ class Facts:
     """All that is known of each of F samples before anything is solved.
 
     body: leg_chain.Body. marks: (F, 2, 3) which points stand. grip: (F, 2, 3) from 0 to 1, how
-    firmly. heights: (F, 2, 3) where they stand [m]. ground: (F, 2) the floor under each foot [m].
+    firmly. heights: (F, 2, 3) where they stand [m]. ground: (F, 2, 3) the floor under them [m].
     source_points: (F, 2, 3, 3) [m], com: (F, 3) [m], zmp: (F, 2) [m] of the animation.
     stiffness: (F,) height of the centre of mass over what pulls it down [s^2]. load: (F,) share
     of its weight that the body presses with, 0 where that says nothing.
@@ -86,14 +86,14 @@ class Facts:
         """The facts of a body whose points stand where (F, 2, 3) marks say."""
         pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
         points = np.stack([pose.points[s] for s in SIDES], 1)
-        heights = _standing_heights(points[..., 2], marks)
+        heights = _standing_heights(points[..., 2], marks, body)
         zmp, stiffness, load = _weight(pose.com, body)
         return cls(
             body=body,
             marks=marks,
             grip=_grip(marks, body.rate),
             heights=heights,
-            ground=_ground(heights, marks, body.floor),
+            ground=_ground(heights, marks, body.floors),
             source_points=points,
             com=pose.com,
             zmp=zmp,
@@ -119,25 +119,28 @@ class Facts:
         return different
 
 
-def _standing_heights(heights: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """(F, 2, 3) where each marked point stands [m]: low in its own span, since no captured floor is
-    level. Heights of the animation where it is free."""
+def _standing_heights(heights: np.ndarray, marks: np.ndarray, body: Body) -> np.ndarray:
+    """(F, 2, 3) where each marked point stands [m]: on a collider, else low in its own span, since
+    no captured floor is level. Heights (F, 2, 3) of the animation where it is free."""
     result = heights.copy()
+    wanted = np.where(body.floors == body.floor, heights, body.floors)
+    # On a lift it stands at one height while both go up.
+    lift = np.cumsum(body.drifts[..., 2], axis=0) / body.rate
     for first, stop, foot, point in _spans(marks):
-        own = heights[first:stop, foot, point]
-        result[first:stop, foot, point] = np.percentile(own, _STANDING_HEIGHT)
+        at = slice(first, stop), foot, point
+        result[at] = np.percentile(wanted[at] - lift[at], _STANDING_HEIGHT) + lift[at]
     return result
 
 
-def _ground(heights: np.ndarray, marks: np.ndarray, floor: float) -> np.ndarray:
-    """(F, 2) the floor under each foot [m], between stances on the way from one to the next."""
-    count = len(marks)
-    ground = np.full((count, 2), floor)
+def _ground(heights: np.ndarray, marks: np.ndarray, floors: np.ndarray) -> np.ndarray:
+    """(F, 2, 3) the floor under each foot [m], as it is known (F, 2, 3), but for how much higher or
+    lower the foot stands; between stances on the way from one to the next."""
+    ground, count = floors.copy(), len(marks)
     for foot in range(2):
-        lowest = np.where(marks[:, foot], heights[:, foot], np.inf).min(1)
+        lowest = np.where(marks[:, foot], heights[:, foot] - floors[:, foot], np.inf).min(1)
         known = np.flatnonzero(np.isfinite(lowest))
         if len(known):
-            ground[:, foot] = np.interp(np.arange(count), known, lowest[known])
+            ground[:, foot] += np.interp(np.arange(count), known, lowest[known])[:, None]
     return ground
 
 
@@ -166,7 +169,7 @@ def _weight(com: np.ndarray, body: Body) -> tuple[np.ndarray, np.ndarray, np.nda
     smooth = smoothed(com, _WEIGHT_FILTER, body.rate)
     acceleration = np.gradient(np.gradient(smooth, axis=0), axis=0) * body.rate**2
     pull = np.maximum(GRAVITY + acceleration[:, 2], 1.0)
-    height = smooth[:, 2] - body.floor
+    height = smooth[:, 2] - smoothed(body.floors.mean((1, 2)), _WEIGHT_FILTER, body.rate)
     zmp = smooth[:, :2] - (height / pull)[:, None] * acceleration[:, :2]
     load = 1 + acceleration[:, 2] / GRAVITY
     load = np.where(load > _LOADED, np.minimum(load, 1), 0)
@@ -341,10 +344,11 @@ class Problem:
         points, marks, grip = pose.points[side], facts.marks[:, foot], facts.grip[:, foot]
         slopes = self._has_slopes(pose)
         plan = points[..., :2].reshape(len(points), 6)
-        speed = (plan[1:] - plan[:-1]) * rate
+        drift = facts.body.drifts[:, foot, :, :2].reshape(len(points), 6)
+        speed = (plan[1:] - plan[:-1]) * rate - (drift[1:] + drift[:-1]) / 2
         both = np.minimum(grip[1:], grip[:-1]) / CONTACT**2
         upward = points[..., 2]
-        ground, source = facts.ground[:, foot, None], facts.source_points[:, foot, :, 2]
+        ground, source = facts.ground[:, foot], facts.source_points[:, foot, :, 2]
         below = np.where(marks, 0, np.minimum(upward - ground, 0))
         clear = np.minimum(source, ground + _SWING_HEIGHT * facts.body.size)
         air = ~marks.any(1, keepdims=True) & (np.arange(3) < 2)  # toes may point

@@ -22,7 +22,7 @@ from ..geometry import banded
 from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENTS, SIDES
-from ..geometry.stance import runs
+from ..geometry.stance import Above, runs
 from ..options import check_options, option
 from ..ranges import Range
 from .clean_problem import Facts, Problem
@@ -37,9 +37,14 @@ BALANCE_WORDS = {
     "light": ("Light", "The weight comes over the feet where little is missing"),
     "strong": ("Strong", "The weight comes over the feet, also if the body must move more"),
 }
+
 #: So long [s] nothing carries a body that does not fall: the contacts that were found have gaps. By
 #: trial on captured clips.
 _UNCARRIED = 0.075
+#: A body over no floor that is known floats or flies if it neither stands nor falls for more than
+#: this share of the time that it does not fall. By trial: at most 0.21 in captured clips, in a run,
+#: from 0.34 on where one swims, drifts or is in the middle of a leap.
+_FLOATS = 0.28
 
 #: The bone that carries each landmark of a leg.
 _RIDES_ON = {"knee": "shin", "ankle": "foot", "ball": "toe", "toe": "toe"}
@@ -152,17 +157,32 @@ class CleanUp:
     def _slip(self, corrections: np.ndarray) -> float:
         points = self.body.pose(corrections, slopes=False).points
         plan = np.stack([points[s][..., :2] for s in SIDES], 1)
-        speed = np.linalg.norm(np.diff(plan, axis=0), axis=-1) * self.body.rate
+        drifts = self.body.drifts[1:, ..., :2]
+        speed = np.linalg.norm(np.diff(plan, axis=0) * self.body.rate - drifts, axis=-1)
         marks = self._facts.marks
         held = marks[1:] & marks[:-1]
         return float(speed[held].mean()) if held.any() else 0.0
 
 
 def propose(body: Body) -> ContactPlan:
-    """The ContactPlan that an animation seems to follow. Raises MotionError without any stance."""
+    """The ContactPlan that an animation seems to follow. Raises MotionError without any stance, and
+    for a body that swims, drifts or flies above no floor that is known."""
     pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
     points = np.stack([pose.points[s] for s in SIDES], 1)
-    return find_plan(points, pose.com, body.rate, body.size, body.name)
+    heights = points[..., 2] - body.floors
+    over = None if body.under is None else Above(heights, body.drifts)
+    plan = find_plan(points, pose.com, body.rate, body.size, body.name, over)
+    if body.floor and over is None:  # that is where its feet are, whatever they do
+        held = ~airborne(pose.com, body.rate)
+        lost = held & ~plan.contacts(len(body), body.rate).any(1)
+        if lost.sum() > _FLOATS * held.sum():
+            raise MotionError(
+                f"No foot of '{body.name}' stands anywhere from frame {body.frame(0):g} to "
+                f"{body.frame(len(body) - 1):g}: it floats or flies, with no floor under it. "
+                "Choose frames in which the body is on the floor, mark what it stands on as a "
+                "collider, or give a contact plan."
+            )
+    return plan
 
 
 def clean_up(body: Body, plan: ContactPlan, options: CleanUpOptions | None = None) -> CleanUp:
@@ -204,9 +224,11 @@ def _facts(body: Body, plan: ContactPlan) -> Facts:
     """The Facts of a body and a plan that fits it."""
     pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
     soles = np.stack([pose.points[side] for side in SIDES], 1)
-    speeds = np.linalg.norm(np.gradient(soles[..., :2], axis=0), axis=-1).min(-1) * body.rate
+    moves = np.gradient(soles, axis=0) * body.rate - body.drifts
+    speeds = np.linalg.norm(moves[..., :2], axis=-1).min(-1) / body.size
+    rises = (soles[..., 2] - body.floors).min(-1) / body.size
     airs = airborne(pose.com, body.rate)
-    plan.check(len(body), body.rate, airs, frame=body.frame, speeds=speeds / body.size)
+    plan.check(len(body), body.rate, airs, rises, body.frame, speeds)
     return Facts.of(body, plan.marks(len(body), body.rate))
 
 

@@ -19,6 +19,7 @@ from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, unit
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDE_WORDS, SIDES
 from ..geometry.stance import ADULT, giant_size
+from ..support.terrain import Surroundings, Terrain, Under
 
 UNKNOWNS = 22
 MOVE, TURN = slice(0, 3), slice(3, 6)
@@ -103,7 +104,8 @@ class Body:
 
     rate [Hz]. pelvis: (F, 3) its landmark [m]. upper: (F, 3) centre of mass of all that rides on
     it [m], upper_share its share of the body's mass. legs: {side: Leg}. size: of the body against
-    an adult. floor: its height [m]. name: of the clip, frame: gives the frame of a sample, for
+    an adult. floor: its height [m]; under: Under of heel, ball and tip of each sole in the
+    animation, None for a level floor. name: of the clip, frame: gives the frame of a sample, for
     messages.
     """
 
@@ -116,24 +118,52 @@ class Body:
     size: float
     floor: float
     frame: Callable[[float], float]
+    under: Under | None = None
 
     def __len__(self) -> int:
         return len(self.pelvis)
 
     @classmethod
-    def from_motion(cls, motion: Motion, toes: Toes | None = None) -> "Body":
+    def from_motion(
+        cls,
+        motion: Motion,
+        toes: Toes | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> "Body":
         """Read the bones from a motion.
 
-        toes: Toes. Raises RigError if they point backward or lie above the ankles, MotionError for
-        a body that is upside down.
+        toes: Toes. surroundings: the colliders that it may stand on, None for a level floor. Raises
+        RigError if toes point backward or lie above the ankles, MotionError for a body that is
+        upside down.
         """
         motion.demand_upright()
-        return _read(motion, toes or {})
+        toes = toes or {}
+        terrain = Terrain.of(surroundings, 0.0, motion) if surroundings else None
+        body = _read(motion, toes, terrain)
+        if surroundings is None or terrain is None:
+            return body
+        if body.floor and surroundings.floor is None:  # it has a floor of its own beside them
+            terrain = Terrain.of(surroundings, body.floor, motion) or terrain
+            body = _read(motion, toes, terrain)
+        return replace(body, floor=terrain.floor, under=_under(body, terrain))
 
     def part(self, samples: slice) -> "Body":
         """The same body in a slice of the samples."""
         legs = {side: leg.part(samples) for side, leg in self.legs.items()}
-        return replace(self, pelvis=self.pelvis[samples], upper=self.upper[samples], legs=legs)
+        under = self.under and self.under.part(samples)
+        return replace(
+            self, pelvis=self.pelvis[samples], upper=self.upper[samples], legs=legs, under=under
+        )
+
+    @property
+    def floors(self) -> np.ndarray:
+        """(F, 2, 3) heights of what is under the points of either sole [m]."""
+        return np.full((len(self), 2, 3), self.floor) if self.under is None else self.under.heights
+
+    @property
+    def drifts(self) -> np.ndarray:
+        """(F, 2, 3, 3) how fast that moves [m/s]."""
+        return np.zeros((len(self), 2, 3, 3)) if self.under is None else self.under.drifts
 
     def pose(self, corrections: np.ndarray, slopes: bool = True) -> "Pose":
         """The Pose of (F, 22) corrections. slopes: whether with its Jacobians."""
@@ -285,7 +315,14 @@ def _upper_body(at: Callable[[str], np.ndarray], height: float) -> tuple[np.ndar
 # --- Reading -------------------------------------------------------------------------------------
 
 
-def _read(motion: Motion, toes: Toes) -> Body:
+def _under(body: Body, terrain: Terrain) -> Under:
+    """What the soles of an animation are above."""
+    pose = body.pose(np.zeros((len(body), UNKNOWNS)), slopes=False)
+    points = np.stack([pose.points[side] for side in SIDES], 1)
+    return terrain.below(points)
+
+
+def _read(motion: Motion, toes: Toes, terrain: Terrain | None) -> Body:
     def at(landmark: str) -> np.ndarray:
         return motion.positions[:, LANDMARK_INDEX[landmark]]
 
@@ -297,7 +334,7 @@ def _read(motion: Motion, toes: Toes) -> Body:
     height = anthropometry.stature_from_legs(sum(lengths) / 2)
     size = min(1.0, height / ADULT) * giant_size(height)
     upper, share = _upper_body(at, height)
-    legs = {s: _Sole(motion, at, s, toes.get(s), size) for s in SIDES}
+    legs = {s: _Sole(motion, at, s, toes.get(s), size, terrain) for s in SIDES}
     lows = {name: [getattr(legs[s], name) for s in SIDES] for name in ("ankle_low", "ball_low")}
     for values in lows.values():
         # A foot that is never down tells nothing.
@@ -313,8 +350,7 @@ def _read(motion: Motion, toes: Toes) -> Body:
         upper=upper,
         upper_share=share,
         legs={
-            s: legs[s].leg(lows["ankle_low"][i], lows["ball_low"][i], floor)
-            for i, s in enumerate(SIDES)
+            s: legs[s].leg(lows["ankle_low"][i], lows["ball_low"][i]) for i, s in enumerate(SIDES)
         },
         size=size,
         floor=floor,
@@ -332,6 +368,7 @@ class _Sole:
         side: str,
         toes: np.ndarray | None,
         size: float,
+        terrain: Terrain | None,
     ) -> None:
         self._motion, self._side, self._size = motion, side, size
         self._words = SIDE_WORDS[side]
@@ -345,14 +382,17 @@ class _Sole:
         last = frames[:, 2] if toes is None else toes
         self._frames = np.concatenate([frames, last[:, None]], 1)
         self._left_of_body = unit((at("hip_l") - at("hip_r")) * [1, 1, 0])
-        self.ankle_low = float(np.percentile(self._joints[:, 2, 2], _LOWEST))
-        self.ball_low = float(np.percentile(ball[:, 2], _LOWEST))
+        foot = self._joints[:, 2:]
+        self._heights = foot[..., 2]
+        if terrain is not None:
+            self._heights = self._heights - terrain.under(foot)[0]
+        self.ankle_low, self.ball_low = np.percentile(self._heights, _LOWEST, axis=0).tolist()
 
-    def leg(self, ankle_low: float, ball_low: float, floor: float) -> Leg:
+    def leg(self, ankle_low: float, ball_low: float) -> Leg:
         """The Leg whose ankle and ball are so high [m] when the foot stands."""
         size, frames = self._size, self._frames
         ankle, ball = self._joints[:, 2], self._joints[:, 3]
-        flat = self._flat(ankle[:, 2] - ankle_low, ball[:, 2] - ball_low)
+        flat = self._flat(*(self._heights - [ankle_low, ball_low]).T)
         along = unit(ball - ankle)
         left = unit(np.cross([0, 0, 1.0], along))
         self._check(flat, along)

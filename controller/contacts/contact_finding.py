@@ -10,7 +10,7 @@ import numpy as np
 
 from ..body.momentum import GRAVITY
 from ..exceptions import MotionError
-from ..geometry.stance import MAJORITY, around, majority, runs
+from ..geometry.stance import MAJORITY, Above, around, majority, runs
 from .contact_plan import ContactPlan, flights
 
 # By trial on 21 captured clips, until the clean-up of all was one to keep: see `researcher.md`,
@@ -33,18 +33,28 @@ _FALLING = 0.35  # of gravity: below, the floor gives next to nothing
 
 
 def find_plan(
-    points: np.ndarray, com: np.ndarray, rate: float, size: float = 1.0, name: str = "the clip"
+    points: np.ndarray,
+    com: np.ndarray,
+    rate: float,
+    size: float = 1.0,
+    name: str = "the clip",
+    over: Above | None = None,
 ) -> ContactPlan:
     """The ContactPlan that an animation seems to follow.
 
     points: (F, 2, 3, 3) heel, ball and tip of the left and right sole [m]. com: (F, 3) centre of
-    mass [m]. rate [Hz]. size: of the body against an adult. Raises MotionError if no foot ever
+    mass [m]. rate [Hz]. size: of the body against an adult. over: Above of the points, where what
+    is under them is known; None to judge by how low they are. Raises MotionError if no foot ever
     stands.
     """
+    if over is not None:  # as seen from what is under them
+        plan = points[..., :2] - np.cumsum(over.drifts[..., :2], axis=0) / rate
+        points = np.concatenate([plan, over.heights[..., None]], -1)
     smooth = smoothed(points, _FILTER, rate)
     height = smooth[..., 2]
     speed = np.linalg.norm(np.gradient(smooth[..., :2], axis=0), axis=-1) * rate
-    stands = _stances(height, speed, smoothed(com, _WEIGHT_FILTER, rate), rate, size)
+    weight = smoothed(com, _WEIGHT_FILTER, rate)
+    stands = _stances(height, speed, weight, rate, size, over is not None)
     for first, stop in flights(airborne(com, rate), rate):
         stands[first:stop] = False
     if not stands.any():
@@ -84,13 +94,15 @@ def borne_share(com: np.ndarray, rate: float) -> np.ndarray:
 
 
 def _stances(
-    height: np.ndarray, speed: np.ndarray, com: np.ndarray, rate: float, size: float
+    height: np.ndarray, speed: np.ndarray, com: np.ndarray, rate: float, size: float, known: bool
 ) -> np.ndarray:
-    """(F, 2) where each foot stands, by heights and speeds (F, 2, 3) of the points of its sole."""
+    """(F, 2) where each foot stands, by heights and speeds (F, 2, 3) of the points of its sole.
+    known: whether the heights are those over what is under it."""
     lowest = height.min(2)
     half = max(1, round(_NEIGHBOURHOOD * rate / 2))
     base = np.percentile(lowest, _LOWEST, axis=0)
     base = np.full(2, base.min()) if np.ptp(base) > _UNEVEN * size else base
+    base = np.minimum(base, 0.0) if known else base
     ground = np.minimum(around(lowest, half, np.min), base + _UNEVEN * size)
     low = (height - ground[..., None] < _LOW * size) & (speed < _SLOW)
     window = max(1, round(MAJORITY * rate))

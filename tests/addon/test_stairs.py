@@ -8,6 +8,7 @@ import pytest
 from poise.addon.baking import bake
 from poise.addon.rigs import reference, sampling
 from poise.addon.shots import shot
+from poise.addon.shots.clean_up import CleanShot, CleanShotOptions
 from poise.controller.geometry.rotations import multiply
 from poise.controller.geometry.skeleton import LANDMARK_INDEX
 from poise.experiments import stairs
@@ -66,3 +67,22 @@ def test_a_walk_up_the_stairs_of_the_scene_is_simulated_and_baked(import_clip):
     performed.embody()
     told = [f.sentence for f in performed.check().findings if f.kind == "support"]
     assert told and "above anything: put a collider under it" in told[0]
+
+
+@pytest.mark.slow
+def test_contacts_that_are_found_on_the_stairs_of_the_scene_carry_a_simulation(import_clip):
+    armature = import_clip("walk")
+    _, frames, _ = up_the_stairs(armature)
+    options = CleanShotOptions(armature=armature.name, frames=frames)
+    clean = CleanShot(bpy.context.scene, options)
+    sampling.run(clean.read())
+    clean.solve()
+    assert not clean.doubt and clean.verdict.keeper
+    before, after = clean.slip
+    assert after < 0.05 * before
+    chosen = shot.ShotOptions(armature=armature.name, frames=frames, contacts=clean.plan)
+    performed = shot.Shot(bpy.context.scene, chosen)
+    sampling.run(performed.read())
+    for _ in performed.simulate():
+        pass
+    assert performed.recording.success, performed.why

@@ -178,7 +178,7 @@ def test_feet_in_the_air_stay_over_the_floor(stepping):
     cleaned = clean_up(body, plan)
     pose = body.pose(cleaned.corrections, slopes=False)
     points = np.stack([pose.points[s] for s in SIDES], 1)
-    assert (points[..., 2] - facts.ground[..., None]).min() > -0.005
+    assert (points[..., 2] - facts.ground).min() > -0.005
     gone = np.abs(points[..., 2] - facts.heights)[facts.grip == 1]
     assert gone.max() < 0.005
 
@@ -290,6 +290,36 @@ def test_refuses_what_cannot_be_cleaned(stepping):
     sliding = dataclasses.replace(stepping, positions=stepping.positions[:1] + way[:, None])
     with pytest.raises(MotionError, match="No foot of 'person' ever stands"):
         propose(Body.from_motion(sliding))
+
+
+def test_a_body_that_floats_or_flies_has_no_contacts(stepping):
+    """Its feet are where they are: that is no floor."""
+    time = np.arange(len(stepping)) / stepping.rate
+
+    def raised(height):
+        up = np.stack([0 * time, 0 * time, height], 1)
+        return dataclasses.replace(stepping, positions=stepping.positions + up[:, None])
+
+    drifting, leaping = raised(2 + 0.6 * np.sin(2 * time)), raised(2 - 9.81 / 2 * (time - 0.2) ** 2)
+    few = slice(round(0.3 * stepping.rate))
+    leaping = dataclasses.replace(
+        leaping, positions=leaping.positions[few], rotations=leaping.rotations[few]
+    )
+    for motion in (drifting, leaping):
+        with pytest.raises(MotionError, match="No foot of 'person' stands anywhere from frame 1"):
+            propose(Body.from_motion(motion))
+    on_a_floor_of_its_own = Body.from_motion(raised(1.0 + 0 * time))
+    assert propose(on_a_floor_of_its_own) == propose(Body.from_motion(stepping))
+
+
+def test_a_foot_may_not_stand_far_above_the_floor(stepping):
+    time = np.arange(len(stepping)) / stepping.rate
+    up = 0.5 * np.clip((time - 1) / 0.5, 0, 1)
+    positions = stepping.positions + np.stack([0 * up, 0 * up, up], 1)[:, None]
+    body = Body.from_motion(dataclasses.replace(stepping, positions=positions))
+    plan = propose(body).added("right", "tip", 2.0, 2.3)
+    with pytest.raises(PlanError, match="cm above any floor: shorten or delete that span"):
+        clean_up(body, plan)
 
 
 def test_a_foot_may_not_stand_in_a_flight(stepping):

@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poise.controller import Character, Scenario, Simulation
+from poise.controller import Character, Scenario, Settings, Simulation
 from poise.controller.checks.clip_check import check
 from poise.controller.checks.verdict import judge_motions
+from poise.controller.clean_up.clean_up import clean_up, propose
+from poise.controller.clean_up.leg_chain import Body
+from poise.controller.exceptions import MotionError, PlanError
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
 from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SIDES
 from poise.controller.geometry.solids import stands_at
@@ -247,6 +250,73 @@ def test_cleaning_leaves_a_walk_on_stairs_alone(walk):
     assert np.ptp(clean(body, trajectory, ("ground",)).root[:, 2]) < np.ptp(
         cleaned.root[:, 2]
     )  # as it would be taken down to a level floor
+
+
+# Clean-up ----------------------------------------------------------------------------------------
+
+
+def soles(cleaned):
+    """(F, 2, 3, 3) heel, ball and tip of either foot, and (F, 2, 3) where they are to stand."""
+    body = cleaned.body
+    points = body.pose(cleaned.corrections, slopes=False).points
+    return np.stack([points[side] for side in SIDES], 1), cleaned.plan.marks(len(body), body.rate)
+
+
+@pytest.mark.parametrize("kind", stairs.KINDS)
+def test_a_clean_up_lets_feet_stand_on_what_is_under_them(walk, kind):
+    place = stairs.made(walk(), kind)
+    terrain = Terrain.of(place.scenario, 0.0, place.motion)
+    body = Body.from_motion(place.motion, None, place.scenario)
+    cleaned = clean_up(body, propose(body))
+    assert cleaned.uncarried() == []
+    before, after = cleaned.slip()
+    assert after < 0.05 * before
+    points, marks = soles(cleaned)
+    flat = points.reshape(len(points), 6, 3)
+    apart = (flat[..., 2] - terrain.highest(flat, flat[..., 2] + 0.05)).reshape(marks.shape)
+    on_collider = marks & (body.floors != body.floor)
+    assert on_collider.sum() > 0.3 * marks.sum()
+    assert np.percentile(np.abs(apart[on_collider]), 95) < 0.012
+    assert apart.min() > -0.04
+    # What is simulated by that plan is what stands there.
+    reference = performed(place, settings=Settings(contacts=cleaned.plan)).reference
+    assert (reference.stance[:: reference.steps_per_sample] > 0).all()
+
+
+def test_a_clean_up_on_a_lift_stands_still_on_it(make_motion):
+    standing = make_motion(seconds=3.0)
+    time = np.arange(len(standing)) / standing.rate
+    gone = 0.4 * (1 - np.cos(np.pi * time / 3))
+    path, turns = gone[:, None] * [1.0, 0.5, 1.0], np.tile(STILL, (len(time), 1))
+    lift = replace(slab(0.0), positions=path + [0, 0, -0.1], rotations=turns)
+    scenario = Scenario(colliders=(lift,), floor=-1.0)
+    skates = 0.03 * np.sin(2 * np.pi * time)[:, None] * [1.0, 0, 0]
+    body = Body.from_motion(carried(standing, path + skates, turns), None, scenario)
+    plan = propose(body)
+    assert plan.contacts(len(body), body.rate).all()
+    cleaned = clean_up(body, plan)
+    points, marks = soles(cleaned)
+    assert marks.all()
+    still = points - path[:, None, None]
+    assert np.ptp(still, axis=0).max() < 0.005
+    assert np.abs(still[..., 2]).max() < 0.003
+    before, after = cleaned.slip()
+    assert before > 0.1 and after < 0.05 * before
+
+
+def test_a_clean_up_refuses_a_plan_where_the_floor_is_missing(walk):
+    place = stairs.on_stairs(walk(), up=True)
+    plan = propose(Body.from_motion(place.motion, None, place.scenario))
+    colliders = place.scenario.colliders
+    holed = replace(place.scenario, colliders=(*colliders[:3], *colliders[4:]))
+    with pytest.raises(PlanError, match=r"where the animation has it 5\d cm above any floor"):
+        clean_up(Body.from_motion(place.motion, None, holed), plan)
+
+
+def test_no_foot_stands_in_the_air_over_a_floor_that_is_known(standing):
+    scenario = Scenario(colliders=(slab(-0.5),), floor=-0.6)
+    with pytest.raises(MotionError, match="No foot of 'person' ever stands"):
+        propose(Body.from_motion(standing, None, scenario))
 
 
 # Verdict -----------------------------------------------------------------------------------------
