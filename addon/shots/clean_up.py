@@ -22,7 +22,7 @@ from ..blender.options import offers, values_of
 from ..blender.pose import nearest_rotation
 from ..blender.redrawing import on_change
 from ..scene import contacts, objects
-from .shot import ArmatureShot, check_extent, rig_as_dict, versions
+from .shot import ArmatureShot, check_extent, rig_as_dict, uncarried_words, versions
 
 #: Unit of each figure in a report.
 UNITS = {
@@ -175,14 +175,7 @@ class CleanShot(ArmatureShot):
     @property
     def doubt(self):
         """A sentence on where no contact carries the body; empty if one always does."""
-        if not self.uncarried:
-            return ""
-        first, last = self.uncarried[0]
-        others = f", and {len(self.uncarried) - 1} times more" if len(self.uncarried) > 1 else ""
-        return (
-            f"No foot stands from frame {first:g} to {last:g}{others}, though the body does not "
-            "fall: correct the contacts there, or see whether the clip skates or hovers."
-        )
+        return uncarried_words(self.uncarried)
 
     def report(self):
         """What was done and how good it is, as a dict for JSON."""

@@ -310,6 +310,18 @@ def _is_collider(thing):
     return hasattr(thing, "poise") and thing.poise.role == "COLLIDER"
 
 
+def uncarried_words(spans):
+    """A sentence on (first, last) frames in which no contact carries a body; empty without any."""
+    if not spans:
+        return ""
+    first, last = spans[0]
+    others = f", and {len(spans) - 1} times more" if len(spans) > 1 else ""
+    return (
+        f"No foot stands from frame {first:g} to {last:g}{others}, though the body does not fall: "
+        "correct the contacts there, or see whether the clip skates or hovers."
+    )
+
+
 class Flaw(NamedTuple):
     """Something to look at in a result: its frame, and all of it in words."""
 
@@ -474,8 +486,19 @@ class Shot(ArmatureShot):
 
     @property
     def why(self):
-        """A sentence on why the last frame was not reached; empty if it was."""
-        return self.recording.why() or (self.rectified.why if self.rectified else "")
+        """Sentences on why the last frame was not reached; empty if it was."""
+        why = self.recording.why()
+        if not why:
+            return self.rectified.why if self.rectified else ""
+        return f"{why} {self._doubt}".rstrip()
+
+    @property
+    def _doubt(self):
+        """A sentence on where a contact plan lets nothing carry the body, which nothing holds."""
+        if self.plan is None or self.recording.scenario.holds:
+            return ""
+        frame = self.recording.motion.frame
+        return uncarried_words([tuple(map(frame, span)) for span in self.recording.uncarried()])
 
     def read(self):
         """Read the animation; yields progress from 0 to 1. Raises PoiseError."""

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..contacts.contact_finding import airborne, find_plan
+from ..contacts.contact_finding import airborne, find_plan, uncarried
 from ..contacts.contact_plan import ContactPlan
 from ..exceptions import MotionError
 from ..geometry import banded
 from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENTS, SIDES
-from ..geometry.stance import Above, runs
+from ..geometry.stance import Above
 from ..options import check_options, option
 from ..ranges import Range
 from .clean_problem import Facts, Problem
@@ -38,9 +38,6 @@ BALANCE_WORDS = {
     "strong": ("Strong", "The weight comes over the feet, also if the body must move more"),
 }
 
-#: So long [s] nothing carries a body that does not fall: the contacts that were found have gaps. By
-#: trial on captured clips.
-_UNCARRIED = 0.075
 #: A body over no floor that is known floats or flies if it neither stands nor falls for more than
 #: this share of the time that it does not fall. By trial: at most 0.21 in captured clips, in a run,
 #: from 0.34 on where one swims, drifts or is in the middle of a leap.
@@ -141,13 +138,10 @@ class CleanUp:
 
     def uncarried(self) -> list[tuple[float, float]]:
         """(first, last) frame of each stretch in which the plan lets no foot stand, and yet the
-        body does not fall, the longest first: where a clip skates or hovers, or hands carry it."""
-        pose = self.body.pose(np.zeros_like(self.corrections), slopes=False)
-        rate, frame = self.body.rate, self.body.frame
-        lost = ~self._facts.marks.any((1, 2)) & ~airborne(pose.com, rate)
-        found = [span for span in runs(lost) if span[1] - span[0] > _UNCARRIED * rate]
-        found.sort(key=lambda span: span[0] - span[1])
-        return [(float(frame(first)), float(frame(stop - 1))) for first, stop in found]
+        body does not fall, see `contact_finding.uncarried`."""
+        stands, frame = self._facts.marks.any((1, 2)), self.body.frame
+        found = uncarried(stands, self._facts.com, self.body.rate)
+        return [(float(frame(first)), float(frame(last))) for first, last in found]
 
     def slip(self) -> tuple[float, float]:
         """Mean speeds in plan of what the plan marks [m/s], of the animation and of the result."""

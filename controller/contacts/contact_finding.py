@@ -30,6 +30,7 @@ _PIVOT, _PIVOT_TIME = 0.05, 0.3  # [m, adult] that a standing point may go in [s
 _TURNS = 1.5  # times as far as another point
 _TWIST = 0.2  # [rad] in the same time, of a foot that turns on one point
 _FALLING = 0.35  # of gravity: below, the floor gives next to nothing
+_UNCARRIED = 0.075  # [s] that nothing carries a body which does not fall: contacts have short gaps
 
 
 def find_plan(
@@ -73,6 +74,15 @@ def find_plan(
 def airborne(com: np.ndarray, rate: float) -> np.ndarray:
     """(F,) where a body whose centre of mass goes (F, 3) [m] presses on no floor."""
     return borne_share(smoothed(com, _WEIGHT_FILTER, rate), rate) < _FALLING
+
+
+def uncarried(stands: np.ndarray, com: np.ndarray, rate: float) -> list[tuple[int, int]]:
+    """(first, last) sample of each stretch in which no foot stands, and yet the body does not fall,
+    the longest first: where a clip skates or hovers, or hands carry it. stands: (F,) whether a foot
+    does; com: (F, 3) centre of mass [m]."""
+    lost = runs(~stands & ~airborne(com, rate)).tolist()
+    found = [(first, stop - 1) for first, stop in lost if stop - first > _UNCARRIED * rate]
+    return sorted(found, key=lambda span: span[0] - span[1])
 
 
 def smoothed(values: np.ndarray, seconds: float, rate: float) -> np.ndarray:

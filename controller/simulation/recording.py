@@ -12,6 +12,7 @@ import numpy as np
 from ..body.character import Character
 from ..body.foot import parts_down
 from ..body.sole import Ground
+from ..contacts.contact_finding import uncarried
 from ..control.outside import outside_words
 from ..falls.loss import BalanceLoss
 from ..falls.strength import Strength
@@ -659,6 +660,13 @@ class Recording:
             )
         told = f"Fell at {self.fell_at:.2f} s (frame {frame:g}): {words}."
         return f"{told} {self.weakness}".rstrip()
+
+    def uncarried(self) -> list[tuple[int, int]]:
+        """(first, last) sample of each stretch of the animation in which no foot stands, though the
+        body does not fall, see `contact_finding.uncarried`: also those to come, for balance is
+        planned ahead."""
+        com = np.einsum("fsi,s->fi", self.reference.raw.centres, self._shares)
+        return uncarried(self.reference.stance != FLIGHT, com, self.motion.rate)
 
     @property
     def upright(self) -> bool:

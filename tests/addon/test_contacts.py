@@ -278,6 +278,26 @@ def test_commands_write_and_follow_a_plan(shot, capsys):
 
 
 @pytest.mark.slow(captured=False)
+def test_a_stance_that_is_missing_is_told_where_the_body_falls(shot, capsys):
+    plan, report = shot.with_name("plan.json"), shot.with_name("report.json")
+    assert poise("simulate", shot, "--write-contacts", plan) == 0
+    loaded = ContactPlan.load(plan)
+    feet = {
+        foot: {"ball": [[0.0, 1.0], [2.0, loaded.feet[foot]["ball"][-1][1]]]}
+        for foot in ("left", "right")
+    }
+    ContactPlan(loaded.fps, feet).save(plan)
+    capsys.readouterr()
+    assert poise("simulate", shot, "--contacts", plan, "--report", report) == 3
+    told = json.loads(report.read_text())["why"]
+    assert told.endswith(
+        "No foot stands from frame 61 to 120, though the body does not fall: correct the contacts "
+        "there, or see whether the clip skates or hovers."
+    )
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.slow(captured=False)
 def test_commands_read_what_is_kept_in_the_file(shot):
     bpy.ops.wm.open_mainfile(filepath=str(shot))
     (armature,) = (thing for thing in bpy.context.scene.objects if thing.type == "ARMATURE")
