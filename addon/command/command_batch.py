@@ -6,6 +6,7 @@ that the same command goes on with what is missing, however the one before ended
 written to.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -170,6 +171,8 @@ def _bake_arguments(commands, passed, options):
         if value == action.default:
             continue
         if action.nargs == 0:
+            if isinstance(action, argparse.BooleanOptionalAction):
+                name = action.option_strings[0 if value else 1]
             arguments.append(name)
             continue
         for text in value if isinstance(value, list) else [value]:
@@ -179,7 +182,7 @@ def _bake_arguments(commands, passed, options):
             arguments.append(f"{name}={text}")
     understood = commands.parse_args(["bake", "shot.blend", *arguments])
     understood.usage_error = options.usage_error
-    check_falls(understood)
+    check_falls(understood, understood)
     command_rectify.check(understood)
     _check_files(understood)
     return arguments, files, understood

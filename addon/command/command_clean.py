@@ -20,6 +20,7 @@ from ..terminal.command_files import (
     read_shot,
     report_target,
     save,
+    take_frames,
 )
 from ..terminal.command_import import import_note
 from ..terminal.command_libraries import warn
@@ -40,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """`poise clean`: write the .blend with the cleaned action, the plan and the report; the exit
     status."""
     source = open_shot(options.file, options.up, options.unit)
+    take_frames(options)
     targets = _targets(options, source)
     with only_writer(targets[0]):
         return _clean_to(options, source, *targets)

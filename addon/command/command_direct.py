@@ -23,6 +23,7 @@ from ..terminal.command_files import (
     read_shot,
     report_target,
     save,
+    take_falls,
 )
 from ..terminal.command_import import import_note
 from ..terminal.command_libraries import warn
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """`poise direct`: simulate, bake, write takes and reports; the exit status."""
-    check_falls(options)
+    check_falls(options, options)
     skills = SkillSet.load(options.skills)
     if options.script.is_dir():
         return _direct_crowd(options, skills)
@@ -139,6 +140,7 @@ def _direct_to(
 ) -> int:
     """The same, to files that nobody else writes."""
     open_shot(source, options.up, options.unit)
+    take_falls(options)
     warnings = warn(chosen_scene(options))
     walk = WalkOptions(
         script.seconds,

@@ -39,7 +39,6 @@ from ..terminal import (
 from ..terminal.command_arguments import (
     SIMULATED,
     add_options,
-    check_falls,
     file_argument,
     gains_named,
     number,
@@ -58,6 +57,8 @@ from ..terminal.command_files import (
     read_shot,
     report_target,
     save,
+    take_falls,
+    take_frames,
 )
 from ..terminal.command_import import import_note
 from ..terminal.command_libraries import warn
@@ -145,12 +146,13 @@ def run_in_blender(arguments: Sequence[str]) -> int:
 
 def _bake(options: argparse.Namespace) -> int:
     """`poise bake`: simulate, write the .blend and the report; the exit status."""
-    check_falls(options)
     command_rectify.check(options)
     command_together.check(options)
     if options.leash:
         end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
+    take_frames(options)
+    take_falls(options)
     targets = _bake_targets(options, source)
     with only_writer(targets[0]):
         if options.together:
@@ -282,10 +284,11 @@ def _checkpoint(options: argparse.Namespace, *others: Path | None) -> Path | Non
 
 def _simulate(options: argparse.Namespace) -> int:
     """`poise simulate`: simulate and write the report, nothing else; the exit status."""
-    check_falls(options)
     command_rectify.check(options)
     command_together.check(options)
     source = open_shot(options.file, options.up, options.unit)
+    take_frames(options)
+    take_falls(options)
     checkpoint = _checkpoint(options, source)
     plan_path = command_contacts.writing_target(options, source)
     report_path = report_target(options, source, plan_path)
@@ -318,6 +321,8 @@ def _simulate(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     """`poise inspect`: tell what would be simulated; the exit status."""
     source = open_shot(options.file, options.up, options.unit)
+    take_frames(options)
+    take_falls(options)
     plot = plot_target(options, source)
     report_path = report_target(options, source, plot)
     warnings = warn(chosen_scene(options))
@@ -405,7 +410,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         ),
         (
             "learn",
-            [reading_arguments()],
+            [reading_arguments("all that are animated")],
             command_learn.add_arguments,
             command_learn.run,
             "learn by which clips a character walks on command, and how fast; writes its skills",

@@ -32,6 +32,7 @@ from ..terminal.command_files import (
     open_shot,
     read_shot,
     report_target,
+    take_frames,
     target,
 )
 from ..terminal.command_progress import DONE, FAILED, MISSED, LiveLine, say, tell_left_out
@@ -86,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
     """Search, write the gains and the report; the exit status."""
     settings = _settings(options)
     source = open_shot(options.file, options.up, options.unit)
+    take_frames(options)
     output = target(options, source, "_gains.json")
     checkpoint = output.with_name(f"{output.name}.checkpoint")
     demand_other_than_shot(options, output, source, "name a gains file")

@@ -26,6 +26,7 @@ from ..terminal.command_files import (
     open_shot,
     read_shot,
     report_target,
+    take_frames,
     target,
 )
 from ..terminal.command_progress import DONE, MISSED, LiveLine, say, tell_left_out
@@ -59,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
     """Measure, tell the table, write the plot and the report; the exit status."""
     settings = _settings(options)
     source = open_shot(options.file, options.up, options.unit)
+    take_frames(options)
     output = target(options, source, "_limit.png") if settings.phases or options.output else None
     if output is not None:
         demand_other_than_shot(options, output, source, "name a PNG file")

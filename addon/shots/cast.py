@@ -56,7 +56,7 @@ class Cast:
         for name in names:
             _check_free(scene.objects[name], names)
         frames = options.frames
-        if frames is None and options.walk is None:
+        if not frames and options.walk is None:
             frames = _all_frames([scene.objects[name] for name in names])
         common, own = replace(options, frames=frames), ShotOptions()
         given = options.pushes or PushOptions()

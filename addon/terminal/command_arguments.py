@@ -26,6 +26,8 @@ TRIED = {name: one for name, one in _CHOSEN.items() if name not in OF_TRIALS}
 SIMULATED = {name: _CHOSEN[name] for name in OF_TRIALS}
 #: What is chosen of takes of what was learned.
 DIRECTED = {"outside_help": _CHOSEN["outside_help"]} | SIMULATED
+#: What the scene says where no argument does, as in the window.
+OF_SCENE = {name: _CHOSEN[name] for name in ("when_it_falls", "get_up", "once_up")}
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 SHOWN = 40  # characters of what is refused
 
@@ -42,8 +44,9 @@ def file_argument() -> argparse.ArgumentParser:
     return parser
 
 
-def reading_arguments() -> argparse.ArgumentParser:
-    """A parser of what every command has: which animation is read, and the report."""
+def reading_arguments(default: str = "the scene's choice") -> argparse.ArgumentParser:
+    """A parser of what every command has: which animation is read, and the report. default: in
+    words, which frames are read if none are given."""
     parser = argparse.ArgumentParser(add_help=False)
     add = parser.add_argument
     add("--scene", metavar="NAME", help="the scene that it is in (the one that is open)")
@@ -52,8 +55,8 @@ def reading_arguments() -> argparse.ArgumentParser:
     add(
         "--frames",
         type=frames,
-        metavar="A:B[:STEP]",
-        help="the frames to simulate (all that are animated)",
+        metavar="A:B[:STEP]|action",
+        help=f"the frames to simulate; action: all that are animated ({default})",
     )
     add("--fps", type=number("fps"), help="frame rate of the animation [Hz] (the scene's)")
     add("--up", choices=("Y", "Z"), type=str.upper, help="axis that is up in a .bvh file (guessed)")
@@ -92,17 +95,18 @@ def shot_arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def check_falls(options: argparse.Namespace) -> None:
+def check_falls(options: argparse.Namespace, given: argparse.Namespace) -> None:
     """Call `usage_error` for whoever is to get up, or to fall in some way, but not to fall, or to
-    go on, but not to get up."""
-    if options.get_up and options.when_it_falls == STOP:
+    go on, but not to get up. given: the options before the scene's were added, which may ask for
+    what means nothing, as in the window; what is None is not known yet."""
+    if given.get_up and options.when_it_falls == STOP:
         options.usage_error("--get-up needs --when-it-falls limp, brace, roll or stiff")
     falls = options.when_it_falls != STOP or getattr(options, "knock_out", None) is not None
     if getattr(options, "falls_like", None) and not (falls or getattr(options, "together", None)):
         options.usage_error("--falls-like needs --when-it-falls limp, brace, roll or stiff")
-    if options.once_up != STAND and not options.get_up:
+    if given.once_up not in (None, STAND) and options.get_up is False:
         options.usage_error("--once-up needs --get-up")
-    if getattr(options, "get_up_by", None) and not options.get_up:
+    if getattr(options, "get_up_by", None) and options.get_up is False:
         options.usage_error("--get-up-by needs --get-up")
 
 
@@ -149,19 +153,25 @@ def gains_named(text: str | None) -> str | dict[str, Any] | None:
 def add_options(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup, options: Mapping[str, Option]
 ) -> None:
-    """Add arguments for options, {name: controller.options.Option}, with such names."""
+    """Add arguments for options, {name: controller.options.Option}, with such names; those of
+    OF_SCENE are None if they are not given."""
     for name, one in options.items():
-        argument = one.argument or f"--{name.replace('_', '-')}"
-        parser.add_argument(argument, dest=name, default=one.default, **_how(one))
+        argument, of_scene = one.argument or f"--{name.replace('_', '-')}", name in OF_SCENE
+        default = None if of_scene else one.default
+        parser.add_argument(argument, dest=name, default=default, **_how(one, of_scene))
 
 
-def _how(option: Option) -> dict[str, Any]:
-    """What an argument takes for an option, and its help."""
+def _how(option: Option, of_scene: bool) -> dict[str, Any]:
+    """What an argument takes for an option, and its help. of_scene: whether the scene says what it
+    is if it is not given."""
     words, default = option.told or option.words, option.default
     words = words[0].lower() + words[1:]
+    if isinstance(default, bool) and of_scene:
+        return {"action": argparse.BooleanOptionalAction, "help": f"{words} (the scene's)"}
     if isinstance(default, bool):
         return {"action": "store_false" if default else "store_true", "help": words}
     shown = default if isinstance(default, str) else f"{default:g}" if default else option.zero
+    shown = "the scene's" if of_scene else shown
     told = {"help": f"{words} ({shown or 0})"}
     if option.choices is not None:
         return {"choices": tuple(option.choices), **told}
@@ -223,7 +233,9 @@ def frame(text: str) -> float:
 
 
 def frames(text: str) -> tuple[float, ...]:
-    """'A:B' or 'A:B:STEP' -> tuple of float."""
+    """'A:B' or 'A:B:STEP' -> tuple of float, empty for 'action': all that are animated."""
+    if text == "action":
+        return ()
     number = r"([-+]?\d+(?:\.\d+)?)"
     match = re.fullmatch(rf"{number}:{number}(?::{number})?", text)
     if not match:

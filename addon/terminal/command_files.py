@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The files that the command line opens and saves."""
 
+import argparse
 import contextlib
 from pathlib import Path
 
@@ -8,9 +9,12 @@ import bpy
 
 from ..baking import bake
 from ..blender import compat
+from ..blender.chosen import chosen_frames
 from ..blender.files import FileError, check_target, same_file
 from ..blender.locks import claimed
+from ..blender.options import values_of
 from ..rigs import bake_marks, strips
+from .command_arguments import OF_SCENE, check_falls
 from .command_import import FORMATS, import_shot
 from .command_libraries import libraries_blamed, used_files
 from .command_linked import demand_openable
@@ -91,6 +95,26 @@ def chosen_scene(options):
         known = ", ".join(f"'{scene.name}'" for scene in bpy.data.scenes)
         raise FileError(f"There is no scene '{options.scene}': choose one of {known}.")
     return bpy.data.scenes[options.scene]
+
+
+def take_frames(options):
+    """Have the frames that the scene's settings choose, unless `--frames` names some."""
+    scene = chosen_scene(options)
+    if options.frames is None and hasattr(scene, "poise"):
+        options.frames = chosen_frames(scene)
+
+
+def take_falls(options):
+    """Have what the scene's settings say of falls, or else the defaults, wherever no argument does;
+    checked as `check_falls` does."""
+    scene, given = chosen_scene(options), argparse.Namespace(**vars(options))
+    said = {name: one.default for name, one in OF_SCENE.items()}
+    if hasattr(scene, "poise"):
+        said = values_of(OF_SCENE, scene.poise)
+    for name, value in said.items():
+        if getattr(given, name) is None:
+            setattr(options, name, value)
+    check_falls(options, given)
 
 
 def read_shot(kind, options, chosen):

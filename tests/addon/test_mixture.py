@@ -79,8 +79,8 @@ def test_a_driver_that_does_not_work_is_told(armature):
     assert collected()["stiff"] == pytest.approx(0.25)
 
 
-def test_shares_of_who_stops_are_a_mistake(capsys):
-    assert poise("simulate", "shot.blend", "--falls-like", "limp=0.3") == 2
+def test_shares_of_who_stops_are_a_mistake(armature, tmp_path, capsys):
+    assert poise("simulate", save(tmp_path), "--falls-like", "limp=0.3") == 2
     assert "--falls-like needs --when-it-falls limp, brace, roll" in capsys.readouterr().err
 
 
