@@ -19,6 +19,9 @@ from ..rigs.reference import Reading, bone_of, reading
 
 Result = TypeVar("Result")
 
+#: So many bones of another rig are named.
+_MOST_NAMED = 6
+
 
 class Marked:
     """Actions with a mark. property: the name of that, of actions; more: names of properties that
@@ -95,10 +98,28 @@ ACTS = Marked(
 
 def fits(action: "bpy.types.Action", armature: "bpy.types.Object") -> bool:
     """Whether most of the bones for which an action has keys are an armature's."""
+    keyed = _keyed(action, armature)
+    return 2 * sum(name in armature.data.bones for name in keyed) > len(keyed)
+
+
+def _keyed(action: "bpy.types.Action", armature: "bpy.types.Object") -> set[str]:
+    """Names of the bones for which an action has keys in the slot that is an armature's."""
     curves = compat.curves(action, compat.object_slot(action, armature))
     paths = {curve.data_path for curve in curves}  # panels ask each time that they are drawn
-    keyed = {bone_of(path) for path in paths} - {None}
-    return 2 * sum(name in armature.data.bones for name in keyed) > len(keyed)
+    return {bone for bone in map(bone_of, paths) if bone is not None}
+
+
+def _check_rig(action: "bpy.types.Action", armature: "bpy.types.Object") -> None:
+    """Raise MotionError for an action that has keys for bones, and for none of an armature's."""
+    keyed = sorted(_keyed(action, armature))
+    if not keyed or any(name in armature.data.bones for name in keyed):
+        return
+    names = ", ".join(f"'{name}'" for name in keyed[:_MOST_NAMED])
+    more = f" and {len(keyed) - _MOST_NAMED} more" if len(keyed) > _MOST_NAMED else ""
+    raise MotionError(
+        f"The action '{action.name}' is of another rig: it keys {names}{more}, and "
+        f"'{armature.name}' has none of them. Choose an action of '{armature.name}'."
+    )
 
 
 def collecting(
@@ -111,7 +132,7 @@ def collecting(
     returns the Motion of each.
 
     rate: frames per second [Hz]; None for the scene's. Raises MotionError for an action that is not
-    there, or cannot be read.
+    there, that is of another rig, or that cannot be read.
     """
     armature = scene.objects[source.armature]
     found = []
@@ -125,7 +146,10 @@ def collecting(
             metres_per_unit=source.metres_per_unit,
         )
         name = action if isinstance(action, str) else action.name
-        with _values_kept(scene, armature, compat.find_action(name)):
+        known = compat.find_action(action) if isinstance(action, str) else action
+        if known is not None:
+            _check_rig(known, armature)
+        with _values_kept(scene, armature, known):
             try:
                 one = yield from _at_end(read)
             except (MotionError, RigError) as error:

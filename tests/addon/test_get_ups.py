@@ -339,6 +339,22 @@ def test_what_cannot_be_read_is_named(scene, armature):
         sampling.run(Shot(scene, options).read())
 
 
+def test_an_action_of_another_rig_is_refused_with_the_bones_that_it_keys(armature, scene):
+    other = bpy.data.actions[SIT_UP].copy()
+    other.name = "Others Up"
+    curves = compat.curves(other, compat.object_slot(other, armature))
+    for curve in curves:
+        curve.data_path = curve.data_path.replace('bones["', 'bones["ORG-')
+    options = ShotOptions(
+        armature=armature.name, when_it_falls="brace", get_up=True, get_up_by=("Others Up",)
+    )
+    with pytest.raises(MotionError) as refused:
+        sampling.run(Shot(scene, options).read())
+    told = str(refused.value)
+    assert told.startswith("The action 'Others Up' is of another rig: it keys 'ORG-")
+    assert f" more, and '{armature.name}' has none of them. Choose an action of" in told
+
+
 def test_the_command_needs_get_up(scene, tmp_path, capsys):
     shot = save(tmp_path)
     given = ("bake", shot, "--when-it-falls", "brace", "--get-up-by", SIT_UP)
