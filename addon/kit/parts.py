@@ -43,6 +43,9 @@ def draw_range(
         sub.prop(settings, "last_frame", text="Last")
     else:
         fact(layout, "Range", _range_words(context, armature))
+    own = bodies.own_collider(context.scene, armature)
+    if own:
+        sentence(layout, context, own, "ERROR")
     frames = _range(context, armature)
     if frames is not None:
         seconds = _seconds(context, frames)

@@ -76,6 +76,20 @@ def others(
     return [scene.objects[name] for name in sorted(found)]
 
 
+def own_collider(scene: "bpy.types.Scene", character: "bpy.types.Object | None") -> str:
+    """A sentence on a character that is marked as a collider itself, where nobody else is; empty if
+    it is not."""
+    marked = [
+        one for one in scene.objects if one.type == "ARMATURE" and one.poise.role == "COLLIDER"
+    ]
+    if character is None or marked != [character]:
+        return ""
+    return (
+        f"'{character.name}' is simulated, and cannot be its own collider: others alone meet it. "
+        "Unmark it, or mark whom it is to meet."
+    )
+
+
 def slowness(
     scene: "bpy.types.Scene", character: "bpy.types.Object | None", seconds: float, rate: float
 ) -> str:

@@ -568,10 +568,12 @@ class Shot(ArmatureShot):
 
     @property
     def notes(self):
-        """Sentences on what was read, after `read`: frames without animation, and how much longer
-        it takes for the other bodies."""
+        """Sentences on what was read, after `read`: frames without animation, how much longer it
+        takes for the other bodies, and that it is none of them itself."""
         limbs, seconds = self.objects.get("limbs", ()), self.reading.motion.duration
-        found = self.reading.still, bodies.slowness_of(limbs, seconds, self.options.rate)
+        found = [self.reading.still, bodies.slowness_of(limbs, seconds, self.options.rate)]
+        if _is_collider(self.armature) and not (limbs or self.options.together):
+            found.append(bodies.own_collider(self.scene, self.armature))
         return [sentence for sentence in found if sentence]
 
     # From here to the bake nothing of Blender's data is touched: it may be done in a thread.

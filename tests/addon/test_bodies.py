@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import bpy
 import numpy as np
@@ -463,6 +464,30 @@ def test_the_command_line_meets_whom_it_is_told_to(tmp_path, stander, boxer, cap
     told = capsys.readouterr().err
     where = hardest["part"].replace("_", " ")
     assert f"'Boxer' ({where}) hits it at frame {hardest['frame']:g} with" in told
+
+
+def test_who_is_marked_itself_is_told_so(tmp_path, stander, boxer, capsys, monkeypatch):
+    """In the window and on the command line; not where others are marked, whom it meets."""
+    stander.poise.role, boxer.poise.role = "COLLIDER", "NONE"
+    own = f"'{stander.name}' is simulated, and cannot be its own collider: others alone meet it."
+    told = []
+    monkeypatch.setattr(parts, "sentence", lambda _layout, _context, text, _icon: told.append(text))
+    layout, name = MagicMock(), stander.name
+    select(stander)
+    parts.draw_range(layout, bpy.context, stander)
+    assert [text.startswith(own) for text in told] == [True]
+    report = tmp_path / "report.json"
+    given = ["--armature", name, "--frames=1:6", "--report", report, "--overwrite"]
+    assert poise("simulate", save(tmp_path), *given) == 0
+    (warning,) = json.loads(report.read_text())["warnings"]
+    assert warning.startswith(own) and warning in capsys.readouterr().err
+    assert poise("simulate", tmp_path / "shot.blend", *given, "--with", "Boxer") == 0
+    assert not json.loads(report.read_text())["warnings"]
+    for thing in bpy.data.objects:
+        if thing.type == "ARMATURE":
+            thing.poise.role = "COLLIDER"
+    parts.draw_range(layout, bpy.context, bpy.data.objects[name])
+    assert len(told) == 1
 
 
 def test_which_armature_is_the_character_that_others_meet(stander, boxer, worm):
