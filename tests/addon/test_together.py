@@ -254,6 +254,20 @@ def test_a_crowd_is_told_beforehand(pair):
     assert "20 characters of 10 s: it will take about" in bodies.slowness_together(20, 10.0, 300.0)
 
 
+def test_the_command_tells_it_before_it_begins(pair, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(bodies, "_LONG_TOGETHER", 1.0)
+
+    def begin(_cast):
+        raise PoiseError("It has begun.")
+
+    monkeypatch.setattr(Cast, "simulate", begin)
+    given = ("--armature", "Anna", "--together", "Ben")
+    assert poise("simulate", save(tmp_path), *given) == 1
+    told = capsys.readouterr().err
+    beforehand = bodies.slowness_together(2, (LAST - 1) / 30, 300.0)
+    assert beforehand and told.index(beforehand) < told.index("It has begun.")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
