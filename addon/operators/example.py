@@ -3,6 +3,7 @@
 
 import bpy
 import mathutils
+from bpy.props import EnumProperty
 
 from ..blender import session
 from ..blender.translations import tr
@@ -20,6 +21,27 @@ class POISE_OT_example_scene(bpy.types.Operator):
     )
     bl_options = {"REGISTER", "UNDO"}
 
+    example: EnumProperty(
+        name="Example",
+        description="What happens to the character",
+        items=(
+            ("PUSH", "Push", "A push on the floor: it steps, and stands"),
+            ("STAIRS", "Stairs", "A shove at the top of a flight of stairs: it falls down them"),
+        ),
+        options={"SKIP_SAVE"},
+    )
+
+    @classmethod
+    def description(cls, _context, properties):
+        """A tooltip for each of the buttons."""
+        return tr(
+            {
+                "PUSH": cls.bl_description,
+                "STAIRS": "Add a scene with a flight of stairs, down which the animated character "
+                "is shoved: it falls, and comes to rest. The scenes of this file stay as they are",
+            }[properties.example]
+        )
+
     @classmethod
     def poll(cls, context):
         """Nothing may run."""
@@ -32,18 +54,23 @@ class POISE_OT_example_scene(bpy.types.Operator):
 
     def execute(self, context):
         """Add it, and turn the 3D views to the character."""
-        example.build(context)
+        stairs = self.example == "STAIRS"
+        example.build(context, stairs)
         for area in context.screen.areas if context.screen else ():
             if area.type == "VIEW_3D":
-                _look_at_character(area.spaces.active)
+                _look_at_character(area.spaces.active, stairs)
         self.report({"INFO"}, tr("Press Simulate in the tab Poise of the sidebar (N)"))
         return {"FINISHED"}
 
 
-def _look_at_character(space):
+def _look_at_character(space, stairs):
     if not space.show_region_ui:  # to show it again would fade it out
         space.show_region_ui = True
     view = space.region_3d
     view.view_perspective = "PERSP"
-    view.view_location, view.view_distance = (0.0, 0.0, 0.95), 4.5
-    view.view_rotation = mathutils.Euler((1.35, 0.0, 0.4)).to_quaternion()
+    if stairs:
+        view.view_location, view.view_distance = (0.0, -1.2, 1.4), 8.0
+        view.view_rotation = mathutils.Euler((1.4, 0.0, 1.1)).to_quaternion()
+    else:
+        view.view_location, view.view_distance = (0.0, 0.0, 0.95), 4.5
+        view.view_rotation = mathutils.Euler((1.35, 0.0, 0.4)).to_quaternion()

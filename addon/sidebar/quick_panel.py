@@ -94,6 +94,8 @@ def _draw_nobody(layout, context, reason):
         row = layout.row()
         row.scale_y = 1.5
         row.operator(POISE_OT_example_scene.bl_idname, text="Example Scene", icon="SCENE_DATA")
+        stairs = layout.operator(POISE_OT_example_scene.bl_idname, text="Example Scene: Stairs")
+        stairs.example = "STAIRS"
 
 
 def _draw_style(layout, context):

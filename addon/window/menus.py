@@ -35,6 +35,8 @@ class POISE_MT_physics(bpy.types.Menu):
         layout.operator(POISE_OT_discard.bl_idname, icon="TRASH")
         layout.separator()
         layout.operator(POISE_OT_example_scene.bl_idname, icon="SCENE_DATA")
+        stairs = layout.operator(POISE_OT_example_scene.bl_idname, text="Example Scene: Stairs")
+        stairs.example = "STAIRS"
 
 
 def _draw(menu, _context):

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The example scene: whatever of it is simulated stands, and nobody else's scene is touched."""
 
+from itertools import pairwise
+
 import bpy
 import numpy as np
 import pytest
 
 from poise.addon.blender import compat
+from poise.addon.example import scene as example
+from poise.addon.settings.properties import shot_options
 from poise.addon.shots.shot import Shot
 from poise.controller.geometry.skeleton import FEET
 
@@ -68,6 +72,45 @@ def test_each_action_stands_and_its_push_moves_it(scene, name):
     assert calm.recording.success, calm.why
     calm, pushed = (shot.recording.root_displacement() for shot in (calm, pushed))
     assert np.abs(pushed - calm).max() > 0.02
+
+
+@pytest.mark.slow(captured=False)
+def test_the_other_one_falls_down_its_stairs():
+    assert bpy.ops.poise.example_scene(example="STAIRS") == {"FINISHED"}
+    scene = bpy.context.scene
+    shot = Shot(scene, shot_options(bpy.context, character(scene)))
+    for step in (shot.read, shot.simulate):
+        for _ in step():
+            pass
+    recording, report = shot.recording, shot.report()
+    assert report["when_it_falls"] == "brace" and report["get_up"] is False
+    assert report["filled"] and report["range"] == [scene.frame_start, scene.frame_end]
+    assert report["deepest"] < 10, "mm"
+    rest = round(recording.rest_at * recording.motion.rate)
+    assert recording.rest_at - recording.fell_at < 6, "s"
+    # It came down on steps on the way, none of which it jumped over to the floor.
+    down = recording.com[recording.stood, 2] - recording.com[rest, 2]
+    assert down > 0.9 * example.STEPS * example.RISE
+    lowest = recording.body_positions[rest, :, 2].min()
+    assert -0.01 < lowest < 2 * example.RISE
+    late = recording.body_positions[rest:]
+    assert np.abs(late - late[0]).max() < 1e-3, "it sleeps"
+
+
+def test_its_stairs_go_down_from_under_its_feet_to_the_floor():
+    bpy.ops.poise.example_scene(example="STAIRS")
+    scene = bpy.context.scene
+    steps = [thing for thing in scene.objects if thing.poise.role == "COLLIDER"]
+    assert len(steps) == example.STEPS
+    boxes = [np.array([s.matrix_world @ v.co for v in s.data.vertices]) for s in steps]
+    boxes.sort(key=lambda box: -box[:, 1].max())
+    tops = [box[:, 2].max() for box in boxes]
+    assert np.allclose(np.diff(tops), -example.RISE) and tops[-1] == pytest.approx(example.RISE)
+    assert tops[0] == pytest.approx(character(scene).location.z)
+    assert all(box[:, 2].min() == pytest.approx(0, abs=1e-6) for box in boxes)
+    for behind, ahead in pairwise(boxes):
+        assert behind[:, 1].min() == pytest.approx(ahead[:, 1].max())
+    assert all(polygon.normal.dot(polygon.center) > 0 for s in steps for polygon in s.data.polygons)
 
 
 def test_feet_keep_their_direction_in_its_step(scene):

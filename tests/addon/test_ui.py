@@ -275,6 +275,7 @@ def test_the_menu_has_what_an_animator_looks_for():
         "Show Baked Action",
         "Discard Simulation",
         "Example Scene",
+        "Example Scene: Stairs",
     ]
 
 
