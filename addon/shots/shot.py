@@ -46,7 +46,7 @@ from ...controller.reference.performed import performed_motion
 from ...controller.search.arrival import THERE, Arrival, arrival_words
 from ...controller.search.trial import NOISE, Problem
 from ...controller.simulation import world
-from ...controller.simulation.holds import grasp_words
+from ...controller.simulation.holds import at_times, grasp_words
 from ...controller.simulation.measures import MAXIMA, T_MAX
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
 from ...controller.simulation.recording import hit_words
@@ -601,9 +601,15 @@ class Shot(ArmatureShot):
             motion = self.motion
             clip = motion.source if isinstance(motion, Endless) else motion
             self.checked = clip_check.check(
-                self.character, clip, cleaning, self._terrain(clip), self._ride()
+                self.character, clip, cleaning, self._terrain(clip), self._ride(), self._held()
             )
         return self.checked
+
+    def _held(self):
+        """(F,) samples in which limbs are held; None where none ever is, or the clip goes round."""
+        if isinstance(self.motion, Endless):
+            return None
+        return at_times(self.objects.get("holds", ()), self.motion)
 
     def _ride(self):
         """clip_check.Ride: what moves the armature beside its own channels; None if nothing does,

@@ -10,7 +10,7 @@ the captured clips lie well to either side of each.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -217,19 +217,23 @@ def check(
     cleaning: Sequence[str] = (),
     terrain: Terrain | None = None,
     ride: Ride | None = None,
+    held: np.ndarray | None = None,
 ) -> ClipCheck:
     """The ClipCheck of a motion that a character is to perform; never refuses one.
 
     cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. terrain:
     terrain.Terrain that it stands on, None for a level floor. ride: Ride that moves it, where
-    nothing that moves is part of the terrain; None if nothing does.
+    nothing that moves is part of the terrain; None if nothing does. held: (F,) samples in which
+    holds may carry it, so that it needs no floor; None for none.
     """
     trajectory = clean(character, character.trajectory(motion), cleaning, terrain)
     pops = faults.find_pops(character, trajectory)
     sound = despike(character, trajectory, pops)
     meets = faults.meet_ground(character, trajectory, sound, terrain)
+    held = np.zeros(len(motion), bool) if held is None else held
+    meets = replace(meets, floats=meets.floats & ~held, hangs=meets.hangs & ~held[:, None])
     measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
-    words = _Words(motion, pops, meets, measures, adult_size(character))
+    words = _Words(motion, pops, meets, held, measures, adult_size(character))
     rides = list(words.rides(ride))
     found = [
         *words.upside_down(motion),
@@ -246,7 +250,7 @@ def check(
     found += [*words.forces(), *words.flights(), *words.feet(character)]
     found += [*words.tempo(character), *words.stepped()]
     findings = tuple(sorted(found, key=_weight))
-    recommend, why = _choose(findings, sound, meets, change, outside)
+    recommend, why = _choose(findings, sound, meets, held, change, outside)
     return ClipCheck(
         clip=motion.name,
         frames=motion.first_frame + motion.frame_step * np.arange(len(motion)),
@@ -345,11 +349,12 @@ class _Words:
         motion: Motion,
         pops: Sequence[Pop],
         meets: Ground,
+        held: np.ndarray,
         measures: dict[str, np.ndarray],
         size: float,
     ) -> None:
         self.motion, self.rate, self.found_pops = motion, motion.rate, pops
-        self.meets, self.measures, self.size = meets, measures, size
+        self.meets, self.held, self.measures, self.size = meets, held, measures, size
 
     def pops(self) -> Iterator[Finding]:
         """Joints that flip and roots that jump, at the frames that are off."""
@@ -443,7 +448,7 @@ class _Words:
     def start(self, height: float) -> Iterator[Finding]:
         """A clip that begins in a flight: a body can only begin on its feet."""
         value, limit = float(self.meets.low[0]), START_CLEARANCE * height
-        if value > limit and not self.meets.floats[0]:
+        if value > limit and not (self.meets.floats[0] or self.held[0]):
             does = f"it starts in the air, {100 * value:.0f} cm above the floor"
             yield self._finding("start", (0, 0), "body", value, limit, "m", "mend", does, False)
 
@@ -517,7 +522,7 @@ class _Words:
 
     def flights(self) -> Iterator[Finding]:
         """Phases in the air, as they should be."""
-        flies = _flies(self.meets) & ~self.meets.floats
+        flies = _flies(self.meets) & ~(self.meets.floats | self.held)
         for start, stop in runs(flies):
             seconds = (stop - start) / self.rate
             if seconds >= _FLIGHT:
@@ -628,12 +633,18 @@ def frames_words(frames: tuple[float, float]) -> str:
 
 
 def _choose(
-    findings: Sequence[Finding], sound: Trajectory, meets: Ground, change: float, outside: float
+    findings: Sequence[Finding],
+    sound: Trajectory,
+    meets: Ground,
+    held: np.ndarray,
+    change: float,
+    outside: float,
 ) -> tuple[str, str]:
     """("balance", "tune" or "rectify", why)."""
     if not meets.in_place:
         return "rectify", f"it leaves its place by {_travel(sound):.1f} m"
-    air, slides = float(_flies(meets).mean()), float(_slides(meets).mean())
+    flies = _flies(meets)
+    air, slides = float((flies & ~held).mean()), float(_slides(meets).mean())
     if air > _FLIGHT_SHARE or any(f.kind == "flight" for f in findings):
         return "rectify", f"it is in the air {air:.0%} of the time"
     if slides > _FLIGHT_SHARE:
@@ -654,6 +665,8 @@ def _choose(
         return "tune", "it steps fast from foot to foot"
     if outside > _OUTSIDE_SHARES.tune:
         return "tune", f"its weight is beyond its feet {outside:.1%} of the time"
+    if (flies & held).any():
+        return "balance", "it stays in place, and what is held carries it where its feet do not"
     return "balance", "it stays in place, on its feet, with its weight above them"
 
 

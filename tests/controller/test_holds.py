@@ -20,6 +20,7 @@ from poise.controller import (
     Thing,
 )
 from poise.controller.body.momentum import GRAVITY
+from poise.controller.checks.clip_check import check
 from poise.controller.control.foot_forces import FootForces
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
 from poise.controller.geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX
@@ -127,6 +128,21 @@ def test_who_hangs_by_one_hand_swings_less_and_less(hanging):
     assert swing[-2 * rate :].max() < swing[: 2 * rate].max()
     pelvis = matrix_from_quaternion(recording.body_rotations[:, 0])
     assert np.degrees(np.arccos(np.clip(pelvis[:, 0, 0], -1, 1))).max() < 45, "nor does it turn"
+
+
+def test_who_hangs_needs_no_floor(hanging):
+    """The clip check tells of no body that floats where holds carry it, and of what comes after."""
+    motion = hanging(2.0)
+    character = Problem(motion, scenario=Scenario(holds=tuple(both()))).character
+    floats = check(character, motion)
+    assert [finding.kind for finding in floats.findings][:1] == ["float"] and floats.mends
+    held = check(character, motion, held=at_times(both(), motion))
+    kinds = {finding.kind for finding in held.findings}
+    assert not kinds & {"float", "start", "flight", "support"} and not held.mends
+    assert held.recommend == "balance" and "what is held carries it" in held.verdict
+    let_go = check(character, motion, held=at_times(both(end=1.0), motion))
+    (finding,) = (one for one in let_go.findings if one.kind == "float")
+    assert finding.frames[0] == pytest.approx(motion.frame(round(1.0 * motion.rate)), abs=2)
 
 
 def test_forces_of_holds_are_what_changes_the_momentum(hanging):
