@@ -80,6 +80,12 @@ class Strength:
         awake = np.flatnonzero(self.tone[:sample] >= _FAINT)
         return int(awake[-1]) + 1 if len(awake) else 0
 
+    def wakes(self, sample: int) -> int | None:
+        """The sample in which it comes to, after this one, in which it faints; None if it does
+        not."""
+        awake = np.flatnonzero(self.tone[sample:] >= _FAINT)
+        return sample + int(awake[0]) if len(awake) else None
+
     def weakest(self, sample: int) -> tuple[str, float]:
         """What has the smallest share of its strength, as sentences call it, and that share."""
         name = min(self.shares, key=lambda one: self.shares[one][sample])

@@ -728,7 +728,10 @@ class Recording:
             frame = self.motion.frame(strength.fainted(sample))
             if stays:
                 return f"It is unconscious from frame {frame:g} on, and does not get up."
-            return f"It is unconscious from frame {frame:g} on."
+            wakes = strength.wakes(sample)
+            if wakes is None or wakes >= self._count:
+                return f"It is unconscious from frame {frame:g} on."
+            return f"It is unconscious from frame {frame:g} to {self.motion.frame(wakes - 1):g}."
         frame, (name, share) = self.motion.frame(sample), strength.weakest(sample)
         if stays:
             return f"It is too weak to get up at frame {frame:g}: {name} at {share:.0%}."

@@ -157,6 +157,10 @@ def test_the_reason_is_told(make_motion):
     assert simulation(motion, "limp", faint).run().why().endswith(f" {out}.")
     lies = simulation(motion, "limp", faint, get_up=True).run()
     assert lies.why().endswith(f" {out}, and does not get up.")
+    tone = until(motion, 0.5) + until(motion, 2.0, before=0.0, after=1.0)
+    wakes = simulation(motion, "limp", {"tone": tone}).run()
+    last = round(motion.frame(round(2.0 * motion.rate) - 1))
+    assert wakes.why().endswith(f" {out.removesuffix('on')}to {last}.")
     weak = {"leg_l": 0.0}
     stopped = simulation(motion, "stop", weak).run()
     assert stopped.why().endswith(": left leg at 0% of its strength.")
