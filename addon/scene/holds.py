@@ -152,6 +152,12 @@ def collecting(scene, reading, around, options=None, together=()):
     for number, (limb, first, last, breaking, to) in enumerate((options or HoldOptions()).holds, 1):
         name = f"--hold {number}"
         span = _span(reading, name, first, last)
+        holder = scene.objects.get(to)
+        demand(
+            to in together or holder is None or holder.type != "ARMATURE",
+            f"The hold '{name}' is to '{to}', an armature that is not simulated together with "
+            f"'{reading.armature}': name it by --together, too.",
+        )
         found.append(
             Hold(LIMBS[limb], *span, None, to, None, breaking, name, to_character=to in together)
         )

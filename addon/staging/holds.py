@@ -58,7 +58,7 @@ class POISE_OT_add_hold(bpy.types.Operator):
         limb = self.limb
         if limb == "BONE":
             bone = context.active_pose_bone
-            limb = bone and bone.id_data == armature and _limb_of(rig_map, bone.name)
+            limb = bone and bone.id_data == armature and _limb_of(rig_map, bone)
             if not limb:
                 self.report(
                     {"ERROR"},
@@ -107,13 +107,17 @@ class POISE_OT_remove_hold(EmptyOperator, bpy.types.Operator):
 
 
 def _limb_of(rig_map, bone):
-    """The limb that a bone is of, as properties have it; None for others."""
-    for side in SIDES:
-        for limb, slots in (("hand", ("hand", "forearm")), ("foot", ("foot", "toe"))):
-            names = [name for slot in slots for name in rig_map.bones.get(f"{slot}_{side}", ())]
-            if bone in names:
-                return f"{SIDE_WORDS[side]}_{limb}".upper()
-    return None
+    """The limb that a pose bone is of, or hangs on as a finger does, as properties have it; None
+    for others."""
+    limbs = {
+        name: f"{SIDE_WORDS[side]}_{limb}".upper()
+        for side in SIDES
+        for limb, slots in (("hand", ("hand", "forearm")), ("foot", ("foot", "toe")))
+        for slot in slots
+        for name in rig_map.bones.get(f"{slot}_{side}", ())
+    }
+    above = (one.name for one in (bone, *bone.parent_recursive))
+    return next((limbs[name] for name in above if name in limbs), None)
 
 
 def _place(armature, rig_map, limb):

@@ -97,6 +97,18 @@ def test_a_hold_is_added_where_the_limb_is(stander, limb):
     assert np.linalg.norm(point - found.target) < 0.03, "nothing has to move"
 
 
+def finger(armature, hand):
+    """A bone on a bone on a hand, in Pose Mode."""
+    bpy.ops.object.mode_set(mode="EDIT")
+    above = armature.data.edit_bones[hand]
+    for name in ("LeftHandIndex1", "LeftHandIndex2"):
+        bone = armature.data.edit_bones.new(name)
+        bone.head, bone.tail, bone.parent = above.tail, 2 * above.tail - above.head, above
+        above = bone
+    bpy.ops.object.mode_set(mode="POSE")
+    return armature.data.bones["LeftHandIndex2"]
+
+
 def test_of_the_active_bone(stander):
     bpy.ops.object.mode_set(mode="POSE")
     names = stander.data.bones.keys()
@@ -104,6 +116,8 @@ def test_of_the_active_bone(stander):
     head = next(name for name in names if name.lower().endswith("head"))
     stander.data.bones.active = stander.data.bones[hand]
     assert add("BONE").poise_hold.limb == "LEFT_HAND"
+    stander.data.bones.active = finger(stander, hand)
+    assert add("BONE").poise_hold.limb == "LEFT_HAND", "on which it hangs"
     stander.data.bones.active = stander.data.bones[head]
     before = len(bpy.context.scene.objects)
     with pytest.raises(RuntimeError, match="is of no hand and no foot: choose one, or the limb"):
@@ -302,6 +316,30 @@ def test_the_command_line_takes_them_and_tells(stander, tmp_path, capsys):
     assert "is no hold such as left_hand@1-60" in capsys.readouterr().err
     assert poise("simulate", shot, "--hold", "left_hand@1-9:Gone") == 1
     assert "is to 'Gone', which is neither a thing nor a collider" in capsys.readouterr().err
+
+
+def test_a_hold_to_an_armature_asks_for_together(stander, tmp_path, capsys):
+    bpy.ops.object.armature_add()
+    bpy.context.object.name = "Partner"
+    shot = save(tmp_path)
+    given = ("--armature", stander.name, "--hold", "left_hand@1-9:Partner")
+    assert poise("simulate", shot, *given) == 1
+    told = capsys.readouterr().err
+    assert "The hold '--hold 1' is to 'Partner', an armature that is not simulated toge" in told
+    assert "name it by --together, too" in told
+
+
+def test_who_hangs_by_its_hands_is_not_told_to_float(stander, monkeypatch):
+    for side in ("LEFT", "RIGHT"):
+        add(f"{side}_HAND").location.z += 1.0
+    stander.location.z += 1.0
+    bpy.context.view_layer.update()
+    shot, _ = read(stander)
+    shot.embody()
+    assert not {one.kind for one in shot.check().findings} & {"float", "start", "support"}
+    monkeypatch.setattr(shot, "_held", lambda: None)
+    shot.checked = None
+    assert shot.check().findings[0].kind == "float", "as who is held by nothing there is"
 
 
 def _record(report):
