@@ -124,9 +124,10 @@ def _draw_fall(layout, context):
     row = column.row()
     row.active = falls
     row.prop(settings, "get_up")
-    row = column.row(align=True)
-    row.active = falls and settings.get_up
-    row.prop(settings, "once_up", expand=True)
+    once_up = column.column(align=True)
+    once_up.active = falls and settings.get_up
+    once_up.label(text="Once Up")
+    once_up.row(align=True).prop(settings, "once_up", expand=True)
 
 
 def _draw_also_set(layout, context, armature):

@@ -48,6 +48,11 @@ def result(armature):
     return session.result_of(bpy.context.scene, armature)
 
 
+def test_what_it_does_once_up_has_its_name(drawn, armature):
+    bpy.context.scene.poise.when_it_falls, bpy.context.scene.poise.get_up = "BRACE", True
+    assert "get_up Once Up once_up" in drawn(armature)
+
+
 def test_why_nothing_can_be_simulated_is_seen(drawn):
     """Not only when the mouse rests on the button."""
     bpy.ops.object.armature_add()
