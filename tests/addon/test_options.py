@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,26 @@ def test_trials_have_what_is_chosen_of_a_simulation(registered):
     shot.prepare()
     assert shot.simulation.settings.when_it_falls == "limp"
     assert shot.problem().settings.when_it_falls == "stop", "a trial ends where it falls"
+
+
+def test_scripts_find_all_properties_in_the_table(registered):
+    """With what is chosen and set of objects and armatures."""
+    page = (ROOT / "docs" / "td.md").read_text("utf-8")
+    table = page.split("| property | holds |")[1].split("\n\n")[0]
+    spans = set(re.findall(r"`([^`]+)`", table)) | set(re.findall(r"[A-Z_]{3,}", table))
+    owners = {"Scene": "scene", "Object": "object", "Armature": "armature.data", "Action": "action"}
+    for name, owner in owners.items():
+        found = getattr(bpy.types, name).bl_rna.properties
+        own = [prop for prop in found if prop.identifier.startswith("poise")]
+        assert {f"{owner}.{prop.identifier}" for prop in own} <= spans
+        told = [prop for prop in own if name != "Scene" and prop.identifier != "poise_weights"]
+        groups = [prop.fixed_type for prop in told if prop.type == "POINTER"]
+        for prop in (one for group in groups for one in group.properties):
+            if prop.is_readonly or prop.identifier == "name":
+                continue
+            assert prop.identifier in spans, prop
+            if prop.type == "ENUM" and prop.identifier != "limb":
+                assert {item.identifier for item in prop.enum_items} <= spans, prop
 
 
 #: What a new option is: this field, and where it acts.
