@@ -240,6 +240,8 @@ def _com(recording, sample, _look):
 
 
 def _support(recording, sample, _look):
+    if recording.is_down(sample):
+        return []
     points = support_polygon(recording, sample)
     if len(points) < 2:
         return []

@@ -317,6 +317,13 @@ class Recording:
         """Samples until a body that has fallen stood again, None while it does not."""
         return self.stood_again[-1] if len(self.stood_again) > len(self.fell_again) else None
 
+    def is_down(self, sample: int) -> bool:
+        """Whether the body falls, lies or gets up at a sample."""
+        if self.stood is None:
+            return False
+        falls = sum(sample >= fell for fell in (self.stood, *self.fell_again))
+        return falls > sum(sample >= stood for stood in self.stood_again)
+
     def lies(self, is_kept_down: bool) -> None:
         """It lies still. is_kept_down: it would get up, if what it lies on were level."""
         self.is_kept_down = is_kept_down

@@ -253,6 +253,7 @@ def _standing(recording, stance, tilt=0.0, slope=0.0):
     hinge = joints[0, FEET[0]] + foot.hinge
     joints[0, FEET[0]] = hinge - frames[0, FEET[0]] @ foot.hinge
     return _Standing(
+        is_down=lambda _sample: False,
         character=character,
         stance=np.array([stance]),
         body_rotations=rotations,

@@ -654,6 +654,8 @@ def test_what_it_lies_on_bears_it(fallen):
     borne = recording.presses[:, :, 2].sum(1) + recording.contact_forces[:, :, 2].sum(1)
     assert borne[-60:].mean() == pytest.approx(recording.character.mass * GRAVITY, rel=0.02)
     assert not recording.presses[: recording.stood].any()
+    down = [recording.is_down(sample) for sample in range(len(recording))]
+    assert down == [sample >= recording.stood for sample in range(len(recording))]
     lies = recording.presses[-1]
     pressed = lies[:, 2] > 0
     assert pressed.sum() >= 3

@@ -419,6 +419,7 @@ def test_who_has_got_up_goes_on_as_it_is_told(walker, faller, tmp_path):
     began, states = zip(*recording.states, strict=True)
     assert states == (STAND, WALK, FALL, GET_UP, STAND)
     assert abs(began[2] - fell_at) <= 1 and abs(began[4] - up) <= 1
+    assert [recording.is_down(at) for at in (*began, up)] == [False, False, True, True, True, False]
     for before, after in pairwise(states):
         assert after in faller.machine.after(before)
 
