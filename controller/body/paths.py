@@ -68,6 +68,8 @@ class Recorded(Protocol):
 
     def sole_corners(self, samples: slice) -> np.ndarray: ...
 
+    def is_down(self, sample: int) -> bool: ...
+
     def __len__(self) -> int: ...
 
 
@@ -84,9 +86,12 @@ class Performed:
 
     @property
     def flights(self) -> list[tuple[int, int]]:
-        """[(start, stop)] of each stretch without a foot on the floor."""
-        stands = self._recording.contacts.any(1) | (self._recording.stance > 0)
-        return flights(stands, self._recording.motion.rate)
+        """[(start, stop)] of each stretch without a foot on the floor; a body that is down, lying
+        or not, is in none."""
+        recording = self._recording
+        down = [recording.is_down(sample) for sample in range(len(recording))]
+        stands = recording.contacts.any(1) | (recording.stance > 0) | down
+        return flights(stands, recording.motion.rate)
 
     @property
     def footprints(self) -> list[Footprint]:

@@ -11,6 +11,7 @@ import pytest
 
 from poise.controller import Character, Settings, SettingsError, Simulation
 from poise.controller.body.momentum import GRAVITY
+from poise.controller.body.paths import Performed
 from poise.controller.control.legs import Legs
 from poise.controller.falls import mixture
 from poise.controller.falls.behaviours import BEHAVIOURS, Pose
@@ -656,6 +657,7 @@ def test_what_it_lies_on_bears_it(fallen):
     assert not recording.presses[: recording.stood].any()
     down = [recording.is_down(sample) for sample in range(len(recording))]
     assert down == [sample >= recording.stood for sample in range(len(recording))]
+    assert all(stop <= recording.stood for _, stop in Performed(recording).flights)
     lies = recording.presses[-1]
     pressed = lies[:, 2] > 0
     assert pressed.sum() >= 3
