@@ -46,6 +46,9 @@ _BENT = 0.03  # [m, adult] of a knee beside the line from hip to ankle that tell
 _FLAT_SHARE = 6  # of the samples, one in so many tells how a foot stands flat
 _LOWEST = 5  # percentile of heights that is a foot's on its floor: single samples are lower
 _APART = 0.05  # [m, adult] by which one foot stays higher than the other that is never down
+#: Up to this height over where it stands [m, adult] a ball is low, and its joint stays in place if
+#: it slides by less than this share of an edge's way: captured ones by 0.8 to 1.1, keyed ones by 0.
+_LOW, _IN_PLACE = 0.01, 0.5
 #: Toes point backward where the cosine from how the knee bends is less, and lie above the ankle if
 #: they are higher by so much [m, adult].
 _BACKWARD, _ABOVE = -0.3, 0.02
@@ -418,9 +421,22 @@ class _Sole:
             knee=self._knee(),
             toe=unit(hinge) if self._has_toes else np.zeros(3),
             heel=foot @ (-_HEEL * size * level - depth * upright),
-            ball=foot @ (way - sole * upright),
+            ball=self._ball(foot @ (way - sole * upright), sole, ball_low),
             tip=toes @ tip,
         )
+
+    def _ball(self, edge: np.ndarray, sole: float, ball_low: float) -> np.ndarray:
+        """(F, 3) way from the ankle to the ball: to an edge (F, 3), about which captured feet roll;
+        or under the joint, where the animation keeps that in place as the heel rises."""
+        ankle, ball = self._joints[:, 2], self._joints[:, 3]
+        low = ball[1:, 2] < ball_low + _LOW * self._size
+        edge_slides, joint_slides = (
+            np.linalg.norm(np.diff(points[:, :2], axis=0), axis=1)[low].sum()
+            for points in (ankle + edge, ball)
+        )
+        if joint_slides < _IN_PLACE * edge_slides:
+            return ball - ankle - [0, 0, sole]
+        return edge
 
     def _flat(self, ankle: np.ndarray, ball: np.ndarray) -> np.ndarray:
         """Numbers of the samples in which the foot seems to stand flat, by heights (F,) [m]."""

@@ -6,6 +6,8 @@ import pytest
 from helpers.motions import for_a_while
 
 from poise.controller import Character, Motion, Push, Scenario, Settings, Simulation
+from poise.controller.clean_up.clean_up import clean_up, propose
+from poise.controller.clean_up.leg_chain import Body
 from poise.controller.geometry.rotations import exponential, matrix_from_quaternion, multiply
 from poise.controller.geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENT_INDEX, SIDES, TOES
 from poise.controller.geometry.stance import BALL
@@ -15,11 +17,10 @@ HIGHEST = 0.5  # [rad] of the feet
 RISES, COMES_DOWN = 1.0, 4.0  # [s], each for one second
 
 
-@pytest.fixture
-def tiptoe(make_motion):
-    """The Motion: the feet turn about the balls, and lift all else but the toes with them."""
-    still = make_motion(seconds=6.0)
-    pitch = HIGHEST * for_a_while(still, RISES, COMES_DOWN)
+def rising(still, highest):
+    """A Motion: the feet turn so far [rad] about the balls, and lift all else but the toes with
+    them."""
+    pitch = highest * for_a_while(still, RISES, COMES_DOWN)
     turn = exponential(pitch[:, None] * [0.0, 1.0, 0.0])
     rotations, positions = still.rotations.copy(), still.positions.copy()
     balls = [LANDMARK_INDEX[f"ball_{side}"] for side in SIDES]
@@ -37,6 +38,11 @@ def tiptoe(make_motion):
 
 
 @pytest.fixture
+def tiptoe(make_motion):
+    return rising(make_motion(seconds=6.0), HIGHEST)
+
+
+@pytest.fixture
 def held(tiptoe):
     """Slice of the samples in which it stands high."""
     return slice(round((RISES + 1.2) * tiptoe.rate), round((COMES_DOWN - 0.2) * tiptoe.rate))
@@ -45,6 +51,31 @@ def held(tiptoe):
 def pitch_of(frames):
     """Pitch [rad] of frames (..., 3, 3), heel up above 0."""
     return np.arcsin(np.clip(-frames[..., 2, 0], -1, 1))
+
+
+def test_the_foot_is_that_of_who_stands_flat(make_motion):
+    """Though it is on its toes for half of the time."""
+    still = make_motion(seconds=6.0)
+    motion = rising(still, 0.7 * HIGHEST)
+    flat, rises = Character.from_motion(still), Character.from_motion(motion)
+    assert rises.feet[0].depth == pytest.approx(flat.feet[0].depth, abs=0.001)
+    assert np.abs(rises.calibration - flat.calibration)[list(FEET)].max() < 0.05
+    first = rises.pose(rises.trajectory(motion))[1][0, FEET]
+    assert pitch_of(first) == pytest.approx(0, abs=0.05)
+
+
+def test_a_clean_up_stays_on_its_toes(tiptoe, held):
+    """About the joints that the animation keeps in place, not about the sole's edges below them."""
+    axes = {
+        s: matrix_from_quaternion(tiptoe.rotations[:, toe])
+        for s, toe in zip(SIDES, TOES, strict=True)
+    }
+    body = Body.from_motion(tiptoe, axes)
+    cleaned = clean_up(body, propose(body)).motion(tiptoe)
+    for name in ("pelvis", "ankle_l", "ankle_r", "ball_l", "ball_r"):
+        row = LANDMARK_INDEX[name]
+        moved = (cleaned.positions - tiptoe.positions)[:, row]
+        assert np.abs(moved[held]).max() < 0.003, name
 
 
 def test_the_reference_stays_on_its_toes(tiptoe, held):
