@@ -15,13 +15,19 @@ from ...controller.checks.verdict import COMPARED
 from ...controller.search.arrival import arrival_words
 from ...controller.simulation.holds import grasp_words
 from ..terminal.command_progress import outside_told
-from .batch_shot import FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
+from .batch_shot import CLEANED, DONE_WITH, FAILED, FELL, HUNG, LOG, RECORD, STOOD, result_name
 
 #: First what somebody has to look at.
-ORDER = (FAILED, HUNG, FELL, STOOD)
+ORDER = (FAILED, HUNG, FELL, STOOD, CLEANED)
 
 #: Figures of a shot that are shown, by their names in measures.md.
-FIGURES = ("reward", "fell_at", "foot_slide", "jitter", "tracking_error_local")
+FIGURES = (
+    *("reward", "fell_at", "foot_slide", "jitter", "tracking_error_local"),
+    *("contact_slip", "place"),
+)
+
+#: Of whom something may be said though there is nothing wrong with it.
+_BUT = {STOOD: "It stood", CLEANED: "It is cleaned"}
 
 
 def summary(folder: Path, records: Sequence[dict[str, Any]], left: int = 0) -> dict[str, Any]:
@@ -52,7 +58,7 @@ def _shot(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
     verdict = report.get("verdict") or {}  # none of an earlier version
     name = record["shot"]
     paths = {"record": name + RECORD, "log": name + LOG}
-    if record["state"] in (STOOD, FELL):
+    if record["state"] in DONE_WITH:
         paths["result"] = result_name(name)
     return {
         "shot": name,
@@ -92,7 +98,7 @@ h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.05rem; margin: 0; overflo
 article { border: 1px solid var(--line); border-left: 5px solid var(--tone); border-radius: 6px;
   background: var(--card); padding: .8rem 1rem; margin: 0 0 1rem; }
 article p { margin: .4rem 0 0; } .state, .totals b { color: var(--tone); font-weight: 600; }
-.stood { --tone: var(--stood); } .fell { --tone: var(--fell); }
+.stood, .cleaned { --tone: var(--stood); } .fell { --tone: var(--fell); }
 .failed, .hung, .left { --tone: var(--failed); }
 header { display: flex; justify-content: space-between; gap: 1rem; }
 .strip { overflow-x: auto; margin-top: .6rem; } .strip svg { max-width: 100%; height: auto; }
@@ -145,8 +151,8 @@ def _article(
         if shot[key]
     ]
     notes = [shot["why"], *shot["warnings"]]
-    if shot["state"] == STOOD and shot["findings"]:
-        notes.append(f"It stood, but {'; '.join(shot['findings'])}.")
+    if shot["state"] in _BUT and shot["findings"]:
+        notes.append(f"{_BUT[shot['state']]}, but {'; '.join(shot['findings'])}.")
     lines = "".join(f"<p>{escape(note)}</p>" for note in notes if note)
     strip = strips.get(shot["shot"])
     figures = "".join(

@@ -4,6 +4,7 @@
 Needs nothing of Blender's, so that the workers of a cluster can run it.
 """
 
+import argparse
 import contextlib
 import glob
 import hashlib
@@ -27,8 +28,11 @@ from ..terminal.command_progress import DONE, MISSED
 #: Endings of what is kept for each shot, beside its result.
 RECORD, LOG = ".poise.json", ".log"
 
-#: What can become of a shot: baked, and it stood or fell; or not baked.
-STOOD, FELL, FAILED, HUNG = "stood", "fell", "failed", "hung"
+#: What can become of a shot: baked, and it stood or fell; cleaned; or not done.
+STOOD, FELL, CLEANED, FAILED, HUNG = "stood", "fell", "cleaned", "failed", "hung"
+
+#: Of those the ones that have a result.
+DONE_WITH = (STOOD, FELL, CLEANED)
 
 #: Look whether the process has ended, or shall, this often [s].
 _TURN = 0.1
@@ -51,7 +55,7 @@ _TAIL = 20_000
 #: Least room on the disk with which a shot is begun [bytes], beside the size of the source.
 _ROOM = 1 << 20
 
-#: What is not whole yet: its ending, and the option of `bake` that names it.
+#: What is not whole yet: its ending, and the option of `bake` that names it. `clean` has no strip.
 _PARTS = {".blend": "output", ".json": "report", ".svg": "strip"}
 
 #: So many letters tell what a file that is not whole yet is made of.
@@ -72,10 +76,10 @@ class ShotTask:
     """What to do for one shot. All is plain, so that it finds its way to other machines.
 
     source: absolute path. name: of the shot, its path below the root, with "/". folder: absolute
-    path of the output folder. arguments: of `poise bake`. files: paths of what they name.
+    path of the output folder. arguments: of the verb. files: paths of what they name.
     workers: more arguments, which change nothing of what is found. version: of Poise. program: the
     command that runs Poise, None for `python -m poise`. timeout: [s]. overwrite: whether a result
-    that no batch made may be replaced.
+    that no batch made may be replaced. verb: bake or clean.
     """
 
     source: str
@@ -88,6 +92,7 @@ class ShotTask:
     program: tuple[str, ...] | None
     timeout: float
     overwrite: bool
+    verb: str = "bake"
 
     @property
     def result(self) -> Path:
@@ -134,7 +139,7 @@ def result_name(name: str) -> str:
 
 def fingerprint(task: ShotTask) -> str:
     """A text that changes when the source, the options, or Poise itself do."""
-    digest = hashlib.sha256(json.dumps([task.version, *task.arguments]).encode())
+    digest = hashlib.sha256(json.dumps([task.version, task.verb, *task.arguments]).encode())
     for path in (task.source, *task.files):
         if Path(path).is_file():  # reading from a pipe might never end
             digest.update(bytes.fromhex(_digest(path)))
@@ -152,7 +157,7 @@ def _digest(path: str | Path) -> str:
 def finished(task: ShotTask) -> dict[str, Any] | None:
     """The record of a shot that is done already; None if it is not. Raises FileError."""
     record = read_record(task.record) if os.path.isfile(task.result) else None
-    if record is None or record["state"] not in (STOOD, FELL):
+    if record is None or record["state"] not in DONE_WITH:
         return None
     if record["fingerprint"] != fingerprint(task):
         return None
@@ -173,7 +178,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
 def perform(
     task: ShotTask, stop: threading.Event | None = None, patience: float = 0.0
 ) -> dict[str, Any] | None:
-    """Bake a shot, unless that is done already -> its record, which is in its file too.
+    """Bake or clean a shot, unless that is done already -> its record, which is in its file too.
 
     stop: threading.Event that ends it early; the result is None then. patience: how long another
     process that works on it is waited for [s]. What is the shot's fault, or
@@ -205,7 +210,8 @@ def lost(task: ShotTask, why: str) -> dict[str, Any]:
 
 
 def end_with_parent() -> None:
-    """End this process when the one that started it ends: its standard input ends then."""
+    """End this process when the one that started it ends: its standard input ends then. For
+    `--leash`."""
 
     def wait() -> None:
         while os.read(0, 1):
@@ -213,6 +219,11 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, name="leash", daemon=True).start()
+
+
+def add_leash(parser: argparse.ArgumentParser) -> None:
+    """The argument by which a batch takes what it starts along when it ends, however that is."""
+    parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
 
 
 def _performed(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | None:
@@ -265,10 +276,13 @@ def _baked(task: ShotTask, stop: threading.Event | None) -> dict[str, Any] | Non
     if status not in (DONE, MISSED) or not (part.is_file() and report.is_file()):
         return _record(task, FAILED, _why(status, told), **measured)
     content = json.loads(report.read_text(encoding="utf-8")) | {"file": str(task.result)}
-    strip = drawn.read_text(encoding="utf-8")
+    if task.verb == "clean":
+        state, why, strip = CLEANED, "", ""
+    else:
+        state, why = STOOD if content["success"] else FELL, content["why"]
+        strip = drawn.read_text(encoding="utf-8")
     os.replace(part, task.result)
-    state = STOOD if content["success"] else FELL
-    record = _record(task, state, content["why"], **measured, strip=strip, report=content)
+    record = _record(task, state, why, **measured, strip=strip, report=content)
     return record | {"owned": _digest(task.result)}
 
 
@@ -315,10 +329,11 @@ def _check_room(task: ShotTask) -> None:
 def _run(task: ShotTask, mark: str, stop: threading.Event | None) -> int | None:
     """Run the process; its exit status, None if it took too long or was stopped."""
     program = task.program or (sys.executable, "-m", "poise")
-    command = [*program, "bake", task.source, *task.arguments, *task.workers]
+    command = [*program, task.verb, task.source, *task.arguments, *task.workers]
     command += ["--leash", "--overwrite"]
     for ending, option in _PARTS.items():
-        command.append(f"--{option}={task.part(mark, ending)}")
+        if option != "strip" or task.verb == "bake":
+            command.append(f"--{option}={task.part(mark, ending)}")
     with task.log.open("ab") as log:
         told = f"== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command)}\n"
         log.write(told.encode(errors="surrogateescape"))  # names in other encodings
@@ -411,7 +426,7 @@ def _record(
     """What became of a shot, as a dict for JSON.
 
     seconds: that its process took. owned: of the result, if there is one, as `_owned` has it.
-    strip: text of an SVG. report: of `poise bake`.
+    strip: text of an SVG. report: of `poise bake` or `poise clean`.
     """
     return {
         "shot": task.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`poise batch`: bake many shots, each in a process of its own, and sum up.
+"""`poise batch`: bake or clean many shots, each in a process of its own, and sum up.
 
 A shot is done if its result and its record are there and nothing that made them has changed, so
 that the same command goes on with what is missing, however the one before ended. No source is ever
@@ -19,8 +19,10 @@ from pathlib import Path
 
 import bpy
 
+from ...controller.clean_up.clean_up import CleanUpOptions
 from ...controller.exceptions import ExecutorError, PoiseError
 from ...controller.gains.gains import Gains
+from ...controller.options import options_of
 from ...controller.processes import cluster
 from ...controller.processes.workers import Remote, processors
 from ..blender.files import FileError, check_target, identity, write_json, write_text
@@ -30,6 +32,7 @@ from ..scene import morphology
 from ..shots.shot import versions
 from ..terminal import command_contacts
 from ..terminal.command_arguments import (
+    add_options,
     check_falls,
     gains_named,
     seconds,
@@ -44,6 +47,8 @@ from ..terminal.command_workers import interrupts
 from . import command_rectify
 from .batch_report import html, kept_words, summary
 from .batch_shot import (
+    CLEANED,
+    DONE_WITH,
     FELL,
     RECORD,
     STOOD,
@@ -87,11 +92,14 @@ def add_parser(verbs, commands, add_bake_arguments):
         "goes on with what is missing, however the one before ended. All other options of `bake` "
         "are passed on to each shot.",
         usage=f"{commands.prog} batch FILE|FOLDER … --output FOLDER [--jobs N] [option …]",
-        epilog="exit status: 0 all stood; 1 some could not be baked; 2 wrong usage; 3 all are "
-        "baked, but some fell",
+        epilog="exit status: 0 all stood, or are cleaned; 1 some could not be done; 2 wrong usage; "
+        "3 all are baked, but some fell",
     )
     own = verb.add_argument_group("batch")
     add_bake_arguments(verb)
+    # `--balance` is that of a simulation.
+    clean = {f"clean_{name}": _named(name, one) for name, one in options_of(CleanUpOptions).items()}
+    add_options(verb.add_argument_group("with --clean-only"), clean)
     passed = [a for a in verb._actions if a.option_strings and a.dest not in ("help", *_OWN)]
     for action in passed:
         action.type = _checked(action.type)
@@ -99,7 +107,7 @@ def add_parser(verbs, commands, add_bake_arguments):
     verb.set_defaults(
         run=_run,
         usage_error=verb.error,
-        bake_arguments=partial(_bake_arguments, commands, {a.dest: a for a in passed}),
+        passed_arguments=partial(_passed_arguments, commands, {a.dest: a for a in passed}),
     )
 
 
@@ -112,6 +120,11 @@ def _add_own_arguments(verb, add):
         help=f"shots ({', '.join(ENDINGS)}), and folders of them",
     )
     add("--output", type=Path, metavar="FOLDER", help="for results, records and logs")
+    add(
+        "--clean-only",
+        action="store_true",
+        help="clean feet and weight of each, as `clean` does, and simulate nothing",
+    )
     add("--jobs", type=whole("jobs"), default=1, metavar="N", help="shots at the same time (1)")
     add(
         "--workers",
@@ -162,9 +175,14 @@ def _checked(kind):
     return check
 
 
-def _bake_arguments(commands, passed, options):
-    """(arguments that are passed on to `bake`, the files that they name, what `bake` understands
-    by them)."""
+def _named(name, option):
+    """A controller.options.Option whose argument does not depend on where its value is kept."""
+    return replace(option, argument=option.argument or f"--{name}")
+
+
+def _passed_arguments(commands, passed, options):
+    """(arguments that are passed on to the verb, the files that they name, what it understands by
+    them)."""
     arguments, files = [], []
     for dest, action in passed.items():
         value, name = getattr(options, dest), action.option_strings[0]
@@ -180,27 +198,40 @@ def _bake_arguments(commands, passed, options):
                 text = str(Path(text).absolute())
                 files.append(text)
             arguments.append(f"{name}={text}")
-    understood = commands.parse_args(["bake", "shot.blend", *arguments])
+    understood, others = commands.parse_known_args([_verb(options), "shot.blend", *arguments])
+    if others and options.clean_only:
+        options.usage_error(f"--clean-only simulates nothing: leave out {' '.join(others)}")
+    if others:
+        options.usage_error(
+            f"{' '.join(others)} is for --clean-only: leave it out, or say that too"
+        )
     understood.usage_error = options.usage_error
-    check_falls(understood, understood)
-    command_rectify.check(understood)
-    _check_files(understood)
+    command_contacts.given(understood)
+    if understood.rig:
+        rig.named(understood.rig)
+    if not options.clean_only:
+        _check_simulation(understood)
     return arguments, files, understood
 
 
-def _check_files(understood):
-    """Raise PoiseError for a file or name that no shot could make use of."""
-    command_contacts.given(understood)
+def _verb(options):
+    return "clean" if options.clean_only else "bake"
+
+
+def _check_simulation(understood):
+    """Raise PoiseError, or call `usage_error`, for what no simulation could make use of."""
+    check_falls(understood, understood)
+    command_rectify.check(understood)
     morphology.chosen(understood)
     gains = gains_named(understood.gains)
     if isinstance(gains, str):
         Gains.load(gains)
-    if understood.rig:
-        rig.named(understood.rig)
 
 
 def _workers(options, understood):
     """The arguments that say how many workers the search of each shot has."""
+    if options.clean_only:
+        return []
     searches = understood.optimize or understood.method != "balance"
     if not searches:
         return []
@@ -213,7 +244,7 @@ def _workers(options, understood):
 
 def _tasks(options, output):
     """The ShotTasks, in the order of their names. Raises FileError."""
-    arguments, files, understood = options.bake_arguments(options)
+    arguments, files, understood = options.passed_arguments(options)
     sources = {*_sources(options, output)}
     root = _absolute(options.root) if options.root else _root(options, sources)
     blender = _blender()
@@ -226,8 +257,9 @@ def _tasks(options, output):
         workers=tuple(_workers(options, understood)),
         version=versions()["poise"],
         program=(blender, "--background", "--command", "poise") if blender else None,
-        timeout=options.timeout or _TIMEOUT + (understood.optimize or 0.0),
+        timeout=options.timeout or _TIMEOUT + (getattr(understood, "optimize", None) or 0.0),
         overwrite=options.overwrite,
+        verb=_verb(options),
     )
     tasks = [replace(task, source=str(path), name=_name(path, root)) for path in sources]
     tasks.sort(key=lambda task: task.name)
@@ -447,7 +479,7 @@ def _result(future, task):
         return None
     except ExecutorError as error:
         return lost(task, str(error))
-    if record and record["state"] in (STOOD, FELL) and not task.result.exists():
+    if record and record["state"] in DONE_WITH and not task.result.exists():
         return lost(
             task,
             f"'{task.result}' was written elsewhere and is not seen here: let the workers of the "
@@ -546,11 +578,11 @@ def _told(options, total, written):
         told.append(f"{total['keepers']} {kept_words(total)}")
     say(", ".join(told) + ".")
     for shot in total["shots"]:
-        if shot["state"] != STOOD:
+        if shot["state"] not in (STOOD, CLEANED):
             say(f"  {shot['shot']} {shot['state']}: {shot['why']}")
     if counts["left"]:
         say("Stopped: the same command goes on with those that are left.")
-    bad = len(total["shots"]) - counts[STOOD] - counts[FELL] + counts["left"]
+    bad = len(total["shots"]) - sum(counts[state] for state in DONE_WITH) + counts["left"]
     on_record = all(shot["record"] for shot in total["shots"])
     if options.farm and written and on_record and not counts["left"]:
         return DONE

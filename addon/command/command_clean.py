@@ -25,6 +25,7 @@ from ..terminal.command_files import (
 from ..terminal.command_import import import_note
 from ..terminal.command_libraries import warn
 from ..terminal.command_progress import DONE, follow, say, tell_verdict
+from .batch_shot import add_leash, end_with_parent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_clean.blend)")
     where("--in-place", action="store_true", help="write back to the file itself")
+    add_leash(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """`poise clean`: write the .blend with the cleaned action, the plan and the report; the exit
     status."""
+    if options.leash:
+        end_with_parent()
     source = open_shot(options.file, options.up, options.unit)
     take_frames(options)
     targets = _targets(options, source)
@@ -59,7 +63,7 @@ def _clean_to(
     shot = _read(options, CleanUpOptions(options.smoothness, options.balance))
     shot.solve()
     follow("writing", shot.baking())
-    warnings += shot.baked.warnings
+    warnings += [*shot.baked.warnings, *filter(None, [shot.doubt])]
     report = {"file": str(output), **shot.report(), "warnings": warnings}
     report["import"] = import_note(shot.scene)
     with written(output) as temporary:

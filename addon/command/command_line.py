@@ -82,7 +82,7 @@ from . import (
     command_together,
     command_tune,
 )
-from .batch_shot import end_with_parent
+from .batch_shot import add_leash, end_with_parent
 from .command_check import add_check_arguments, check_lines, plot_target, write_plot
 
 #: So many bones that hang on no bone of the body are told, one by one.
@@ -560,8 +560,7 @@ def _add_bake_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="draw the animation and the result as stick figures, as an SVG",
     )
-    # For `batch`: end when the process that started this one does, however that ends.
-    parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
+    add_leash(parser)
 
 
 def _read_shot(options: argparse.Namespace, cleaned: CleanShot | None = None) -> Shot:

@@ -116,7 +116,14 @@ def test_shot_of_a_killed_worker_is_baked_by_another(address, fake, tmp_path, mo
     os.close(reader)
     assert len(set(workers)) == 2
     told = json.loads(summary.read_text())
-    assert told["totals"] == {"stood": 4, "fell": 0, "hung": 0, "failed": 0, "left": 0}
+    assert told["totals"] == {
+        "cleaned": 0,
+        "stood": 4,
+        "fell": 0,
+        "hung": 0,
+        "failed": 0,
+        "left": 0,
+    }
     assert [shot["shot"] for shot in told["shots"]] == ["a.bvh", "b.bvh", "c.bvh", "slow.bvh"]
     logs = {path.name: path.read_text().count("== ") for path in output.glob("*.log")}
     assert logs == {"a.bvh.log": 1, "b.bvh.log": 1, "c.bvh.log": 1, "slow.bvh.log": 2}

@@ -35,13 +35,13 @@ def fake_perform(task, stop=None):
         return done
     state, _, filled = (Path(task.source).read_text() or "stood").partition(" ")
     task.result.parent.mkdir(parents=True, exist_ok=True)
-    if state in ("stood", "fell"):
+    if state in batch_shot.DONE_WITH:
         task.result.write_bytes(os.fsencode(task.name))
     task.log.write_text("log")
     record = batch_shot._record(
         task,
         state,
-        "" if state == "stood" else f"It {state} <here>.",
+        "" if state in ("stood", "cleaned") else f"It {state} <here>.",
         seconds=2.0,
         fingerprint=batch_shot.fingerprint(task),
         strip="<svg xmlns='http://www.w3.org/2000/svg'/>" if state in ("stood", "fell") else "",
@@ -54,7 +54,7 @@ def fake_perform(task, stop=None):
         }
         | VERDICTS.get(task.name, {}),
     )
-    record |= {"owned": state in ("stood", "fell")}  # as of earlier versions
+    record |= {"owned": state in batch_shot.DONE_WITH}  # as of earlier versions
     task.record.write_text(json.dumps(record))
     return record
 
@@ -216,6 +216,26 @@ def test_exit_status_and_last_words(folder, performed, capsys, texts, status, to
     assert poise("batch", "in", "--output", "out", "--farm") == 0, "it is on record"
 
 
+def test_a_batch_may_clean_alone(folder, performed, capsys):
+    make("in/a.blend", text="cleaned")
+    arguments = ("batch", "in", "--output", "out", "--clean-only")
+    assert poise(*arguments, "--com", "strong", "--frames=1:9", "--json", "night.json") == 0
+    assert capsys.readouterr().err.splitlines()[-1] == "1 cleaned."
+    (task,) = performed
+    assert (task.verb, task.workers) == ("clean", ())
+    assert set(task.arguments) == {"--com=strong", "--frames=1:9"}
+    assert json.loads(Path("night.json").read_text())["totals"]["cleaned"] == 1
+    performed.clear()
+    assert poise(*arguments, "--com=strong", "--frames=1:9") == 0 and not performed, "it is done"
+    assert poise(*arguments[:-1], "--frames=1:9") == 0 and performed[0].verb == "bake"
+    for wrong, told in (
+        (("--clean-only", "--noise=5"), "--clean-only simulates nothing: leave out --noise=5"),
+        (("--com=off",), "--com=off is for --clean-only: leave it out, or say that too"),
+    ):
+        assert poise("batch", "in", "--output", "out", *wrong) == 2
+        assert told in capsys.readouterr().err
+
+
 def test_lines_in_a_log(folder, performed, capsys):
     make("in/a.blend", "in/b.bvh")
     poise("batch", "in/a.blend", "--root", "in", "--output", "out")
@@ -230,7 +250,14 @@ def test_summary_as_json(folder, performed):
     make("in/b.bvh", text="failed")
     assert poise("batch", "in", "--output", "out", "--json", "night.json") == 1
     told = json.loads(Path("night.json").read_text())
-    assert told["totals"] == {"stood": 2, "fell": 0, "hung": 0, "failed": 1, "left": 0}
+    assert told["totals"] == {
+        "cleaned": 0,
+        "stood": 2,
+        "fell": 0,
+        "hung": 0,
+        "failed": 1,
+        "left": 0,
+    }
     assert [shot["shot"] for shot in told["shots"]] == ["b.bvh", "a.blend", "c.fbx"]
     assert told["shots"][0]["result"] is None and told["shots"][0]["log"] == "b.bvh.log"
     assert told["shots"][2]["result"] == "c.fbx.blend"

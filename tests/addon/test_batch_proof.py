@@ -94,7 +94,14 @@ def test_a_night_with_everything_in_it(shots, tmp_path):
     assert done.returncode == 1, done.stderr
     assert f"{len(before)} of 20 shots are done already." in done.stderr
     total = json.loads(night.read_text())
-    assert total["totals"] == {"stood": 17, "fell": 1, "hung": 1, "failed": 1, "left": 0}
+    assert total["totals"] == {
+        "cleaned": 0,
+        "stood": 17,
+        "fell": 1,
+        "hung": 1,
+        "failed": 1,
+        "left": 0,
+    }
     corrupt, hung, fell = total["shots"][:3]
     assert corrupt["shot"] == "corrupt.blend" and "cannot open '" in corrupt["why"]
     assert hung["shot"] == "hang.blend" and hung["why"].startswith(

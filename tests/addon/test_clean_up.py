@@ -256,6 +256,24 @@ def test_command_refuses_and_writes_nothing(shot, capsys):
     assert {path.name for path in shot.parent.iterdir()} == names
 
 
+@pytest.mark.slow(captured=False)
+def test_a_batch_cleans_each_shot_and_simulates_nothing(shot, tmp_path):
+    """In a process of its own: the source stays, and what was cleaned is not cleaned again."""
+    before = shot.read_bytes()
+    output, summary = tmp_path / "out", tmp_path / "night.json"
+    for _ in range(2):
+        arguments = ("--clean-only", "--output", output, "--json", summary)
+        assert poise("batch", shot, *arguments) == 0
+    assert shot.read_bytes() == before
+    (told,) = json.loads(summary.read_text())["shots"]
+    assert (told["state"], told["keeper"], told["compared_with"]) == ("cleaned", True, "source")
+    assert told["contact_slip"]["after"] < told["contact_slip"]["before"]
+    log = (output / told["log"]).read_text(errors="replace")
+    assert log.count("== ") == 1
+    bpy.ops.wm.open_mainfile(filepath=str(output / told["result"]))
+    assert set(bpy.data.actions.keys()) == {"wave", "wave Poise Clean"}
+
+
 def test_command_reads_a_bvh_file(clips, tmp_path):
     output = tmp_path / "stand.blend"
     assert command(clips["stand"].path, "--output", output) == 0

@@ -223,7 +223,14 @@ def test_folder_is_baked(blender_program, clips, tmp_path):
     done = blender_program(*command)
     assert done.returncode == 1, done.stderr
     told = json.loads(night.read_text())
-    assert told["totals"] == {"stood": 1, "fell": 1, "hung": 0, "failed": 1, "left": 0}
+    assert told["totals"] == {
+        "cleaned": 0,
+        "stood": 1,
+        "fell": 1,
+        "hung": 0,
+        "failed": 1,
+        "left": 0,
+    }
     assert [shot["shot"] for shot in told["shots"]] == [
         *("corrupt.blend", "fall.bvh", "a 'q\" 日本.bvh")
     ]

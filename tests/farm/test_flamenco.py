@@ -164,5 +164,5 @@ def test_a_job_is_baked_by_what_its_tasks_run(clips, tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
     totals = json.loads(report.with_suffix(".json").read_text())["totals"]
-    assert totals == {"stood": 4, "fell": 0, "hung": 0, "failed": 2, "left": 0}
+    assert totals == {"cleaned": 0, "stood": 4, "fell": 0, "hung": 0, "failed": 2, "left": 0}
     assert (output / "seed 2" / "b.bvh.blend").is_file() and report.is_file()
