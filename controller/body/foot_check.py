@@ -15,7 +15,7 @@ from .foot import Foot
 # All by estimate, so that neither captured clips nor rigs with the feet of a person are told of.
 #: Toes point backward where the cosine between them and the body's front is below this.
 _BACKWARD = -0.5
-#: Of the stature, how much higher than the ankle toes may always be.
+#: Of the stature, how much higher than the ankle toes may be while the ankle is lowest.
 _ABOVE = 0.01
 #: Feet of people slope by 10 to 30 degrees from ankle to ball; so much [rad] are heels or hooves.
 _STEEP = np.radians(45.0)
@@ -54,7 +54,8 @@ def check_feet(motion: Motion, height: float) -> None:
                 f"The {SIDE_WORDS[side]} toes of '{motion.name}' point backward: swap left and "
                 "right in the rig map, or choose another bone for the toes, or none."
             )
-        if np.quantile(arm[:, 2], 0.05) > _ABOVE * height:
+        low = ankle[stands, 2] <= np.quantile(ankle[stands, 2], _LOW)
+        if np.median(arm[low, 2]) > _ABOVE * height:
             raise RigError(
                 f"The {SIDE_WORDS[side]} toes of '{motion.name}' lie above the ankle: choose other "
                 "bones for foot and toes in the rig map, or none for the toes."

@@ -49,6 +49,19 @@ def test_toes_above_the_ankle(standing):
         Character.from_motion(above)
 
 
+def test_toes_above_the_ankle_of_a_foot_that_is_lifted_too(standing):
+    """They point down in the air, where every foot does."""
+    above = moved(standing, ball=(0.12, 0, 0.06), toe=(0.05, 0, 0))
+    positions = above.positions.copy()
+    lifted = slice(0, len(above) // 3)
+    for side in SIDES:
+        ankle, ball = (LANDMARK_INDEX[f"{name}_{side}"] for name in ("ankle", "ball"))
+        positions[lifted, ankle, 2] += 0.1
+        positions[lifted, ball, 2] -= 0.1
+    with pytest.raises(RigError, match="left toes of 'person' lie above the ankle: choose other"):
+        Character.from_motion(replace(above, positions=positions))
+
+
 def test_high_heels_and_hooves(standing):
     heels = moved(standing, ball=(0.06, 0, -0.12), toe=(0.05, 0, 0))
     (sentence,), foot = notes(heels)
