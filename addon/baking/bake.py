@@ -221,9 +221,10 @@ def baking(
         loose = lines
         for leg in legs:
             loose = {bone: line for bone, line in loose.items() if bone not in leg.controls}
+        beside = {slot: rig.beside(armature, rig_map, slot) for slot in rig_map.bones}
         yield 0.0
         wanted = _Wanted(
-            reading, rig_map, clip, deltas, options, proportions, loose, stretched, hold
+            reading, rig_map, clip, deltas, options, proportions, loose, beside, stretched, hold
         )
         yield from wanted.spread({})
         keyed = bake_solver.solver(armature, rig_map, clip, wanted, legs)
@@ -494,15 +495,17 @@ class _Wanted:
         options: BakeOptions,
         proportions: bake_proportions.Proportions | None = None,
         loose: Mapping[str, tuple[str, ...]] | None = None,
+        beside: Mapping[str, tuple[str, ...]] | None = None,
         stretched: Mapping[str, np.ndarray] | None = None,
         hold: Hold | None = None,
     ) -> None:
         """loose: {bone: the bone that it goes with, and all above that} of those that go with the
-        body without hanging on it. stretched: as `baking` has it. hold: of all frames of
-        the clip. Nothing is anywhere before `spread`."""
+        body without hanging on it. beside: {slot: toes that turn with its first}. stretched: as
+        `baking` has it. hold: of all frames of the clip. Nothing is anywhere before `spread`."""
         rotations, displacement = deltas
         self.unit = reading.metres_per_unit
         self._proportions, self._loose, self._hold = proportions, loose or {}, hold
+        self._beside = beside or {}
         self.factors = proportions.factors if proportions else {}
         self.sizes = proportions.sizes if proportions else {}
         weight = _blend_weights(clip, options)
@@ -546,6 +549,9 @@ class _Wanted:
             if hand in chains and hand in controls:
                 delta = self._deltas[:, SEGMENT_INDEX[forearm]]
                 self._put(hand, chains[hand][0], chains[forearm][0], delta)
+            toe, foot = f"toe_{side}", f"foot_{side}"
+            for bone in self._beside.get(toe, ()):
+                self._put(toe, bone, chains[foot][0], self._deltas[:, SEGMENT_INDEX[toe]])
         for bone, line in self._loose.items():
             yield 0.0
             carrier = next(one for one in line if one in self.matrices)

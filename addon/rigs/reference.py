@@ -503,7 +503,9 @@ def landmark_positions(
         tip = _fingertip(armature, forearm[0], hand[0]) if hand else None
         if tip:
             put(f"fingertip_{side}", tip, tail=True)
-        put(f"toe_{side}", toe[-1] if toe else bones[f"foot_{side}"][0], tail=True)
+        others = rig.beside(armature, rig_map, f"toe_{side}")
+        ends = [bone for bone in toe or (bones[f"foot_{side}"][0],) if bone not in others]
+        put(f"toe_{side}", ends[-1], tail=True)
     return points
 
 

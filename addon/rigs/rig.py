@@ -46,6 +46,9 @@ _HANGS_FROM = (
     *((name, part.parent) for name, part in PARTS.items() if part.parent in _PAIRED),
     ("hand", "forearm"),
 )
+_NUMBER = re.compile(r"\d+")
+#: What toes are called, and no mark of where they end.
+_TOE = re.compile(r"toe(?!.*(end|nub|tip))")
 #: An armature with this share of a preset's required slots belongs to that family of rigs.
 _FAMILY_SHARE = 0.7
 
@@ -55,7 +58,8 @@ class RigMap:
     """The bones of one armature that carry the parts of the biped.
 
     bones: slot -> bone names, proximal first. The last pelvis bone carries legs and spine, the
-        last trunk bone neck and arms. Limb slots start with the bone whose head is the joint.
+        last trunk bone neck and arms. Limb slots start with the bone whose head is the joint. Toes
+        may lie side by side: the first is the hinge, and the others turn with it.
     controls: slot -> bones to key instead of those, on rigs whose bones are driven by others.
     properties: bone -> custom property -> value that must hold while controls are keyed.
     ik_controls, ik_properties: the same of legs that inverse kinematics can move instead: the
@@ -101,6 +105,16 @@ class RigMap:
         return (
             not self.controls or slot in self.controls or ENTRIES[slot].minor or self.is_bent(slot)
         )
+
+
+def beside(armature: "bpy.types.Object", rig_map: RigMap, slot: str) -> tuple[str, ...]:
+    """The bones of a slot that do not hang on its first one, as toes side by side; of rigs with
+    controls, whose bones may hang anywhere, none."""
+    chain = rig_map.bones.get(slot, ())
+    if len(chain) < 2 or rig_map.controls:
+        return ()
+    below = {bone.name for bone in armature.data.bones[chain[0]].children_recursive}
+    return tuple(bone for bone in chain[1:] if bone not in below)
 
 
 @dataclass(frozen=True)
@@ -520,6 +534,8 @@ def _rig_map(names: "_Names", fit: "_Fit") -> RigMap:
     bones = dict(fit.bones)
     if not fit.controls:
         _settle_spine(names, bones)
+    if not fit.controls and not fit.template.strict:
+        _add_toes(names, fit.template, bones)
     owners: dict[str, str] = {}
     for slot in bones:
         for bone in bones[slot]:
@@ -565,6 +581,24 @@ def _misplaced(names: "_Names", fit: "_Fit") -> str | None:
             if high not in line[1:] and names.pulled.get(high) not in line:
                 return f"the {label(child)} '{low}' does not hang from the {label(parent)} '{high}'"
     return None
+
+
+def _add_toes(names: "_Names", template: "Template", bones: dict[str, tuple[str, ...]]) -> None:
+    """Of a foot with toes side by side take them all: those that are called like the one that the
+    map names, but for their numbers; or whatever is called a toe, if there is none by that name."""
+    for side in SIDES:
+        slot, foot = f"toe_{side}", bones[f"foot_{side}"][0]
+        if slot not in template.bones:
+            continue
+        chain = bones.get(slot, ())
+        hang = [b for b, above in names.parents.items() if above == foot and b not in chain]
+        if chain:
+            like = _NUMBER.sub("", _plain(chain[0]))
+            toes = [bone for bone in hang if _NUMBER.sub("", _plain(bone)) == like]
+        else:
+            toes = [bone for bone in hang if _TOE.search(_plain(bone))]
+        if chain or toes:
+            bones[slot] = (*chain, *toes)
 
 
 def _settle_spine(names: "_Names", bones: dict[str, tuple[str, ...]]) -> None:

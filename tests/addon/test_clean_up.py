@@ -107,6 +107,44 @@ def test_a_rig_with_ik_is_cleaned_too(import_clip):
     assert constraint.influence == 0
 
 
+@pytest.mark.parametrize("first", ["{}ToeBase", "{}Toe0"])
+def test_toes_side_by_side_turn_together(import_clip, first):
+    """They are found by their numbers, or by what they are called; the first is the hinge."""
+    armature = import_clip("walk")
+    bpy.context.view_layer.objects.active = armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    bones = armature.data.edit_bones
+    others = {"l": [], "r": []}
+    for side, word in (("l", "Left"), ("r", "Right")):
+        toe = bones[f"{word}ToeBase"]
+        toe.use_connect, toe.name = False, first.format(word)
+        for number in range(1, 5):
+            bone = bones.new(f"{toe.name.rstrip('0')}{number}")
+            bone.head, bone.tail, bone.roll = toe.head, toe.tail, toe.roll
+            bone.head.x, bone.tail.x = toe.head.x + 0.02 * number, toe.tail.x + 0.02 * number
+            bone.parent = toe.parent
+            others[side].append(bone.name)
+        end = bones.new(f"{word}FootEnd")
+        end.head, end.tail, end.parent = toe.tail, toe.tail + toe.tail - toe.head, toe.parent
+    bpy.ops.object.mode_set(mode="OBJECT")
+    before = reference.read(bpy.context.scene, armature)
+    chains = before.rig_map.bones
+    assert chains["toe_l"] == (first.format("Left"), *others["l"])
+    assert chains["toe_r"] == (first.format("Right"), *others["r"])
+    shot = cleaned(armature)
+    assert shot.baked.error_mm < 0.05
+    after = reference.read(bpy.context.scene, armature)
+    turned = []
+    for bone in chains["toe_l"]:
+        one, two = (
+            reading.bone_matrices[:, reading.bone_index(bone), :3, :3]
+            for reading in (before, after)
+        )
+        turned.append(two @ np.swapaxes(one, 1, 2))
+    assert np.abs(turned[0] - np.eye(3)).max() > 0.05
+    assert np.allclose(turned[1:], turned[0], atol=1e-3)
+
+
 def test_toes_behind_controls_turn_only_if_there_is_one(import_clip):
     armature = import_clip("walk")
     reading = reference.read(bpy.context.scene, armature)
