@@ -70,10 +70,10 @@ _TOE_ARMATURE = 10.0
 #: A foot whose lowest ankle is this much higher than the other's [m] never stood flat: by trial on
 #: captured clips.
 _FLAT_FOOT_HEIGHT = 0.03
-#: An ankle that is so much higher [m] than when it is lowest is that of a foot on its toes; where
-#: that is so in less than this share of the samples, it hardly tips the foot that is estimated. By
-#: trial on captured clips.
-_ON_TOES, _HARDLY = 0.035, 0.1
+#: An ankle that is so much higher [m] than when it is lowest, and slower than this [m/s], is that
+#: of a foot on its toes; where that is so in less than this share of the samples, it hardly tips
+#: the foot that is estimated. By trial on captured clips.
+_ON_TOES, _STAYS, _HARDLY = 0.035, 0.05, 0.1
 #: Feet in place whose heights over the ground differ by less than this [m] both stand on it: by
 #: trial on clips that stand on slopes.
 _SLOPED = 0.08
@@ -491,7 +491,8 @@ def _low_and_slow(points: np.ndarray, rate: float) -> np.ndarray:
     span = max(np.ptp(points[:, 2]), 1e-3)
     cost = (points[:, 2] - points[:, 2].min()) / min(span, 0.05) + speed / 0.3
     chosen = cost <= max(1.0, float(np.quantile(cost, 0.1)))
-    on_toes = chosen & (points[:, 2] > np.quantile(points[chosen, 2], 0.1) + _ON_TOES)
+    high = points[:, 2] > np.quantile(points[chosen, 2], 0.1) + _ON_TOES
+    on_toes = chosen & high & (speed < _STAYS)
     return chosen & ~on_toes if on_toes.sum() > _HARDLY * chosen.sum() else chosen
 
 
