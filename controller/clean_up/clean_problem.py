@@ -42,7 +42,7 @@ SPOT = 0.02
 #: How far the corrections themselves may go [m, rad] ...
 TRACK = {"plan": 0.03, "height": 0.06, "turn": 0.03, "hip": 0.12, "knee": 0.15, "ankle": 0.15}
 #: ... and toes; how fast they may change [m/s^2, rad/s^2].
-TRACK_TOES, SMOOTH_PLACE, SMOOTH_TURN, SMOOTH_TOES = 0.5, 1.5, 12.0, 60.0
+TRACK_TOES, SMOOTH_PLACE, SMOOTH_TURN, SMOOTH_TOES = 0.5, 1.5, 12.0, 90.0
 #: Jerk of the pelvis, the animation's own included [m/s^3].
 DENOISE = 100.0
 #: Heights up to which a foot in the air is kept from sinking [m, adult].

@@ -49,6 +49,9 @@ _APART = 0.05  # [m, adult] by which one foot stays higher than the other that i
 #: Up to this height over where it stands [m, adult] a ball is low, and its joint stays in place if
 #: it slides by less than this share of an edge's way: captured ones by 0.8 to 1.1, keyed ones by 0.
 _LOW, _IN_PLACE = 0.01, 0.5
+#: Toes that turn by more than this (root mean square of the sine), and about other axes by less
+#: than such a share of that, tell their hinge if its cosine from across the foot is above the last.
+_TURNS, _ASKEW, _ALIKE = 0.1, 0.3, 0.7
 #: Toes point backward where the cosine from how the knee bends is less, and lie above the ankle if
 #: they are higher by so much [m, adult].
 _BACKWARD, _ABOVE = -0.3, 0.02
@@ -419,11 +422,25 @@ class _Sole:
             joints=self._joints,
             frames=frames,
             knee=self._knee(),
-            toe=unit(hinge) if self._has_toes else np.zeros(3),
+            toe=self._hinge(unit(hinge), flat[0]) if self._has_toes else np.zeros(3),
             heel=foot @ (-_HEEL * size * level - depth * upright),
             ball=self._ball(foot @ (way - sole * upright), sole, ball_low),
             tip=toes @ tip,
         )
+
+    def _hinge(self, guess: np.ndarray, flat: int) -> np.ndarray:
+        """(3,) hinge of the toes in their axes: about which they turn from how they are at a sample
+        in which the foot is flat; a guess where they hardly turn, or about anything else."""
+        foot, toes = self._frames[:, 2], self._frames[:, 3]
+        bent = np.swapaxes(foot, 1, 2) @ toes
+        turn = bent[flat].T @ bent
+        odd = turn - np.swapaxes(turn, 1, 2)
+        vector = np.stack([odd[:, 2, 1], odd[:, 0, 2], odd[:, 1, 0]], 1) / 2
+        values, axes = np.linalg.eigh(vector.T @ vector / len(vector))
+        axis = axes[:, -1]
+        along = axis @ guess
+        turns = values[-1] > _TURNS**2 and values[-2] < _ASKEW**2 * values[-1]
+        return axis * np.sign(along) if turns and abs(along) > _ALIKE else guess
 
     def _ball(self, edge: np.ndarray, sole: float, ball_low: float) -> np.ndarray:
         """(F, 3) way from the ankle to the ball: to an edge (F, 3), about which captured feet roll;

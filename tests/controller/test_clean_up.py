@@ -373,6 +373,23 @@ def test_which_way_up_a_body_is_says_nothing_of_its_toes(stepping):
         assert len(Body.from_motion(motion)) == len(motion)
 
 
+def test_toes_that_wiggle_do_not_tip_the_feet(stepping):
+    """They turn about their own hinge, which need not lie across the foot, and lie flat again."""
+    hinge = np.array([0.4, 0.9, 0.0])
+    hinge /= np.linalg.norm(hinge)
+    angle = np.radians(15) * (1 + np.sin(18 * np.arange(len(stepping)) / stepping.rate))
+    wiggle = exponential_and_jacobian(angle[:, None] * hinge)[0]
+    body = Body.from_motion(stepping, {s: foot @ wiggle for s, foot in _toes(stepping).items()})
+    for leg in body.legs.values():
+        assert leg.toe == pytest.approx(hinge, abs=1e-6)
+    cleaned = clean_up(body, propose(body))
+    pose = body.pose(cleaned.corrections, slopes=False)
+    marks = cleaned.plan.marks(len(body), body.rate)
+    for foot, side in enumerate(SIDES):
+        ups = pose.turns[side][marks[:, foot].any(1), 2, 2, 2]
+        assert np.degrees(np.arccos(np.clip(ups, -1, 1))).max() < 3.5
+
+
 def test_points_move_with_no_correction_of_the_other_leg(stepping):
     body = Body.from_motion(stepping, _toes(stepping))
     at = np.zeros((len(body), UNKNOWNS))
