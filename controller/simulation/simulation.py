@@ -57,8 +57,8 @@ _WILD = 15.0
 #: Unless the animation has such a speed within so many seconds: then it is from so many times that.
 #: By judgement; the foot of PyBullet's spin kick comes to 14 m/s.
 _AROUND, _FASTER = 0.1, 1.5
-#: Nor [rad/s] of a joint in two samples, before its segment has gone anywhere. The fastest of
-#: captured kicks has 27; by trial.
+#: Nor [rad/s] of a joint, before its segment has gone anywhere. The fastest of captured kicks has
+#: 27; by trial.
 _SPINNING = 100.0
 #: [s] in which it comes to that. By trial, on bodies that are pushed hard while they stand.
 _BURST = 0.05
@@ -845,10 +845,10 @@ class Simulation:
         return self.strength is not None and self.strength.faints(sample)
 
     def _is_wild(self, sample: int, centres: np.ndarray) -> bool:
-        """Whether the engine throws about a body that stands, or begins to. Where a run lands on
-        its light toes, these and the ankle spin for less than a sample, and no more."""
+        """Whether the engine throws about a body that stands, or begins to. Where one that goes on
+        and runs lands on its light toes, these and the ankle spin for less than two samples."""
         spins = not np.abs(self.world.state(False).speeds[6:]).max() < _SPINNING
-        before, self._spins = self._spins, spins
+        before, self._spins = self._spins or not isinstance(self.motion, Endless), spins
         return bool(self._is_thrown(sample, centres) or (before and spins))
 
     def _keep_state(self) -> None:

@@ -83,8 +83,8 @@ def test_a_batch_leaves_it_to_each_shot(told, tmp_path):
 def test_a_batch_passes_on_what_is_switched_off():
     parser = command_line._parser("poise")
     options = parser.parse_args(["batch", "a.blend", "--no-get-up", "--no-steps"])
-    passed, _, understood = options.bake_arguments(options)
+    passed, _, understood = options.passed_arguments(options)
     assert set(passed) == {"--no-get-up", "--no-steps"}
     assert understood.get_up is understood.recovery_steps is False
     options = parser.parse_args(["batch", "a.blend", "--get-up", "--frames=action"])
-    assert set(options.bake_arguments(options)[0]) == {"--get-up", "--frames=action"}
+    assert set(options.passed_arguments(options)[0]) == {"--get-up", "--frames=action"}

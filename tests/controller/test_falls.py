@@ -563,15 +563,13 @@ def test_who_kicks_fast_flings_no_limb(standing):
 
 
 def test_joints_that_spin_are_no_body_that_stands(standing):
-    """The engine has begun to throw about a joint whose segment has gone nowhere yet: in two
-    samples, since who runs lands so on the toes for less than one."""
+    """The engine has begun to throw about a joint whose segment has gone nowhere yet."""
     falls = simulation(standing, "limp", seconds=2.0, force=0.0)
     falls.begin()
     centres = falls.observe(0).centres
     assert not falls._is_wild(0, centres)
     at = list(falls.character.dof_names).index("hip_l_twist")
     pybullet.resetJointState(falls.world.body, at, 0.0, 150.0, falls.world._client)
-    assert not falls._is_wild(0, centres)
     assert falls._is_wild(0, centres)
     falls.close()
 
