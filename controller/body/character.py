@@ -696,7 +696,7 @@ def _measure(
         raise RigError(
             f"'{motion.name}' would be {height:.2f} m tall: set the scale (metres per unit)."
         )
-    check_feet(motion, height)
+    check_feet(motion, height, [_planted(motion, side, terrain)[1:] for side in SIDES])
     mass = body.mass_from_stature(height) if mass is None else float(mass)
     calibration = _calibrate(motion, terrain)
     frames = _segment_frames(motion, calibration)

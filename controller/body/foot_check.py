@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a rig says of its feet: whether a body can be made of it, and what is odd about it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from .foot import Foot
 # All by estimate, so that neither captured clips nor rigs with the feet of a person are told of.
 #: Toes point backward where the cosine between them and the body's front is below this.
 _BACKWARD = -0.5
-#: Of the stature, how much higher than the ankle toes may be while the ankle is lowest.
+#: Of the stature, how much higher than the ankle toes may be while the foot is down.
 _ABOVE = 0.01
 #: Feet of people slope by 10 to 30 degrees from ankle to ball; so much [rad] are heels or hooves.
 _STEEP = np.radians(45.0)
@@ -38,10 +38,16 @@ class Footed(Protocol):
     def feet(self) -> tuple[Foot, Foot]: ...
 
 
-def check_feet(motion: Motion, height: float) -> None:
+def check_feet(
+    motion: Motion, height: float, planted: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> None:
     """Raise RigError for toes that no body of this stature [m] has: they point backward, or lie
-    above the ankle, while it stands upright. One that kneels, lies or lifts a leg says nothing."""
-    for side in SIDES:
+    above the ankle, while it stands upright. One that kneels, lies or lifts a leg says nothing.
+
+    planted: of the left and the right foot, (F,) in which samples it is down, and the upward
+    normals (F, 3) of what is under it.
+    """
+    for side, (down, ups) in zip(SIDES, planted, strict=True):
         ankle, ball, tip = _points(motion, side)
         end = np.where(np.isfinite(ball), ball, tip)
         stands = _stands(motion, side)
@@ -54,8 +60,8 @@ def check_feet(motion: Motion, height: float) -> None:
                 f"The {SIDE_WORDS[side]} toes of '{motion.name}' point backward: swap left and "
                 "right in the rig map, or choose another bone for the toes, or none."
             )
-        low = ankle[stands, 2] <= np.quantile(ankle[stands, 2], _LOW)
-        if np.median(arm[low, 2]) > _ABOVE * height:
+        rises = ((end - ankle) * ups).sum(1)[stands & down]
+        if len(rises) and np.median(rises) > _ABOVE * height:
             raise RigError(
                 f"The {SIDE_WORDS[side]} toes of '{motion.name}' lie above the ankle: choose other "
                 "bones for foot and toes in the rig map, or none for the toes."
