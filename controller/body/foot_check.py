@@ -15,8 +15,9 @@ from .foot import Foot
 # All by estimate, so that neither captured clips nor rigs with the feet of a person are told of.
 #: Toes point backward where the cosine between them and the body's front is below this.
 _BACKWARD = -0.5
-#: Of the stature, how much higher than the ankle toes may be while the foot is down.
-_ABOVE = 0.01
+#: Of the stature, how much higher than the ankle toes may be in all but this share of the samples
+#: in which the foot is down: legs that swing by their hips lift toes and heels by turns.
+_ABOVE, _MOSTLY = 0.01, 0.25
 #: Feet of people slope by 10 to 30 degrees from ankle to ball; so much [rad] are heels or hooves.
 _STEEP = np.radians(45.0)
 #: Of the stature, the shortest way from ankle to ball, and the shortest toes.
@@ -61,7 +62,7 @@ def check_feet(
                 "right in the rig map, or choose another bone for the toes, or none."
             )
         rises = ((end - ankle) * ups).sum(1)[stands & down]
-        if len(rises) and np.median(rises) > _ABOVE * height:
+        if len(rises) and np.quantile(rises, _MOSTLY) > _ABOVE * height:
             raise RigError(
                 f"The {SIDE_WORDS[side]} toes of '{motion.name}' lie above the ankle: choose other "
                 "bones for foot and toes in the rig map, or none for the toes."
