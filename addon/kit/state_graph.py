@@ -33,14 +33,14 @@ def draw_states(
         grid = layout.box().grid_flow(row_major=True, columns=2, even_columns=True, align=True)
         for key, state in enumerate(acts, 1):  # by which it is told to
             _draw_name(grid, state, current, f"{key} ")
-        _draw_words(layout, "⇅", "on command, and back at their end")
+        _draw_words(layout, "⇅", tr("on command, and back at their end"))
     gaits = list(machine.speeds)
     _draw_pair(layout, machine, STAND, gaits[0], current)
     for slower, faster in pairwise(gaits):
         _draw_words(layout, "", tr(f"⇅ from {machine.speeds[slower][1]:.1f} m/s on"))
         _draw_pair(layout, machine, None, faster, current)
     rises = GET_UP in machine.states
-    _draw_words(layout, "↑" if rises else "", "out of balance  ↓")
+    _draw_words(layout, "↑" if rises else "", tr("out of balance  ↓"))
     _draw_pair(layout, machine, GET_UP if rises else None, FALL, current)
 
 
@@ -102,4 +102,4 @@ def _draw_words(layout: "bpy.types.UILayout", left: str, right: str) -> None:
     row.label(text=left, translate=False)
     words = row.row()
     words.alignment = "RIGHT"
-    words.label(text=tr(right), translate=False)
+    words.label(text=right, translate=False)

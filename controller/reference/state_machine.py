@@ -123,12 +123,10 @@ def act_state(name: str) -> State:
 
 
 def runs_from(
-    speed: float, other: Gait | None, trim: Sequence[tuple[float, float]], flies: bool = False
+    speed: float, other: Gait | None, trim: Sequence[tuple[float, float]]
 ) -> float | None:
-    """The speed [m/s] that a body reaches from which on it runs; None for one that never does.
-    speed: of a walk's own cycle, which is a run if it flies; other, trim: as `Walk` has them."""
-    if flies:
-        return 0.0
+    """The speed [m/s] that a body reaches from which on a walk runs; None for one that never does.
+    speed: of its own cycle; other, trim: as `Walk` has them."""
     if other is None or not other.flies:
         return None
     told = (speed + other.speed) / 2

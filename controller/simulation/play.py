@@ -32,13 +32,7 @@ from ..ranges import RANGES
 from ..reference.commands import GATHERING, SIDEWAYS, SLOW, Command, Meant, Shove, Toss, meant
 from ..reference.gait import Endless, Walk
 from ..reference.played import Part, Window, sample_of
-from ..reference.state_machine import (
-    FALL,
-    GET_UP,
-    State,
-    StateMachine,
-    runs_from,
-)
+from ..reference.state_machine import FALL, GET_UP, State, StateMachine, runs_from
 from .recording import Observation
 from .scenario import Scenario, Throw, shoves, tosses
 from .simulation import Footing, Moment, Simulation
