@@ -84,15 +84,15 @@ class Score:
         goal = self.com + [_AHEAD, 0]
         plan = goal.copy()
         for _ in range(_ROUNDS):
-            frames, points = self._pose(plan)
+            frames, points = self.pose(plan)
             joints = np.stack([points[JOINT_OF[s]] for s in SEGMENTS], 1)
             centres = body.body_centres(joints, frames)
             plan += goal - np.einsum("fsi,s->fi", centres, body.masses / body.mass)[:, :2]
-        frames, points = self._pose(plan)
+        frames, points = self.pose(plan)
         rotations = quaternion_from_matrix(frames)
         return Motion(self.name, RATE, rotations, np.stack([points[n] for n in LANDMARKS], 1))
 
-    def _pose(self, plan):
+    def pose(self, plan):
         """Segment frames (F, S, 3, 3) and landmarks (F, 3) by name, the pelvis above (F, 2)."""
         count = len(self.time)
         frames = {

@@ -51,6 +51,7 @@ from ...controller.simulation.measures import MAXIMA, T_MAX
 from ...controller.simulation.measures import UNITS as MEASURE_UNITS
 from ...controller.simulation.recording import hit_words
 from ...controller.simulation.simulation_options import SimulationOptions
+from ...controller.support.seats import seats_of
 from ...controller.support.terrain import Terrain
 from ..baking import bake, bake_objects, bake_proportions, ik_legs
 from ..blender import compat, folders
@@ -601,9 +602,21 @@ class Shot(ArmatureShot):
             motion = self.motion
             clip = motion.source if isinstance(motion, Endless) else motion
             self.checked = clip_check.check(
-                self.character, clip, cleaning, self._terrain(clip), self._ride(), self._held()
+                self.character,
+                clip,
+                cleaning,
+                self._terrain(clip),
+                self._ride(),
+                self._held(),
+                self._seats(),
             )
         return self.checked
+
+    def _seats(self):
+        """seats.Seats of the motion; None where it never sits, or goes round."""
+        if isinstance(self.motion, Endless):
+            return None
+        return seats_of(controller.Scenario(**self.objects), self.character.ground, self.motion)
 
     def _held(self):
         """(F,) samples in which limbs are held; None where none ever is, or the clip goes round."""

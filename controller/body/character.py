@@ -77,6 +77,9 @@ _ON_TOES, _STAYS, _HARDLY = 0.035, 0.05, 0.1
 #: Feet in place whose heights over the ground differ by less than this [m] both stand on it: by
 #: trial on clips that stand on slopes.
 _SLOPED = 0.08
+#: Of a thigh that tells where its knee is ahead of, how much it points down (sine): those of who
+#: sits low point up. By judgement.
+_LOWERED = 0.3
 _RANGE_MARGIN = 0.3  # [rad] beyond the clip's own range, so that a correction has room: estimated
 #: A leg that changes its length by more than this share of it is stretched: 2 mm. Captured ones
 #: keep theirs to a hundredth of that.
@@ -392,6 +395,8 @@ def _calibrate(motion: Motion, terrain: Terrain | None) -> np.ndarray:
             # The hinge's axis when the limb is straight: a leg bends in the direction of the
             # foot, an arm brings the hand forward.
             toward = _foot_direction(motion, side)[at] if upper == "thigh" else forward
+            if upper == "thigh" and along[2] > -_LOWERED:  # of one that sits the shin is lower
+                along = unit(c[at] - b[at])
             guess = np.cross(toward, along) if flexion > 0 else -np.cross(along, toward)
             if np.linalg.norm(guess) < 0.2:  # sine of 12 degrees: it hardly tells an axis
                 guess = left

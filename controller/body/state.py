@@ -33,13 +33,18 @@ class State:
 
 class Pull(NamedTuple):
     """Something holds the body by a limb, of which `top` is the segment that is nearest to the
-    trunk; where [m] (3,), and with what force [N] (3,)."""
+    trunk, or it sits, and `top` is the pelvis; where [m] (3,), and with what force [N] (3,)."""
 
     top: str
     place: Sequence[float]
     force: Sequence[float]
 
     @property
-    def hand(self) -> bool:
-        """Whether it is a hand that is held, and no foot."""
+    def foot(self) -> bool:
+        """Whether it is a foot that is held."""
+        return self.top.startswith("thigh")
+
+    @property
+    def lets_step(self) -> bool:
+        """Whether feet can go elsewhere all the same: it is a hand that is held."""
         return self.top.startswith("upper_arm")

@@ -33,6 +33,7 @@ from ..reference.reference import (
 )
 from ..support.bearing import TRAVEL_CUTOFF
 from ..support.planting import IN_PLACE_CUTOFF, physical
+from ..support.seats import Seats
 from ..support.terrain import Terrain
 from .stepped import samples_held
 from .tempo import FAST, SLOW, USUAL, likely_rate, oddity, step_product
@@ -218,21 +219,25 @@ def check(
     terrain: Terrain | None = None,
     ride: Ride | None = None,
     held: np.ndarray | None = None,
+    seats: Seats | None = None,
 ) -> ClipCheck:
     """The ClipCheck of a motion that a character is to perform; never refuses one.
 
     cleaning: names of `cleaning.CLEANING`, to judge the motion that they leave. terrain:
     terrain.Terrain that it stands on, None for a level floor. ride: Ride that moves it, where
     nothing that moves is part of the terrain; None if nothing does. held: (F,) samples in which
-    holds may carry it, so that it needs no floor; None for none.
+    holds may carry it, so that it needs no floor; None for none. seats: Seats of the motion, None
+    where it never sits.
     """
     trajectory = clean(character, character.trajectory(motion), cleaning, terrain)
     pops = faults.find_pops(character, trajectory)
     sound = despike(character, trajectory, pops)
     meets = faults.meet_ground(character, trajectory, sound, terrain)
     held = np.zeros(len(motion), bool) if held is None else held
+    sits = np.zeros(len(motion), bool) if seats is None else seats.sits
+    held = held | sits
     meets = replace(meets, floats=meets.floats & ~held, hangs=meets.hangs & ~held[:, None])
-    measures, change, outside = _measures(character, trajectory, sound, meets, terrain)
+    measures, change, outside = _measures(character, trajectory, sound, meets, sits, terrain)
     words = _Words(motion, pops, meets, held, measures, adult_size(character))
     rides = list(words.rides(ride))
     found = [
@@ -250,7 +255,7 @@ def check(
     found += [*words.forces(), *words.flights(), *words.feet(character)]
     found += [*words.tempo(character), *words.stepped()]
     findings = tuple(sorted(found, key=_weight))
-    recommend, why = _choose(findings, sound, meets, held, change, outside)
+    recommend, why = _choose(findings, sound, meets, held, sits, change, outside)
     return ClipCheck(
         clip=motion.name,
         frames=motion.first_frame + motion.frame_step * np.arange(len(motion)),
@@ -277,20 +282,22 @@ def _measures(
     trajectory: Trajectory,
     sound: Trajectory,
     meets: Ground,
+    sits: np.ndarray,
     terrain: Terrain | None,
 ) -> tuple[dict[str, np.ndarray], float, float]:
-    """{name: (F,)} measures; stance changes in the time T; share of zero-moment points outside."""
+    """{name: (F,)} measures; stance changes in the time T; share of zero-moment points outside,
+    where it does not sit (F,)."""
     rate = trajectory.rate
     cutoff = IN_PLACE_CUTOFF if meets.in_place else TRAVEL_CUTOFF
     target, footings = sound, level(character.ground, len(sound))
     if terrain is not None:
         footings = terrain.footings(character, sound, meets.contacts)
     if meets.in_place:
-        target = physical(character, sound, meets.contacts, cutoff, footings)
+        target = physical(character, sound, meets.contacts, cutoff, footings, held=sits)
     joints, frames = character.pose(target.smoothed(cutoff).trajectory)
     centres = character.body_centres(joints, frames)
     dynamics = com_dynamics(character, centres, frames, rate, cutoff)
-    stands = (meets.stance != FLIGHT) & (meets.need > _LOADED)
+    stands = (meets.stance != FLIGHT) & (meets.need > _LOADED) & ~sits
     reach = support_reach(character.sole_corners(joints, frames), meets.contacts)
     floors = floors_under(footings, joints[:, FEET], meets.contacts)
     point = zero_moment_point(character, dynamics, floors)
@@ -637,6 +644,7 @@ def _choose(
     sound: Trajectory,
     meets: Ground,
     held: np.ndarray,
+    sits: np.ndarray,
     change: float,
     outside: float,
 ) -> tuple[str, str]:
@@ -665,6 +673,8 @@ def _choose(
         return "tune", "it steps fast from foot to foot"
     if outside > _OUTSIDE_SHARES.tune:
         return "tune", f"its weight is beyond its feet {outside:.1%} of the time"
+    if sits.any():
+        return "balance", "it stays in place, and pelvis and thighs carry it where it sits"
     if (flies & held).any():
         return "balance", "it stays in place, and what is held carries it where its feet do not"
     return "balance", "it stays in place, on its feet, with its weight above them"

@@ -173,6 +173,8 @@ def _weight(com: np.ndarray, body: Body) -> tuple[np.ndarray, np.ndarray, np.nda
     zmp = smooth[:, :2] - (height / pull)[:, None] * acceleration[:, :2]
     load = 1 + acceleration[:, 2] / GRAVITY
     load = np.where(load > _LOADED, np.minimum(load, 1), 0)
+    if body.sits is not None:
+        load = np.where(body.sits, 0, load)
     # At its ends a clip could gain speed that nothing takes back.
     at = np.arange(len(com))
     load = load * np.minimum(1, np.minimum(at, at[::-1]) / (_ENDS * body.rate))

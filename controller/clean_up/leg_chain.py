@@ -19,6 +19,7 @@ from ..geometry.motion import Motion
 from ..geometry.rotations import matrix_from_quaternion, unit
 from ..geometry.skeleton import LANDMARK_INDEX, SEGMENT_INDEX, SIDE_WORDS, SIDES
 from ..geometry.stance import ADULT, giant_size
+from ..support.seats import seats_of
 from ..support.terrain import Surroundings, Terrain, Under
 
 UNKNOWNS = 22
@@ -111,8 +112,8 @@ class Body:
     rate [Hz]. pelvis: (F, 3) its landmark [m]. upper: (F, 3) centre of mass of all that rides on
     it [m], upper_share its share of the body's mass. legs: {side: Leg}. size: of the body against
     an adult. floor: its height [m]; under: Under of heel, ball and tip of each sole in the
-    animation, None for a level floor. name: of the clip, frame: gives the frame of a sample, for
-    messages.
+    animation, None for a level floor. sits: (F,) where it sits, and feet do not bear it, None for
+    never. name: of the clip, frame: gives the frame of a sample, for messages.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Body:
     floor: float
     frame: Callable[[float], float]
     under: Under | None = None
+    sits: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.pelvis)
@@ -146,11 +148,14 @@ class Body:
         toes = toes or {}
         terrain = Terrain.of(surroundings, 0.0, motion) if surroundings else None
         body = _read(motion, toes, terrain)
+        seats = seats_of(surroundings, body.floor, motion)
+        if seats is not None:
+            body = replace(body, sits=seats.sits)
         if surroundings is None or terrain is None:
             return body
         if body.floor and surroundings.floor is None:  # it has a floor of its own beside them
             terrain = Terrain.of(surroundings, body.floor, motion) or terrain
-            body = _read(motion, toes, terrain)
+            body = replace(_read(motion, toes, terrain), sits=body.sits)
         return replace(body, floor=terrain.floor, under=_under(body, terrain))
 
     def part(self, samples: slice) -> "Body":
@@ -158,7 +163,12 @@ class Body:
         legs = {side: leg.part(samples) for side, leg in self.legs.items()}
         under = self.under and self.under.part(samples)
         return replace(
-            self, pelvis=self.pelvis[samples], upper=self.upper[samples], legs=legs, under=under
+            self,
+            pelvis=self.pelvis[samples],
+            upper=self.upper[samples],
+            legs=legs,
+            under=under,
+            sits=None if self.sits is None else self.sits[samples],
         )
 
     @property

@@ -62,7 +62,7 @@ class Engine(Protocol):
         """Let what is under either foot hold it by a share of its friction."""
 
     def pulls(self) -> Sequence[Pull]:
-        """All that holds the body now."""
+        """All that holds the body now, and what it sits on."""
 
     def held_jacobians(self) -> list[np.ndarray]:
         """(3, dofs) of each of these points, by joint angles."""
@@ -361,8 +361,8 @@ class Balance(ABC):
             self.base(step),
             self.legs.soles,
             self.standing(),
-            # A foot that is held goes nowhere.
-            self.share(step) == 1 and all(pull.hand for pull in self.world.pulls()),
+            # A foot that is held goes nowhere, nor do those of one that sits.
+            self.share(step) == 1 and all(pull.lets_step for pull in self.world.pulls()),
         )
         if self.share(step) == 0:
             stepping.forget()

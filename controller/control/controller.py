@@ -59,7 +59,7 @@ class Controller:
         self.noise = settings.noise * sqrt(NOISE_STEP * reference.rate) * size
         self.random = np.random.default_rng(settings.seed)
         tops = [f"{segment}_{side}" for segment in ("upper_arm", "thigh") for side in SIDES]
-        self._limbs = {top: _dofs_of(character, top) for top in tops}
+        self._limbs = {top: _dofs_of(character, top) for top in tops} | {"pelvis": []}
 
     def take_hold(self, hold: Hold) -> None:
         """Have what is not simulated held."""

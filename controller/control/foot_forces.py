@@ -59,6 +59,9 @@ _FIRMER = 3.0, 2.0
 #: How much [1/m] a moment about the centre of mass counts against a force, of what holds a body in
 #: the air: so little that all of the weight is borne. By judgement.
 _TURNING = 0.01
+#: Of the weight, what feet bear at least and at most of one that sits. By judgement: people's bear
+#: about a sixth.
+_SEATED_FEET = 0.15, 0.3
 
 
 class FootForces(Balance):
@@ -157,15 +160,18 @@ class FootForces(Balance):
             bend = self._mass * self.course.rate
             fx, fy = fx - bend * vy, fy + bend * vx
         for held in self.world.pulls():
-            if not held.hand:
+            if held.foot:
                 continue
-            # What hands bear, feet need not; what holds a foot, that presses against like a floor.
+            # What hands and seats bear, feet need not; what holds a foot, that presses against like
+            # a floor.
             arm, pull = np.subtract(held.place, self.com), held.force
             fx, fy, fz = fx - pull[0], fy - pull[1], fz - pull[2]
             ax, ay, az = np.cross(arm, pull).tolist()
             tx, ty, tz = tx - ax, ty - ay, tz - az
         force = [force[0] + fx, force[1] + fy, force[2] + fz]
         torque = [torque[0] + tx, torque[1] + ty, torque[2] + tz]
+        if self.reference.seated is not None:
+            force, torque = self._seated(float(self.reference.seated[step]), force, torque)
         helped = 0.0 if self.help is None else self._help_share(step)
         points, forces, moments = press(
             force,
@@ -193,6 +199,18 @@ class FootForces(Balance):
             self.help.give(lacking, helped)
         self.world.grip(self.foot_hold.grip(step))
         return -self.legs.transposed_jacobian(points, forces, moments)
+
+    def _seated(
+        self, share: float, force: list[float], torque: list[float]
+    ) -> tuple[list[float], list[float]]:
+        """What feet are to press with of a force [N] and a torque [N m] (3,), as far as the body
+        sits: else they would bear it over the seat, where the animation has it, or hover."""
+        weight = self._mass * GRAVITY
+        least, most = share * _SEATED_FEET[0], 1 - share * (1 - _SEATED_FEET[1])
+        fx, fy, fz = force
+        less = min(most * weight / max(fz, 1.0), 1.0)
+        fz = max(less * fz, least * weight)
+        return [less * fx, less * fy, fz], [less * part for part in torque]
 
     def hang(self, step: int, state: State) -> np.ndarray | None:
         """With forces at all that holds it that together are what the reference needs, as far as

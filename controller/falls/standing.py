@@ -12,6 +12,7 @@ from ..geometry.rotations import (
     matrix_from_quaternion,
     multiply,
     quaternion_from_matrix,
+    rotation_about,
     rotation_vector,
 )
 from ..geometry.skeleton import SEGMENT_INDEX, SIDES
@@ -38,6 +39,8 @@ _LOWER, _LIFTED = 1.0, 1.0
 _CROUCHED, _SLOW, _AS_ANIMATED = 0.12, 0.2, 1.0
 #: What never moves faster [m/s] from a sample on has ended there.
 _MOVES = 0.02
+#: [rad] by which thighs and shins are tilted of one who gets up from a seat. By judgement.
+_BENT = 0.1
 
 
 @dataclass(frozen=True)
@@ -119,11 +122,27 @@ def _posed(
         matrix_from_quaternion(trajectory.rotation[sample]),
         trajectory.angles[sample],
     )
+    if reference.seats is not None and reference.seats.sits[sample]:
+        pose, stands = _upright(character, pose), False
     pose = _on_both_feet(character, pose, stands)
     placed = Tree(character).placed(pose)
     raw = reference.raw
     turns = quaternion_from_matrix(placed.frames @ raw.frames[sample].swapaxes(1, 2))
     return pose, turns, pose.root - raw.joints[sample, 0]
+
+
+def _upright(character: Character, pose: BodyPose) -> BodyPose:
+    """The pose of one who sits, on nearly straight legs."""
+    frames = Tree(character).placed(pose).frames.copy()
+    x, y, _ = pose.frame[:, 0].tolist()
+    ahead = rotation_about(2, float(np.arctan2(y, x)))
+    frames[0] = ahead
+    for side in SIDES:
+        for name, pitch in (("thigh", -_BENT), ("shin", _BENT), ("foot", 0.0), ("toe", 0.0)):
+            frames[SEGMENT_INDEX[f"{name}_{side}"]] = ahead @ rotation_about(1, pitch)
+    angles = character.trajectory_of(1.0, pose.root[None], frames[None]).angles[0]
+    root = np.array([*pose.root[:2], character.ground + character.leg])
+    return BodyPose(root, ahead, angles)
 
 
 def _seen(

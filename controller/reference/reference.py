@@ -37,6 +37,7 @@ from ..geometry.stance import (
 from ..geometry.trajectory import Trajectory, butterworth, linear
 from ..support.bearing import TRAVEL_CUTOFF, bearable
 from ..support.planting import IN_PLACE_CUTOFF, physical
+from ..support.seats import Seats
 from ..support.terrain import Terrain
 from .cleaning import clean, despike_motion
 from .gait import Endless, walking_target
@@ -108,7 +109,9 @@ class Reference:
     turns: (K,) whether it may turn there, and does not stand on command; leaning: (K,) as
     `commands.Journey` has it; None where nothing commands it. helps: (K,) share of the weight that
     help from outside may be in what it performs, None for never.
-    waypoints: those by which it goes, in the order of time, each with its place.
+    waypoints: those by which it goes, in the order of time, each with its place. seats: Seats, of
+    its samples, and seated (K,) how much of what they may carry they carry; None where it never
+    sits.
     """
 
     rate: float
@@ -141,6 +144,8 @@ class Reference:
     cleaned: Pose | None = None
     bones: np.ndarray | None = None
     waypoints: tuple[Waypoint, ...] = ()
+    seats: Seats | None = None
+    seated: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.stance)
@@ -191,6 +196,7 @@ class Reference:
         waypoints: Sequence[Waypoint] = (),
         held: np.ndarray | None = None,
         helped: bool = False,
+        seats: Seats | None = None,
     ) -> "Reference":
         """Prepare a motion for a character.
 
@@ -204,9 +210,9 @@ class Reference:
         on, for the body is led along it, see `way`. waypoints: Waypoint each, by which the motion
         is moved; a looped or an endless one has none. held: (F,) samples in which something holds
         the body, so that it may hang, None for never. helped: whether help from outside gives what
-        feet lack. Raises MotionError for a clip that is upside
-        down, starts in the air or that no joint can follow, PlanError for a plan that does not fit,
-        SettingsError for a waypoint that no body reaches.
+        feet lack. seats: Seats of the motion, None where it never sits. Raises MotionError for a
+        clip that is upside down, starts in the air or that no joint can follow, PlanError for a
+        plan that does not fit, SettingsError for a waypoint that no body reaches.
         """
         demand(
             held is None or (duration is None and not isinstance(motion, Endless)),
@@ -233,6 +239,8 @@ class Reference:
         corners = character.sole_corners(joints, frames)
         over = terrain.over(corners, joints[:, FEET]) if terrain else None
         centres = character.body_centres(joints, frames)
+        if seats is not None:
+            held = seats.sits if held is None else held | seats.sits
         if plan is None:
             contacts, travelling = carrying_contacts(
                 character, corners, centres, motion.rate, cleaned.root, over, held
@@ -247,6 +255,9 @@ class Reference:
         if duration is not None:
             travel = _travel(joints[:, FEET], contacts, cleaned.root)
             cleaned, period = cleaned.looped(duration, travel)
+            if seats is not None:
+                seats = seats.looped(period, len(cleaned))
+                held = seats.sits
             raw_trajectory = reached = cleaned
             bones = None  # a loop is never baked
             joints, frames = character.pose(cleaned)
@@ -280,8 +291,14 @@ class Reference:
             raw = Pose(character.body_centres(joints, frames), frames, joints)
         parts = (raw, cleaned, target)
         reference = _sample(cls, character, parts, contacts, rate, cutoff, footings, terrain)
+        seated = None
+        if seats is not None:
+            at = np.arange(len(reference.angles)) / reference.steps_per_sample
+            seated = linear(seats.shares(motion.rate)[:, None], np.minimum(at, len(cleaned) - 1))
         return replace(
             reference,
+            seats=seats,
+            seated=None if seated is None else seated[:, 0],
             travels=travelling,
             walks=travelling,
             cleaned=mended,

@@ -28,10 +28,9 @@ from ..options import Option
 from ..ranges import RANGES
 from ..reference.gait import Endless, Walk
 from ..reference.reference import Reference
-from ..simulation.holds import at_times
 from ..simulation.measures import T_MAX
 from ..simulation.scenario import Scenario
-from ..simulation.simulation import Correcting, Settings, Simulation, reference_of
+from ..simulation.simulation import Correcting, Settings, Simulation, held_at, reference_of
 from ..support.planting import physical
 from ..support.terrain import Terrain
 from .clip_features import clip_features
@@ -99,7 +98,7 @@ class Problem:
         floor = stands_at(self.scenario.colliders, self.motion)
         clip = self.motion.source if isinstance(self.motion, Endless) else self.motion
         terrain = Terrain.of(self.scenario, floor or 0.0, clip)
-        held = at_times(self.scenario.holds, clip)
+        held = held_at(self.scenario, floor or 0.0, clip)
         character = Character.from_motion(clip, self.mass, floor, terrain, held)
         if not self.morphology:
             return character, self.motion, None

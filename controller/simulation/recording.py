@@ -284,6 +284,8 @@ class Recording:
         if self.scenario.holds and self.held[sample].any():
             differs = slide = 0.0  # who is held need not stand
             pose *= not self.hangs
+        if self.reference.seats is not None and self.reference.seats.sits[sample]:
+            differs = slide = 0.0  # nor need who sits
         return self.measures.add(pose, differs, slide, seen.effort)
 
     def fall(self) -> None:

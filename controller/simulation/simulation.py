@@ -40,6 +40,7 @@ from ..reference.played import WHOLE, Part, Window
 from ..reference.reference import Reference
 from ..reference.waypoints import Waypoint
 from ..support.planting import physical
+from ..support.seats import seats_of, sitting_body
 from ..support.terrain import Terrain
 from .holds import at_times, check_holds
 from .measures import MAXIMA, Measures, for_giants, for_motion
@@ -163,6 +164,15 @@ class Settings(SimulationOptions):
         )
 
 
+def held_at(scenario: Scenario, ground: float, motion: Motion) -> np.ndarray | None:
+    """(F,) samples of a motion in which something holds the body, or it sits; None for never.
+    ground [m]: of the floor, where the scenario has none."""
+    held, seats = at_times(scenario.holds, motion), seats_of(scenario, ground, motion)
+    if seats is None:
+        return held
+    return seats.sits if held is None else held | seats.sits
+
+
 def reference_of(
     character: Character,
     motion: Motion,
@@ -186,6 +196,7 @@ def reference_of(
         waypoints=settings.waypoints,
         held=at_times(scenario.holds, motion),
         helped=settings.outside_help > 0,
+        seats=None if isinstance(motion, Endless) else seats_of(scenario, character.ground, motion),
     )
 
 
@@ -575,7 +586,9 @@ class Simulation:
         root, frame, velocity, angular = reference.start
         # Stand on the floor, neither above it nor in it; or hang.
         lift = self.character.ground - reference.lowest
-        held = at_times(self.scenario.holds, self.motion)
+        held = None
+        if not isinstance(self.motion, Endless):
+            held = held_at(self.scenario, self.character.ground, self.motion)
         if held is not None and held[0] and not reference.stance[0]:
             lift = 0.0
         world.reset(
@@ -604,7 +617,7 @@ class Simulation:
     def _make_world(self) -> World:
         """The world in which the body stands: with hands, where it meets others. Of one that is
         weak, knees and elbows bend backward no farther than relaxed ones."""
-        body = self.character if self.membership is None else with_hands(self.character)
+        body = self._body if self.membership is None else with_hands(self._body)
         if self.strength is not None:
             hinges = [name.startswith(("knee", "elbow")) for name in body.dof_names]
             limits = relaxed_limits(body, self.reference.angles)
@@ -617,7 +630,16 @@ class Simulation:
             self.motion.rate,
             membership=self.membership,
             may_fall=self.settings.when_it_falls != STOP,
+            sits=self.reference.seats is not None,
         )
+
+    @cached_property
+    def _body(self) -> Character:
+        """The character, as it is in the engine."""
+        reference = self.reference
+        if reference.seats is None:
+            return self.character
+        return sitting_body(self.character, reference.seats)
 
     def advance(self, sample: int) -> None:
         """Go on from one sample of the motion to the next one, which is `sample`."""
@@ -914,7 +936,7 @@ class Simulation:
     def _begin_fall(self) -> Fall:
         """Have the body in a world in which it can fall."""
         before = self.world
-        body = falling_body(self.character, before.state(False).angles)
+        body = falling_body(self._body, before.state(False).angles)
         self.world = World(
             body,
             self.rate,
@@ -923,6 +945,7 @@ class Simulation:
             self.motion.rate,
             falling=True,
             membership=self.membership,
+            sits=self.reference.seats is not None,
         )
         self.world.follow(before)
         self._leave(before)
@@ -1121,7 +1144,7 @@ class Simulation:
         centres, turns = self.world.body_transforms()
         contacts, last = self.world.contacts(), self.efforts[-1].copy()
         blows, held = self._mean_blows(), self._mean_pulls()
-        presses = self.world.presses() if self.world.scenario.whole_body else None
+        presses = self.world.presses() if self.world.meets_more else None
         return Observation(centres, turns, contacts, things, effort, last, blows, held, presses)
 
     def _mean_pulls(self) -> np.ndarray | None:

@@ -191,16 +191,27 @@ class Terrain:
         motion does not follow, such as a lift under a character that was animated in place, counts
         as if it stayed where it begins.
         """
-        floor = ground if scenario.floor is None else scenario.floor
         ankles = motion.positions[:, [LANDMARKS.index(f"ankle_{side}") for side in "lr"]]
-        low = ankles[..., :2].min((0, 1)) - _AROUND
-        high = ankles[..., :2].max((0, 1)) + _AROUND
+        found = cls.around(scenario, ground, ankles, motion.rate)
+        return found if found._surfaces else None
+
+    @classmethod
+    def around(
+        cls, scenario: Surroundings | None, ground: float, points: np.ndarray, rate: float
+    ) -> "Terrain":
+        """The Terrain under points (F, 2, 3) [m] of a body, at `rate` [Hz], even if that is but the
+        floor; scenario None for nothing else, ground as above."""
+        if scenario is None:
+            return cls(float(ground), [], rate)
+        floor = ground if scenario.floor is None else scenario.floor
+        low = points[..., :2].min((0, 1)) - _AROUND
+        high = points[..., :2].max((0, 1)) + _AROUND
         surfaces = []
         for collider in scenario.colliders:
-            surface = _surface(collider, ankles, motion.rate)
-            if surface.near(low, high) and surface.corners[..., 2].min() < ankles[..., 2].max():
+            surface = _surface(collider, points, rate)
+            if surface.near(low, high) and surface.corners[..., 2].min() < points[..., 2].max():
                 surfaces.append(surface)
-        return cls(float(floor), surfaces, motion.rate) if surfaces else None
+        return cls(float(floor), surfaces, rate)
 
     def under(
         self, points: np.ndarray, most: np.ndarray | None = None, samples: np.ndarray | None = None
@@ -227,15 +238,15 @@ class Terrain:
         """What sole corners (F, 2, n, 3) [m] are above. ankles: (F, 2, 3) [m]; what is above them
         is no floor."""
         most = np.maximum(corners[..., 2] + _SUNK, ankles[:, :, None, 2])
-        under = self._beneath(corners, most)
+        under = self.beneath(corners, most)
         return Above(corners[..., 2] - under.heights, under.drifts)
 
     def below(self, points: np.ndarray) -> Under:
         """The Under of points (F, 2, n, 3) [m], each by itself: toes may be under the nose of the
         next step while their ankle is over it."""
-        return self._beneath(points, points[..., 2] + _DEEP)
+        return self.beneath(points, points[..., 2] + _DEEP)
 
-    def _beneath(self, points: np.ndarray, most: np.ndarray) -> Under:
+    def beneath(self, points: np.ndarray, most: np.ndarray) -> Under:
         """What is highest under points (F, 2, n, 3) [m], up to `most` (F, 2, n) [m]."""
         flat = points.reshape(len(points), -1, 3)
         heights, _, owners = self.under(flat, most.reshape(flat.shape[:2]))
