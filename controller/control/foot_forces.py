@@ -22,7 +22,7 @@ from ..body.sole import (
 from ..body.state import State
 from ..gains.gains import Gains
 from ..gains.styles import Factors, of_joints
-from ..geometry.rotations import cross
+from ..geometry.rotations import cross, vector_of_matrix
 from ..geometry.stance import SIMULATED_CLEARANCE
 from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
@@ -61,7 +61,9 @@ _FIRMER = 3.0, 2.0
 _TURNING = 0.01
 #: Of the weight, what feet bear at least and at most of one that sits. By judgement: people's bear
 #: about a sixth.
-_SEATED_FEET = 0.15, 0.3
+_SEATED_FEET = 0.1, 0.4
+#: The weight of the trunk's turn among those of the gains, and how many axes a hip has.
+_TRUNK, _HIP = 2, 3
 
 
 class FootForces(Balance):
@@ -170,13 +172,14 @@ class FootForces(Balance):
             tx, ty, tz = tx - ax, ty - ay, tz - az
         force = [force[0] + fx, force[1] + fy, force[2] + fz]
         torque = [torque[0] + tx, torque[1] + ty, torque[2] + tz]
+        com = self.com.tolist()
         if self.reference.seated is not None:
-            force, torque = self._seated(float(self.reference.seated[step]), force, torque)
+            force, torque, com = self._seated(step, force, torque)
         helped = 0.0 if self.help is None else self._help_share(step)
         points, forces, moments = press(
             force,
             torque,
-            self.com.tolist(),
+            com,
             self.grounds,
             left,
             right,
@@ -198,19 +201,38 @@ class FootForces(Balance):
             lacking = np.concatenate([force - forces.sum(0), torque - turned])
             self.help.give(lacking, helped)
         self.world.grip(self.foot_hold.grip(step))
-        return -self.legs.transposed_jacobian(points, forces, moments)
+        pressed = -self.legs.transposed_jacobian(points, forces, moments)
+        return pressed if self.reference.seated is None else pressed + self._thighs(step, state)
 
     def _seated(
-        self, share: float, force: list[float], torque: list[float]
-    ) -> tuple[list[float], list[float]]:
-        """What feet are to press with of a force [N] and a torque [N m] (3,), as far as the body
-        sits: else they would bear it over the seat, where the animation has it, or hover."""
-        weight = self._mass * GRAVITY
-        least, most = share * _SEATED_FEET[0], 1 - share * (1 - _SEATED_FEET[1])
-        fx, fy, fz = force
-        less = min(most * weight / max(fz, 1.0), 1.0)
-        fz = max(less * fz, least * weight)
-        return [less * fx, less * fy, fz], [less * part for part in torque]
+        self, step: int, force: list[float], torque: list[float]
+    ) -> tuple[list[float], list[float], list[float]]:
+        """What feet are to press with of a force [N] and a torque [N m] (3,), and for what place
+        (3,) [m], as far as the body sits: straight down, with what of the weight is nearer to them
+        than to the hips. Else they would bear the body over its seat, and draw it to them."""
+        assert self.reference.seated is not None
+        share = float(self.reference.seated[step])
+        x, y, z = self.com.tolist()
+        hip_x, hip_y, _ = self.legs.anchors[:, 0].mean(0).tolist()
+        base_x, base_y = self.base(step)
+        ahead_x, ahead_y = base_x - hip_x, base_y - hip_y
+        along = ahead_x * (x - hip_x) + ahead_y * (y - hip_y)
+        least, most = _SEATED_FEET
+        part = min(max(along / max(ahead_x**2 + ahead_y**2, 1e-6), least), most)
+        stays, (fx, fy, fz) = 1 - share, force
+        fz = stays * fz + share * part * self._mass * GRAVITY
+        over = [x + share * (base_x - x), y + share * (base_y - y), z]
+        return [stays * fx, stays * fy, fz], [stays * value for value in torque], over
+
+    def _thighs(self, step: int, state: State) -> np.ndarray:
+        """(14,) torques of both legs [N m] with which thighs press on a seat, as far as the body
+        sits: what turns its pelvis as the reference has it, that feet do there else."""
+        assert self.reference.seated is not None
+        turn = vector_of_matrix(self.reference.pelvis[step] @ state.frame.T)
+        torque = self.reference.seated[step] * self.weights[2][_TRUNK] * np.array(turn)
+        torques = np.zeros((2, len(self.legs.axes[0])))
+        torques[:, :_HIP] = self.legs.axes[:, :_HIP] @ (-torque / 2)
+        return torques.ravel()
 
     def hang(self, step: int, state: State) -> np.ndarray | None:
         """With forces at all that holds it that together are what the reference needs, as far as
