@@ -291,11 +291,12 @@ def _prepared(
             return None
         return functools.partial(walks.loop_curves, reading=reading)
     bones = lying.bones_of(armature, reading.rig_map, keyed, lines)
+    living = lying.living_of(armature, reading.rig_map)
 
     def prepare(holder: Any) -> None:
         if reading.looped is not None:
             walks.loop_curves(holder, reading)
-        lying.still(holder, bones, clip, hold)
+        lying.still(holder, bones, living, clip, hold)
 
     return prepare
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is not simulated comes to a stop on a body that falls: clavicles, hands, fingers, twist
-bones, by their curves; and the bones of the body stay where they are then on those before them."""
+"""What is not simulated comes to a stop on a body that falls: clavicles, hands, twist bones, by
+their curves; and the bones of the body stay where they are then on those before them. Fingers and
+faces live on, as far as the body has tone."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
+from ...controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, unit
 from ...controller.geometry.skeleton import PARENTS, SEGMENTS, SIDES
 from ...controller.reference.lying import Hold
 from ..blender import keys
@@ -19,6 +20,9 @@ from .clip import Clip
 
 if TYPE_CHECKING:
     import bpy
+
+#: Bones whose heads are nearer than this share of a bone's length begin where it does.
+_BESIDE = 0.02
 
 
 def held(
@@ -34,10 +38,16 @@ def held(
     lines: as `loose_bones` has them.
     """
     poses, bases = clip.poses.copy(), clip.bases.copy()
-    ends = _ends(rig_map)
+    ends, living = _ends(rig_map), living_of(armature, rig_map)
     for bone, parent in _parents(armature, rig_map, lines).items():
         row, above = clip.names.index(bone), clip.names.index(parent)
-        apart = _shown(hold, inverse(clip.poses[:, above]) @ clip.poses[:, row])
+        apart = inverse(clip.poses[:, above]) @ clip.poses[:, row]
+        if bone in living:
+            rest = _rest(armature, parent, bone)
+            poses[hold.stood :, row] = (poses[:, above] @ _lived(hold, apart, rest))[hold.stood :]
+            bases[:, row] = _lived(hold, clip.bases[:, row], np.eye(4))
+            continue
+        apart = _shown(hold, apart)
         pose = poses[:, above] @ apart
         if bone in ends:
             pose[:, :3, :3] = clip.poses[:, row, :3, :3]
@@ -56,17 +66,54 @@ def held(
 def still(
     holder: "bpy.types.ActionChannelbag | bpy.types.Action",
     bones: Iterable[str],
+    living: Iterable[str],
     clip: Clip,
     hold: Hold,
 ) -> None:
-    """Let the curves of bones in a new action come to a stop as a Hold has it."""
-    chosen = frozenset(bones)
-    times = np.interp(hold.at, np.arange(len(clip.times)), clip.times)
+    """Let the curves of bones in a new action come to a stop as a Hold has it, and those of living
+    ones among them go on."""
+    chosen, living = frozenset(bones), frozenset(living)
     for curve in holder.fcurves:
         moves = len(curve.keyframe_points) > 1 or len(curve.modifiers) > 0
-        if moves and reference.bone_of(curve.data_path) in chosen:
-            values = np.array([curve.evaluate(time) for time in times])
-            keys.replace(curve, clip.times, values)
+        bone = reference.bone_of(curve.data_path)
+        lives = bone in living
+        if not moves or bone not in chosen or (lives and hold.lives):
+            continue
+        own = hold.of_the_living if lives else hold
+        times = np.interp(own.at, np.arange(len(clip.times)), clip.times)
+        values = np.array([curve.evaluate(time) for time in times])
+        if lives:
+            values = _toned(curve, values, hold.shares)
+        keys.replace(curve, clip.times, values)
+
+
+def _toned(curve: "bpy.types.FCurve", values: np.ndarray, tone: np.ndarray) -> np.ndarray:
+    """(T,) values of a curve of which there is so much (T,), the rest at rest."""
+    name, number = curve.data_path.rpartition(".")[2], curve.array_index
+    if name in ("location", "rotation_euler") or (
+        name in ("rotation_quaternion", "rotation_axis_angle")
+        and (number > 0) == (name == "rotation_quaternion")
+    ):
+        return values * tone
+    if name == "scale" or (name == "rotation_quaternion" and number == 0):
+        return 1 + (values - 1) * tone
+    return values  # the axis of a turn, and what a rig is told by
+
+
+def living_of(armature: "bpy.types.Object", rig_map: RigMap) -> frozenset[str]:
+    """Names of fingers and of a face: what hangs on hands and head, or on the controls and the
+    mechanism of these, which begin where they do."""
+    bones = armature.data.bones
+    carriers = {bone for chain in rig_map.bones.values() for bone in chain}
+    found: set[str] = set()
+    for slot in ("head", *(f"hand_{side}" for side in SIDES)):
+        if chain := rig_map.bones.get(slot):
+            end = bones[chain[-1]]
+            near = _BESIDE * end.length
+            beside = {one.name for one in bones if (one.head_local - end.head_local).length < near}
+            for name in beside:
+                found |= {bone.name for bone in bones[name].children_recursive} - beside
+    return frozenset(found - carriers)
 
 
 def bones_of(
@@ -122,6 +169,28 @@ def _parents(
         if hand:
             found[hand[0]] = reference.carrier(rig_map, f"forearm_{side}")
     return found
+
+
+def _rest(armature: "bpy.types.Object", parent: str, bone: str) -> np.ndarray:
+    """(4, 4) of a bone at rest, in its parent."""
+    bones = armature.data.bones
+    above, own = (np.array(bones[name].matrix_local, float) for name in (parent, bone))
+    return np.linalg.inv(above) @ own
+
+
+def _lived(hold: Hold, matrices: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """(T, 4, 4) matrices of the animation, as fingers and faces show them: as much of them as there
+    is tone, of what else is at rest (4, 4)."""
+    shown = _shown(hold.of_the_living, matrices)
+    share = hold.shares[:, None]
+    scale, calm = scale_of(shown), scale_of(rest[None])
+    turns = quaternion_from_matrix(nearest_rotation(shown[:, :3, :3] / scale[:, None, :]))
+    calm_turn = quaternion_from_matrix(nearest_rotation(rest[None, :3, :3] / calm[:, None, :]))
+    near = np.where((turns * calm_turn).sum(1, keepdims=True) < 0, -turns, turns)
+    mixed = unit(calm_turn + share * (near - calm_turn))
+    place = rest[:3, 3] + share * (shown[:, :3, 3] - rest[:3, 3])
+    result = compose(place, matrix_from_quaternion(mixed), calm + share * (scale - calm))
+    return np.where(share[..., None] < 1, result, shown)
 
 
 def _shown(hold: Hold, matrices: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a body that has fallen shows of its animation: what is not simulated comes to a stop, and
-starts again where it goes on with that."""
+starts again where it goes on with that. Fingers and faces live on, as far as it has tone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,15 @@ class Hold:
     """Which sample of the animation each of n samples shows of what is not simulated.
 
     stood: samples before the fall. at: (n,) which sample, with fractions. whole: (n,) from 0 to 1,
-    how far a chain of bones turns as one.
+    how far a chain of bones turns as one. living: (n,) which sample fingers and faces show, None if
+    they stop like all else, and tone: (n,) from 0 to 1, how much of that; the rest is at rest.
     """
 
     stood: int
     at: np.ndarray
     whole: np.ndarray
+    living: np.ndarray | None = None
+    tone: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -46,14 +49,16 @@ class Hold:
         count: int,
         rate: float,
         again: Sequence[tuple[int, np.ndarray, int | None]] = (),
+        tone: np.ndarray | None = None,
     ) -> "Hold | None":
         """That of a body that falls after so many of its samples; None if it does not. again: for
         each time that it goes on with its animation, how many samples there are before, which of
-        the animation the following ones show, and how many there are until it falls again."""
+        the animation the following ones show, and how many there are until it falls again. tone:
+        (n or more,) that it has, None for one that ends there: fingers and faces stop, too."""
         if stood is None:
             return None
         samples = np.arange(count)
-        at, whole = samples.astype(float), np.zeros(count)
+        at, whole, living = samples.astype(float), np.zeros(count), samples.astype(float)
         falls = [stood, *(falls for _, _, falls in again if falls is not None)]
         for number, fall in enumerate(falls):
             last = max(fall - 1, 0)
@@ -66,10 +71,32 @@ class Hold:
                 begin, shown, _ = again[number]
                 came = max(last, begin - round(_COMES * rate))
                 share = eased((samples[came:begin] - came) / max(begin - came, 1))
-                at[came:begin] += share * (shown[0] - at[came:begin])
-                at[begin:] = shown[: count - begin]
+                for one in (at, living):
+                    one[came:begin] += share * (shown[0] - one[came:begin])
+                    one[begin:] = shown[: count - begin]
                 whole[begin:] = 1 - eased((samples[begin:] - begin) / (_WHOLE * rate))
-        return cls(stood, at, whole)
+        if tone is None:
+            return cls(stood, at, whole)
+        shares = np.where(samples < stood, 1.0, tone[:count])
+        return cls(stood, at, whole, living, shares)
+
+    @property
+    def lives(self) -> bool:
+        """Whether fingers and faces are as the animation has them, throughout."""
+        if self.living is None:
+            return False
+        same = np.array_equal(self.living, np.arange(len(self.living)))
+        return same and bool(np.all(self.tone == 1))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """(n,) of their animation that fingers and faces show."""
+        return np.ones(len(self.at)) if self.tone is None else self.tone
+
+    @property
+    def of_the_living(self) -> "Hold":
+        """What fingers and faces show, of all of their animation."""
+        return self if self.living is None else replace(self, at=self.living)
 
     def sharing(self) -> "Hold":
         """The same of chains that share their turns all along, as those of controls do."""
@@ -78,12 +105,13 @@ class Hold:
     def after(self, count: int) -> "Hold":
         """The same behind so many more samples."""
         before = np.arange(count)
-        whole = np.concatenate([np.zeros(count), self.whole])
         return replace(
             self,
             stood=self.stood + count,
             at=np.concatenate([before, count + self.at]),
-            whole=whole,
+            whole=np.concatenate([np.zeros(count), self.whole]),
+            living=None if self.living is None else np.concatenate([before, count + self.living]),
+            tone=None if self.tone is None else np.concatenate([np.ones(count), self.tone]),
         )
 
     def shown(self, values: np.ndarray) -> np.ndarray:

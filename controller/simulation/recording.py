@@ -887,7 +887,8 @@ class Recording:
         """How what is not simulated comes to a stop in a fall, and goes on after it; None for a
         body that stands."""
         going = [(begin, shown, falls) for begin, shown, falls in self._ups if shown is not None]
-        return Hold.of(self.stood, self._count, self.motion.rate, going)
+        tone = np.ones(self._count) if self.strength is None else self.strength.tone
+        return Hold.of(self.stood, self._count, self.motion.rate, going, tone)
 
     def joints(self) -> np.ndarray:
         """(n, S, 3) joint centres of the simulation [m]."""

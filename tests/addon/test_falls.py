@@ -251,6 +251,45 @@ def test_all_stops_where_the_simulation_does(fallen):
     assert np.abs(points[: len(wanted)] - wanted)[:, known].max() < 2e-3
 
 
+@pytest.mark.parametrize("faints", [False, True], ids=["awake", "faints"])
+def test_fingers_and_faces_live_on_as_far_as_it_has_tone(registered, fallen, faints):
+    """They used to stop with all else that is not simulated, however awake it was."""
+    shot = fallen("limp", "dance", frames=(1, 160))
+    armature = shot.armature
+    bpy.ops.object.mode_set(mode="EDIT")
+    for name, on in (("finger", "LeftHand"), ("jaw", "Head")):
+        bone, parent = armature.data.edit_bones.new(name), armature.data.edit_bones[on]
+        bone.head, bone.tail, bone.parent = parent.tail, parent.tail + parent.vector, parent
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for name in ("finger", "jaw", "LeftShoulder"):
+        armature.pose.bones[name].rotation_mode = "XYZ"
+        for frame in range(1, 162):
+            armature.pose.bones[name].rotation_euler = (0, 0, frame / 160)
+            armature.pose.bones[name].keyframe_insert("rotation_euler", frame=frame)
+    if faints:
+        armature.data.poise_strength.use_knock_out = True
+        armature.data.poise_strength.knock_out = 20
+    shot = fallen("limp", "dance", frames=(1, 160))
+    run(shot.baking())
+    fell = shot.recording.stood + 1
+    assert fell < 90
+    turned = {name: [] for name in ("finger", "jaw", "LeftShoulder")}
+    frames = (fell - 5, fell + 40, 160)
+    for frame in frames:
+        bpy.context.scene.frame_set(round(frame))
+        for name, found in turned.items():
+            found.append(armature.pose.bones[name].rotation_euler.z)
+    source = pytest.approx(np.array(frames) / 160, abs=0.02)
+    if faints:
+        assert turned["finger"][0] == pytest.approx(frames[0] / 160, abs=0.02)
+        assert turned["finger"][1:] == pytest.approx([0, 0], abs=1e-6), "at rest"
+        assert turned["jaw"][1:] == pytest.approx([0, 0], abs=1e-6)
+    else:
+        assert turned["finger"] == turned["jaw"] == source
+    later = turned["LeftShoulder"][1:]
+    assert np.ptp(later) < 1e-6 and later[0] < 0.75, "a clavicle is carried along"
+
+
 def test_frames_in_which_it_fell_again_are_reported(fallen):
     shot = fallen("limp")
     assert shot.report()["fell_again"] == []

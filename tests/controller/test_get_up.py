@@ -478,6 +478,22 @@ def test_what_is_not_simulated_stops_goes_there_and_goes_on():
     assert np.ptp(hold.at[300:340]) == 0 and (hold.whole[300:400] == 1).all()
     assert hold.at[300] == pytest.approx(hold.at[279] + 9, abs=1.0)
     assert hold.at[400:] == pytest.approx(second[:60])
+    assert hold.of_the_living is hold and not hold.lives, "all stops of one that ends there"
+
+
+def test_fingers_and_faces_live_on_as_far_as_there_is_tone():
+    tone = np.r_[np.full(60, 0.5), np.zeros(40)]
+    hold = Hold.of(40, 100, 60.0, (), tone)
+    assert np.ptp(hold.at[60:]) == 0
+    assert np.array_equal(hold.living, np.arange(100))
+    assert (hold.tone[:40] == 1).all(), "until it falls they are as animated"
+    assert np.array_equal(hold.tone[40:], tone[40:]) and not hold.lives
+    assert Hold.of(40, 100, 60.0, (), np.ones(100)).lives
+    up = started(30.0, 100, 60.0)
+    again = Hold.of(40, 100, 60.0, [(70, up, None)], np.ones(100))
+    assert again.living[70:] == pytest.approx(up[:30]), "who goes on does so with fingers, too"
+    later = hold.after(5)
+    assert np.array_equal(later.living, np.arange(105)) and (later.tone[:45] == 1).all()
 
 
 def test_it_goes_on_from_where_one_can_stand(make_motion):
