@@ -31,7 +31,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs waypoints commands carensac acts skills falls together wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs sitting waypoints commands carensac acts skills falls together wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -52,6 +52,7 @@ help:
 	@echo "make together  sixty pairs of characters that meet, simulated in one world"
 	@echo "make falls   two hundred falls, limp, braced and stiff, and sixty get-ups"
 	@echo "make stairs  walk up and down stairs and ramps"
+	@echo "make sitting sit down on chairs, get up, be pushed there"
 	@echo "make waypoints  how near walks and a run come to waypoints"
 	@echo "make commands   how walks follow commands of speed and heading"
 	@echo "make carensac   how a walk fares at low rates of control"
@@ -146,6 +147,10 @@ get-ups: $(ready)
 stairs: $(ready)
 	@echo "make stairs: three captured walks on stairs and ramps, five times each; about 2 minutes."
 	$(bin)/python -m poise.experiments.stairs
+
+sitting: $(ready)
+	@echo "make sitting: a made person on chairs, who sits down, gets up, and is pushed; about 1 minute."
+	$(bin)/python -m poise.experiments.sitting
 
 commands: $(ready)
 	@echo "make commands: four captured walks by random scripts of 60 s, with stops and without; about 12 minutes."
