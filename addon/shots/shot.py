@@ -1032,7 +1032,8 @@ class Shot(ArmatureShot):
         led = self.compared == "commanded"
         source, walks_on = self.cleaned or recording.motion, isinstance(self.motion, Endless)
         around = None if walks_on else recording.scenario
-        return judge_motions(source, stood, recording.success, led, around)
+        hangs = recording.hanging_feet
+        return judge_motions(source, stood, recording.success, led, around, hangs)
 
     def inspection(self):
         """What would be simulated, as a dict for JSON: map, body, stance, ground, frames."""

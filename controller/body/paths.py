@@ -68,6 +68,9 @@ class Recorded(Protocol):
 
     def sole_corners(self, samples: slice) -> np.ndarray: ...
 
+    @property
+    def borne(self) -> np.ndarray: ...
+
     def is_down(self, sample: int) -> bool: ...
 
     def __len__(self) -> int: ...
@@ -87,10 +90,10 @@ class Performed:
     @property
     def flights(self) -> list[tuple[int, int]]:
         """[(start, stop)] of each stretch without a foot on the floor; a body that is down, lying
-        or not, is in none."""
+        or not, or held, or sits, is in none."""
         recording = self._recording
         down = [recording.is_down(sample) for sample in range(len(recording))]
-        stands = recording.contacts.any(1) | (recording.stance > 0) | down
+        stands = recording.contacts.any(1) | (recording.stance > 0) | down | recording.borne
         return flights(stands, recording.motion.rate)
 
     @property
@@ -115,7 +118,9 @@ class Animated:
     @property
     def flights(self) -> list[tuple[int, int]]:
         """As of Performed."""
-        return flights(self._recording.reference_stance > 0, self._recording.motion.rate)
+        recording = self._recording
+        stands = (recording.reference_stance > 0) | recording.borne
+        return flights(stands, recording.motion.rate)
 
     @property
     def footprints(self) -> list[Footprint]:

@@ -298,15 +298,17 @@ def judge(
     reached: bool = True,
     frame: Callable[[float], float] = float,
     led: bool = False,
+    hangs: np.ndarray | None = None,
 ) -> Verdict:
     """Judge a result against its source -> Verdict.
 
     source, result: Body of at least two samples each at `rate` [Hz]; the result may end earlier.
     reached: whether it came to its end on its feet. frame: gives the number of a sample's frame.
     led: the source does at once what it is told, which no body can: where it is and heads does not
-    count then.
+    count then. hangs: (n or more, 2) feet of the source that hang in the air while a hold or a seat
+    carries it, however low they are, None for none.
     """
-    pair = Pair(source, result, rate, reached, led)
+    pair = Pair(source, result, rate, reached, led, hangs)
     names = [name for name, measure in MEASURES.items() if not (led and measure.placed)]
     return Verdict(tuple(_judged(name, pair, frame) for name in names))
 
@@ -317,11 +319,12 @@ def judge_motions(
     reached: bool = True,
     led: bool = False,
     surroundings: Surroundings | None = None,
+    hangs: np.ndarray | None = None,
 ) -> Verdict:
     """`judge` for two Motions of one rate. surroundings: what both may stand on, None for a level
     floor."""
     source, result = (Body.of(motion, surroundings) for motion in (before, after))
-    return judge(source, result, before.rate, reached, before.frame, led)
+    return judge(source, result, before.rate, reached, before.frame, led, hangs)
 
 
 def _judged(name: str, pair: "Pair", frame: Callable[[float], float]) -> Judged:
@@ -375,7 +378,13 @@ class Pair:
     """Source and result side by side, over the m samples that both have."""
 
     def __init__(
-        self, source: Body, result: Body, rate: float, reached: bool = True, led: bool = False
+        self,
+        source: Body,
+        result: Body,
+        rate: float,
+        reached: bool = True,
+        led: bool = False,
+        hangs: np.ndarray | None = None,
     ) -> None:
         """As `judge` has them. What is the floor, and a sole, is taken of all of the source."""
         self.rate, self.reached = rate, reached
@@ -383,6 +392,7 @@ class Pair:
         self.floor = Floor(source)
         self.source, self.result = source.start(self.count), result.start(self.count)
         self._led = led
+        self._hangs = np.zeros((self.count, 2), bool) if hangs is None else hangs[: self.count]
 
     @cached_property
     def aligned(self) -> Body:
@@ -409,7 +419,16 @@ class Pair:
             for start, stop in runs((low < _NEAR) & (speed < _STANDS)):
                 if stop - start >= least:
                     out[start + edge : stop - edge, foot] = True
-        return out
+        return out & ~self._hangs
+
+    @cached_property
+    def down(self) -> np.ndarray:
+        """(m, 2) whether a foot of the result is down."""
+        return self.floor.down(self.result) & ~self._hangs
+
+    def depth(self, body: Body) -> np.ndarray:
+        """(m, 2) how deep a foot is in the floor [m], 0 above it, and of one that hangs."""
+        return np.where(self._hangs, 0.0, self.floor.depth(body))
 
     @cached_property
     def turned(self) -> np.ndarray:
@@ -430,7 +449,7 @@ class Pair:
         """(m, 2) how far each foot of the result that is down has turned about the vertical since
         it came down [degrees]."""
         yaw, settled = np.zeros((self.count, 2)), round(_LANDS * self.rate)
-        down = self.floor.down(self.result)
+        down = self.down
         for foot in range(2):
             for start, stop in runs(down[:, foot]):
                 feet = self.result.feet[start:stop, foot]
@@ -577,17 +596,17 @@ def _slip(pair: Pair) -> Values:
 
 def _foot_turn(pair: Pair) -> Values:
     turned = np.hypot(*np.moveaxis(pair.turned, -1, 0))
-    return None, np.where(pair.floor.down(pair.result), turned, np.nan)
+    return None, np.where(pair.down, turned, np.nan)
 
 
 def _floor(pair: Pair) -> Values:
-    return pair.floor.depth(pair.source), pair.floor.depth(pair.result)
+    return pair.depth(pair.source), pair.depth(pair.result)
 
 
 def _hanging(pair: Pair) -> Values:
     """For how long [s] both feet have been in the air while the source stands."""
     times = np.zeros(pair.count)
-    for start, stop in runs(np.any(pair.stands, 1) & ~np.any(pair.floor.down(pair.result), 1)):
+    for start, stop in runs(np.any(pair.stands, 1) & ~np.any(pair.down, 1)):
         times[start:stop] = np.arange(1, stop - start + 1) / pair.rate
     return None, times
 

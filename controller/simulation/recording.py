@@ -45,6 +45,7 @@ from ..reference.played import WHOLE, Part, followed_in
 from ..reference.reference import Reference
 from ..reference.state_machine import FALL, GET_UP, State, visited
 from ..reference.waypoints import sampled
+from .holds import at_times
 from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
 from .scenario import Scenario
 from .world import Contacts
@@ -318,6 +319,27 @@ class Recording:
     def up(self) -> int | None:
         """Samples until a body that has fallen stood again, None while it does not."""
         return self.stood_again[-1] if len(self.stood_again) > len(self.fell_again) else None
+
+    @property
+    def borne(self) -> np.ndarray:
+        """(n,) samples in which something else than feet may carry the animation: a hold, or what
+        it sits on."""
+        held = at_times(self.scenario.holds, self.motion)
+        borne = np.zeros(len(self.reference), bool)
+        if held is not None:
+            borne[: len(held)] = held[: len(borne)]
+        if self.reference.seats is not None:
+            borne |= self.reference.seats.sits
+        return borne[: self._count]
+
+    @property
+    def hanging_feet(self) -> np.ndarray | None:
+        """(n, 2) feet of the animation that are in the air meanwhile; None where that never is."""
+        borne = self.borne
+        if not borne.any():
+            return None
+        stands = self.reference.stance[: self._count, None] & [LEFT, RIGHT] > 0
+        return borne[:, None] & ~stands
 
     def is_down(self, sample: int) -> bool:
         """Whether the body falls, lies or gets up at a sample."""

@@ -8,7 +8,9 @@ import pytest
 
 from poise.controller import Problem, Push, Scenario, Settings
 from poise.controller.body.momentum import GRAVITY
+from poise.controller.body.paths import Animated, Performed
 from poise.controller.checks.clip_check import check
+from poise.controller.checks.verdict import judge_motions
 from poise.controller.clean_up.clean_up import CleanUpOptions, clean_up, propose
 from poise.controller.clean_up.leg_chain import Body
 from poise.controller.geometry.rotations import (
@@ -146,6 +148,28 @@ def test_feet_that_hang_from_a_stool_bear_nothing():
     weight = recording.character.mass * GRAVITY
     assert recording.presses[60:, :, 2].sum(1).mean() == pytest.approx(weight, rel=0.02)
     assert sitting.strayed(recording).max() < 0.06
+    assert recording.borne.all() and recording.hanging_feet.all()
+    assert not Performed(recording).flights and not Animated(recording).flights
+
+
+def test_feet_that_hang_while_something_carries_the_body_are_not_down():
+    """However low: a result was told to slip where its feet dangled a metre above the floor."""
+    motion = sitting.on_a_stool()
+    time = np.arange(len(motion)) / motion.rate
+    dangles = motion.positions.copy()
+    for name in ("ankle", "ball", "toe"):
+        for side in "lr":
+            dangles[:, LANDMARK_INDEX[f"{name}_{side}"], 0] += 0.05 * np.sin(2 * np.pi * time)
+    dangling = replace(motion, positions=dangles)
+    hangs = np.ones((len(motion), 2), bool)
+    told = {one.name: one for one in judge_motions(dangling, dangling).judged}
+    spared = {one.name: one for one in judge_motions(dangling, dangling, hangs=hangs).judged}
+    assert told["slip"].after > 0.05
+    assert spared["slip"].after is None and spared["slip"].passes
+    assert spared["foot_turn"].after is None and spared["floor"].after == 0
+    only_left = hangs & [True, False]
+    rest = {one.name: one for one in judge_motions(dangling, dangling, hangs=only_left).judged}
+    assert rest["slip"].after == pytest.approx(told["slip"].after, rel=0.2), "the other foot counts"
 
 
 @pytest.mark.slow(captured=False)
