@@ -55,7 +55,7 @@ def scenario(driver):
     swings = driver.result.recording
     broke = [one.broke for one in swings.grasps()]
     driver.check("one of them breaks", sum(broke) == 1, broke)
-    bpy.context.scene.frame_set(60)
+    bpy.context.scene.frame_set(29)
     yield 0.5
     yield from driver.shot("holding_3_breaks")
     yield from driver.bake()
