@@ -341,6 +341,11 @@ class Roll(Brace):
         self._begun: float | None = None  # when what it rolls over has touched
         self._trunk = np.eye(3)
 
+    @property
+    def rolls(self) -> bool:
+        """Whether it has had the speed and the time to roll."""
+        return self._course is not None
+
     def _wish(
         self, time: float, pose: Pose, touched: set[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from ..body.character import Character
 from ..body.state import State
 from ..geometry.rotations import matrix_from_quaternion
 from ..geometry.skeleton import SEGMENT_INDEX
-from .behaviours import BEHAVIOURS, Pose
+from .behaviours import BEHAVIOURS, Pose, Roll
 from .compliance import Compliance
 from .mover import Mover, MovingWorld
 
@@ -75,6 +75,12 @@ class Fall(Mover[FallingWorld]):
     def asleep(self) -> bool:
         """Whether the body lies so still that it moves no more."""
         return self._rest.asleep
+
+    @property
+    def braces_instead(self) -> bool:
+        """Whether it was to roll, and braces, since it has neither the speed nor the time."""
+        one = self._behaviours[self._named]
+        return isinstance(one, Roll) and not one.rolls
 
     def friction(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
         """What World.drive needs in that step: dry friction in all joints."""

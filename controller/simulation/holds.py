@@ -271,5 +271,7 @@ def grasp_words(
     if frames is None:
         return f"The hold '{name}' of the {limb} is not reached: the simulation ended before"
     if broke is not None:
-        return f"The hold '{name}' of the {limb} broke at frame {broke:g}: it bears {breaking:.0f} N"
+        return (
+            f"The hold '{name}' of the {limb} broke at frame {broke:g}: it bears {breaking:.0f} N"
+        )
     return f"The hold '{name}' of the {limb} bore {force:.0f} N at most"

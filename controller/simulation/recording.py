@@ -185,6 +185,8 @@ class Recording:
         self.goes_on = False
         #: Whether it would get up, if what it lies on were level.
         self.is_kept_down = False
+        #: Whether who was to roll in the last fall has braced instead.
+        self.braces_instead = False
         self._count = 0
         self._upright: bool | None = None  # until somebody asks
         self._toppled: int | None = None  # so is this
@@ -663,7 +665,7 @@ class Recording:
             *before, last = self.stood, *self.fell_again
             ups = [self._got_up(*one) for one in zip(before, self.went_on, strict=False)]
             parts = [
-                *(*ups, self._what_fell(last), self._by_which_way()),
+                *(*ups, self._what_fell(last), self._braced(), self._by_which_way()),
                 *(self._what_follows(), self.weakness),
             ]
             told = " ".join(filter(None, parts))
@@ -799,6 +801,10 @@ class Recording:
             f"Fell at {at:.2f} s (frame {lost:g}), and lies still from {rests:.2f} s "
             f"(frame {rest:g}) on."
         )
+
+    def _braced(self) -> str:
+        """A sentence on who was to roll, and has not."""
+        return "It had neither the speed nor the time to roll, and braced." * self.braces_instead
 
     def _by_which_way(self) -> str:
         """A sentence on how it got up, if it was to do so as an animator has it."""

@@ -967,6 +967,7 @@ class Simulation:
                 fall.shares = {name: share[sample] for name, share in self._mixed.items()}
                 observation = yield from self._moving_to(sample, fall)
             self.log.add(sample, observation)
+            self.recording.braces_instead = fall.braces_instead
             yield sample
             if fall.asleep and self._gets_up(sample):
                 break

@@ -366,6 +366,7 @@ def test_who_rolls_goes_over_and_spares_the_head(fallen):
     assert turned(rolled) > np.radians(200) > np.radians(120) > turned(braced)
     far = [one.com[-1, 0] - one.com[one.standing, 0] for one in (rolled, braced)]
     assert far[0] > far[1] + 0.3, "it goes on where the other one stops"
+    assert not any("to roll" in one.why() for one in (rolled, braced, limp))
     head = SEGMENT_INDEX["head"]
     drops = []
     for one in (rolled, limp):
@@ -373,6 +374,16 @@ def test_who_rolls_goes_over_and_spares_the_head(fallen):
         speeds = -np.diff(heights) * one.motion.rate
         drops.append(speeds[heights[1:] < 0.2].max(initial=0.0))
     assert drops[0] < 0.7 * drops[1]
+
+
+def test_who_cannot_roll_is_told_to_have_braced(adult, standing):
+    """Knocked out of its stand it goes straight down."""
+    tone = {"tone": np.where(np.arange(len(standing)) < 20, 1.0, 0.0)}
+    settings = Settings(when_it_falls="roll")
+    recording = Simulation(
+        adult, standing, settings=settings, scenario=Scenario(strength=tone)
+    ).run()
+    assert "It had neither the speed nor the time to roll, and braced." in recording.why()
 
 
 @pytest.mark.parametrize(
