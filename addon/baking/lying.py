@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is not simulated comes to a stop on a body that falls: clavicles, hands, twist bones, by
 their curves; and the bones of the body stay where they are then on those before them. Fingers and
-faces live on, as far as the body has tone."""
+faces live on, as fast as the body has tone."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix, unit
+from ...controller.geometry.rotations import matrix_from_quaternion, quaternion_from_matrix
 from ...controller.geometry.skeleton import PARENTS, SEGMENTS, SIDES
 from ...controller.reference.lying import Hold
 from ..blender import keys
@@ -43,9 +43,8 @@ def held(
         row, above = clip.names.index(bone), clip.names.index(parent)
         apart = inverse(clip.poses[:, above]) @ clip.poses[:, row]
         if bone in living:
-            rest = _rest(armature, parent, bone)
-            poses[hold.stood :, row] = (poses[:, above] @ _lived(hold, apart, rest))[hold.stood :]
-            bases[:, row] = _lived(hold, clip.bases[:, row], np.eye(4))
+            poses[hold.stood :, row] = (poses[:, above] @ _lived(hold, apart))[hold.stood :]
+            bases[:, row] = _lived(hold, clip.bases[:, row])
             continue
         apart = _shown(hold, apart)
         pose = poses[:, above] @ apart
@@ -80,24 +79,16 @@ def still(
         if not moves or bone not in chosen or (lives and hold.lives):
             continue
         own = hold.of_the_living if lives else hold
-        times = np.interp(own.at, np.arange(len(clip.times)), clip.times)
-        values = np.array([curve.evaluate(time) for time in times])
-        if lives:
-            values = _toned(curve, values, hold.shares)
+        values = _evaluated(curve, clip, own)
+        if lives and hold.comes.any():
+            values += hold.comes * (_evaluated(curve, clip, hold.meaning) - values)
         keys.replace(curve, clip.times, values)
 
 
-def _toned(curve: "bpy.types.FCurve", values: np.ndarray, tone: np.ndarray) -> np.ndarray:
-    """(T,) values of a curve of which there is so much (T,), the rest at rest."""
-    name, number = curve.data_path.rpartition(".")[2], curve.array_index
-    if name in ("location", "rotation_euler") or (
-        name in ("rotation_quaternion", "rotation_axis_angle")
-        and (number > 0) == (name == "rotation_quaternion")
-    ):
-        return values * tone
-    if name == "scale" or (name == "rotation_quaternion" and number == 0):
-        return 1 + (values - 1) * tone
-    return values  # the axis of a turn, and what a rig is told by
+def _evaluated(curve: "bpy.types.FCurve", clip: Clip, hold: Hold) -> np.ndarray:
+    """(T,) values of a curve, as a Hold shows them."""
+    times = np.interp(hold.at, np.arange(len(clip.times)), clip.times)
+    return np.array([curve.evaluate(time) for time in times])
 
 
 def living_of(armature: "bpy.types.Object", rig_map: RigMap) -> frozenset[str]:
@@ -171,26 +162,10 @@ def _parents(
     return found
 
 
-def _rest(armature: "bpy.types.Object", parent: str, bone: str) -> np.ndarray:
-    """(4, 4) of a bone at rest, in its parent."""
-    bones = armature.data.bones
-    above, own = (np.array(bones[name].matrix_local, float) for name in (parent, bone))
-    return np.linalg.inv(above) @ own
-
-
-def _lived(hold: Hold, matrices: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """(T, 4, 4) matrices of the animation, as fingers and faces show them: as much of them as there
-    is tone, of what else is at rest (4, 4)."""
-    shown = _shown(hold.of_the_living, matrices)
-    share = hold.shares[:, None]
-    scale, calm = scale_of(shown), scale_of(rest[None])
-    turns = quaternion_from_matrix(nearest_rotation(shown[:, :3, :3] / scale[:, None, :]))
-    calm_turn = quaternion_from_matrix(nearest_rotation(rest[None, :3, :3] / calm[:, None, :]))
-    near = np.where((turns * calm_turn).sum(1, keepdims=True) < 0, -turns, turns)
-    mixed = unit(calm_turn + share * (near - calm_turn))
-    place = rest[:3, 3] + share * (shown[:, :3, 3] - rest[:3, 3])
-    result = compose(place, matrix_from_quaternion(mixed), calm + share * (scale - calm))
-    return np.where(share[..., None] < 1, result, shown)
+def _lived(hold: Hold, matrices: np.ndarray) -> np.ndarray:
+    """(T, 4, 4) matrices of the animation, as fingers and faces show them."""
+    shown, share = _shown(hold.of_the_living, matrices), hold.comes[:, None, None]
+    return shown + share * (_shown(hold.meaning, matrices) - shown) if share.any() else shown
 
 
 def _shown(hold: Hold, matrices: np.ndarray) -> np.ndarray:

@@ -27,20 +27,33 @@ def started(sample: float, count: int, rate: float) -> np.ndarray:
     return sample + rate * run
 
 
+def _slowed(stood: int, samples: np.ndarray, rate: float, tone: np.ndarray | None) -> np.ndarray:
+    """(n,) which samples (n,) are shown by what goes on from a fall as fast as there is tone."""
+    if tone is None:
+        return samples.astype(float)
+    speed = np.where(samples < stood, 1.0, tone[: len(samples)])
+    width = max(1, round(_STOPS * rate))
+    # Behind what it is to be, so that nothing slows down before it falls.
+    padded = np.concatenate([np.ones(width - 1), speed])
+    mean = np.convolve(padded, np.full(width, 1 / width), "valid")
+    return np.concatenate([[0.0], np.cumsum(mean[:-1])]) if (mean < 1).any() else samples * 1.0
+
+
 @dataclass(frozen=True)
 class Hold:
     """Which sample of the animation each of n samples shows of what is not simulated.
 
     stood: samples before the fall. at: (n,) which sample, with fractions. whole: (n,) from 0 to 1,
     how far a chain of bones turns as one. living: (n,) which sample fingers and faces show, None if
-    they stop like all else, and tone: (n,) from 0 to 1, how much of that; the rest is at rest.
+    they stop like all else; coming: (n,) how far they have come from that to the sample meant (n,).
     """
 
     stood: int
     at: np.ndarray
     whole: np.ndarray
     living: np.ndarray | None = None
-    tone: np.ndarray | None = None
+    coming: np.ndarray | None = None
+    meant: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -54,11 +67,13 @@ class Hold:
         """That of a body that falls after so many of its samples; None if it does not. again: for
         each time that it goes on with its animation, how many samples there are before, which of
         the animation the following ones show, and how many there are until it falls again. tone:
-        (n or more,) that it has, None for one that ends there: fingers and faces stop, too."""
+        (n or more,) that it has, with which share of its speed the animation of fingers and faces
+        goes on; None for one that ends there, with all of it."""
         if stood is None:
             return None
         samples = np.arange(count)
-        at, whole, living = samples.astype(float), np.zeros(count), samples.astype(float)
+        at, whole = samples.astype(float), np.zeros(count)
+        living, coming, meant = _slowed(stood, samples, rate, tone), np.zeros(count), at.copy()
         falls = [stood, *(falls for _, _, falls in again if falls is not None)]
         for number, fall in enumerate(falls):
             last = max(fall - 1, 0)
@@ -71,32 +86,33 @@ class Hold:
                 begin, shown, _ = again[number]
                 came = max(last, begin - round(_COMES * rate))
                 share = eased((samples[came:begin] - came) / max(begin - came, 1))
-                for one in (at, living):
-                    one[came:begin] += share * (shown[0] - one[came:begin])
-                    one[begin:] = shown[: count - begin]
+                at[came:begin] += share * (shown[0] - at[came:begin])
+                coming[came:begin], meant[came:begin] = share, shown[0]
+                at[begin:] = living[begin:] = shown[: count - begin]
                 whole[begin:] = 1 - eased((samples[begin:] - begin) / (_WHOLE * rate))
         if tone is None:
             return cls(stood, at, whole)
-        shares = np.where(samples < stood, 1.0, tone[:count])
-        return cls(stood, at, whole, living, shares)
+        return cls(stood, at, whole, living, coming, meant)
 
     @property
     def lives(self) -> bool:
         """Whether fingers and faces are as the animation has them, throughout."""
-        if self.living is None:
-            return False
-        same = np.array_equal(self.living, np.arange(len(self.living)))
-        return same and bool(np.all(self.tone == 1))
-
-    @property
-    def shares(self) -> np.ndarray:
-        """(n,) of their animation that fingers and faces show."""
-        return np.ones(len(self.at)) if self.tone is None else self.tone
+        return self.living is not None and np.array_equal(self.living, np.arange(len(self.living)))
 
     @property
     def of_the_living(self) -> "Hold":
-        """What fingers and faces show, of all of their animation."""
+        """What fingers and faces show, but for what they are coming to."""
         return self if self.living is None else replace(self, at=self.living)
+
+    @property
+    def meaning(self) -> "Hold":
+        """What they are coming to."""
+        return self if self.meant is None else replace(self, at=self.meant)
+
+    @property
+    def comes(self) -> np.ndarray:
+        """(n,) how far they have come to that, from 0 to 1."""
+        return np.zeros(len(self.at)) if self.coming is None else self.coming
 
     def sharing(self) -> "Hold":
         """The same of chains that share their turns all along, as those of controls do."""
@@ -104,14 +120,19 @@ class Hold:
 
     def after(self, count: int) -> "Hold":
         """The same behind so many more samples."""
-        before = np.arange(count)
+        before, none = np.arange(count), np.zeros(count)
+
+        def later(values: np.ndarray | None, ahead: np.ndarray, more: int) -> np.ndarray | None:
+            return None if values is None else np.concatenate([ahead, more + values])
+
         return replace(
             self,
             stood=self.stood + count,
             at=np.concatenate([before, count + self.at]),
-            whole=np.concatenate([np.zeros(count), self.whole]),
-            living=None if self.living is None else np.concatenate([before, count + self.living]),
-            tone=None if self.tone is None else np.concatenate([np.ones(count), self.tone]),
+            whole=np.concatenate([none, self.whole]),
+            living=later(self.living, before, count),
+            coming=later(self.coming, none, 0),
+            meant=later(self.meant, before, count),
         )
 
     def shown(self, values: np.ndarray) -> np.ndarray:

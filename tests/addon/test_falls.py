@@ -252,7 +252,7 @@ def test_all_stops_where_the_simulation_does(fallen):
 
 
 @pytest.mark.parametrize("faints", [False, True], ids=["awake", "faints"])
-def test_fingers_and_faces_live_on_as_far_as_it_has_tone(registered, fallen, faints):
+def test_fingers_and_faces_live_on_as_fast_as_it_has_tone(registered, fallen, faints):
     """They used to stop with all else that is not simulated, however awake it was."""
     shot = fallen("limp", "dance", frames=(1, 160))
     armature = shot.armature
@@ -274,20 +274,18 @@ def test_fingers_and_faces_live_on_as_far_as_it_has_tone(registered, fallen, fai
     fell = shot.recording.stood + 1
     assert fell < 90
     turned = {name: [] for name in ("finger", "jaw", "LeftShoulder")}
-    frames = (fell - 5, fell + 40, 160)
+    frames = np.arange(fell - 5, 161)
     for frame in frames:
-        bpy.context.scene.frame_set(round(frame))
+        bpy.context.scene.frame_set(int(frame))
         for name, found in turned.items():
             found.append(armature.pose.bones[name].rotation_euler.z)
-    source = pytest.approx(np.array(frames) / 160, abs=0.02)
-    if faints:
-        assert turned["finger"][0] == pytest.approx(frames[0] / 160, abs=0.02)
-        assert turned["finger"][1:] == pytest.approx([0, 0], abs=1e-6), "at rest"
-        assert turned["jaw"][1:] == pytest.approx([0, 0], abs=1e-6)
-    else:
-        assert turned["finger"] == turned["jaw"] == source
-    later = turned["LeftShoulder"][1:]
-    assert np.ptp(later) < 1e-6 and later[0] < 0.75, "a clavicle is carried along"
+    finger, clavicle = np.array(turned["finger"]), np.array(turned["LeftShoulder"])
+    assert np.abs(np.diff(finger)).max() < 1.2 / 160, "nothing pops"
+    assert turned["jaw"] == pytest.approx(turned["finger"])
+    assert finger[:4] == pytest.approx(frames[:4] / 160, abs=1e-3)
+    stopped = np.ptp(finger[60:]) < 1e-6
+    assert stopped if faints else finger == pytest.approx(frames / 160, abs=1e-3)
+    assert np.ptp(clavicle[60:]) < 1e-6 and clavicle[-1] < 0.75, "a clavicle is carried along"
 
 
 def test_frames_in_which_it_fell_again_are_reported(fallen):

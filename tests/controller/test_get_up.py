@@ -481,19 +481,26 @@ def test_what_is_not_simulated_stops_goes_there_and_goes_on():
     assert hold.of_the_living is hold and not hold.lives, "all stops of one that ends there"
 
 
-def test_fingers_and_faces_live_on_as_far_as_there_is_tone():
-    tone = np.r_[np.full(60, 0.5), np.zeros(40)]
-    hold = Hold.of(40, 100, 60.0, (), tone)
+def test_fingers_and_faces_live_on_as_fast_as_there_is_tone():
+    """Nothing pops: what faints comes to a stop, and who goes on is blended over."""
+    tone = np.r_[np.ones(50), np.full(50, 0.5), np.zeros(60)]
+    hold = Hold.of(40, 160, 60.0, (), tone)
     assert np.ptp(hold.at[60:]) == 0
-    assert np.array_equal(hold.living, np.arange(100))
-    assert (hold.tone[:40] == 1).all(), "until it falls they are as animated"
-    assert np.array_equal(hold.tone[40:], tone[40:]) and not hold.lives
+    assert hold.living[:51] == pytest.approx(np.arange(51)), "awake as animated"
+    steps = np.diff(hold.living)
+    assert steps[70:95] == pytest.approx(0.5) and not steps[125:].any()
+    assert np.abs(np.diff(steps)).max() < 0.06, "gradually"
+    assert not hold.comes.any() and not hold.lives
     assert Hold.of(40, 100, 60.0, (), np.ones(100)).lives
-    up = started(30.0, 100, 60.0)
-    again = Hold.of(40, 100, 60.0, [(70, up, None)], np.ones(100))
-    assert again.living[70:] == pytest.approx(up[:30]), "who goes on does so with fingers, too"
-    later = hold.after(5)
-    assert np.array_equal(later.living, np.arange(105)) and (later.tone[:45] == 1).all()
+    up = started(30.0, 200, 60.0)
+    again = Hold.of(40, 300, 60.0, [(150, up, None)], np.ones(300))
+    assert again.living[150:] == pytest.approx(up[:150]), "who goes on does so with fingers, too"
+    assert again.living[:150] == pytest.approx(np.arange(150)), "and does not play the way back"
+    assert again.comes[149] > 0.9 and again.comes[80] == 0 and not again.comes[150:].any()
+    assert (again.meant[100:150] == up[0]).all()
+    later = again.after(5)
+    assert np.array_equal(later.living[:100], np.arange(100)) and later.comes[154] > 0.9
+    assert later.meant[154] == up[0] + 5
 
 
 def test_it_goes_on_from_where_one_can_stand(make_motion):
