@@ -18,7 +18,7 @@ from ..body.sole import Ground
 from ..body.state import Pull, State
 from ..gains.gains import Gains, size_of
 from ..geometry.rotations import vector_of_matrix
-from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE
+from ..geometry.stance import LEFT, RIGHT, SIMULATED_CLEARANCE, around
 from ..reference.reference import COM, HEIGHT, MOMENTUM, VELOCITY, Reference
 from ..reference.way import CourseMemory
 from .foot_hold import FootHold
@@ -35,6 +35,9 @@ _DRIFT_GAIN = 2.0
 #: So much stiffer is a leg in the air of a walk, since where it lands decides on all that follows:
 #: with 1 feet of captured walks landed up to 3 cm off. In that study 3 to 5 were alike.
 _REACHING = 4.0
+#: [s] before it sits and after it has got up, in which nobody takes a recovery step: who comes down
+#: to a seat is behind the feet. By trial on made clips.
+_ABOUT_TO = 0.5
 
 
 class Engine(Protocol):
@@ -150,6 +153,15 @@ class Balance(ABC):
         #: (steps,) how much of the body's place is simulated, where not all of it is throughout.
         self.shares: np.ndarray | None = None
         self._mass, self._step = character.mass, 1 / reference.rate
+        #: (steps,) where it sits in place, or is about to; None where it never does.
+        self._sits: np.ndarray | None = None
+        if reference.seats is not None and not reference.travels:
+            near = around(
+                reference.seats.sits,
+                round(_ABOUT_TO * reference.rate / reference.steps_per_sample),
+                np.any,
+            )
+            self._sits = np.append(np.repeat(near, reference.steps_per_sample), near[-1])
         self._pelvis_arm = character.centres[0]
         #: Of the legs after a step, and the step at which it was made.
         self._plan: LegPlan | None = None
@@ -361,8 +373,10 @@ class Balance(ABC):
             self.base(step),
             self.legs.soles,
             self.standing(),
-            # A foot that is held goes nowhere, nor do those of one that sits.
-            self.share(step) == 1 and all(pull.lets_step for pull in self.world.pulls()),
+            # A foot that is held goes nowhere, nor do those of one that sits, or is about to.
+            self.share(step) == 1
+            and not (self._sits is not None and self._sits[step])
+            and all(pull.lets_step for pull in self.world.pulls()),
         )
         if self.share(step) == 0:
             stepping.forget()

@@ -3,7 +3,7 @@
 and inverse dynamics for what is known beforehand."""
 
 from collections.abc import Sequence
-from math import sqrt
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..body.sole import (
     on_edge,
 )
 from ..body.state import State
-from ..gains.gains import Gains
+from ..gains.gains import Gains, size_of
 from ..gains.styles import Factors, of_joints
 from ..geometry.rotations import cross, vector_of_matrix
 from ..geometry.stance import SIMULATED_CLEARANCE
@@ -61,9 +61,12 @@ _FIRMER = 3.0, 2.0
 _TURNING = 0.01
 #: Of the weight, what feet bear at least and at most of one that sits. By judgement: people's bear
 #: about a sixth.
-_SEATED_FEET = 0.1, 0.4
+_SEATED_FEET = 0.1, 0.9
 #: The weight of the trunk's turn among those of the gains, and how many axes a hip has.
 _TRUNK, _HIP = 2, 3
+#: [N m] with which thighs turn it at most, of an adult: more than legs weigh would lift them. By
+#: trial on made clips.
+_LIFTS = 60.0
 
 
 class FootForces(Balance):
@@ -95,6 +98,7 @@ class FootForces(Balance):
         if settings.style != "close":
             self._style = of_joints(settings.style, character.dof_names)
         self._helped = settings.outside_help
+        self._lifts = _LIFTS * size_of(character)
         if settings.outside_help or reference.helps is not None:
             self.help = OutsideHelp(character)
         if reference.walks:
@@ -229,7 +233,8 @@ class FootForces(Balance):
         sits: what turns its pelvis as the reference has it, that feet do there else."""
         assert self.reference.seated is not None
         turn = vector_of_matrix(self.reference.pelvis[step] @ state.frame.T)
-        torque = self.reference.seated[step] * self.weights[2][_TRUNK] * np.array(turn)
+        torque = self.weights[2][_TRUNK] * np.array(turn)
+        torque *= self.reference.seated[step] * min(1.0, self._lifts / max(hypot(*torque), 1e-9))
         torques = np.zeros((2, len(self.legs.axes[0])))
         torques[:, :_HIP] = self.legs.axes[:, :_HIP] @ (-torque / 2)
         return torques.ravel()
@@ -261,7 +266,10 @@ class FootForces(Balance):
         shares = np.linalg.lstsq(rows, np.append(force, np.zeros(3)), rcond=None)[0].reshape(-1, 3)
         jacobians = self.world.held_jacobians()
         parts = [share @ jacobian for share, jacobian in zip(shares, jacobians, strict=True)]
-        return -np.sum(parts, axis=0)
+        torques = -np.sum(parts, axis=0)
+        if self.reference.seated is not None:
+            torques[self.legs.dofs] += self._thighs(step, state)
+        return torques
 
     def _help_share(self, step: int) -> float:
         """Share of the weight that help from outside may be."""

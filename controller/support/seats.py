@@ -22,8 +22,8 @@ from .terrain import Surroundings, Terrain
 #: Hips that sit are at most so far above what they sit on, as a share of stature: 13 cm of an
 #: adult, whose flesh is 8 or 9 there. This and the next four by trial on made and captured seats.
 _NEAR = 0.075
-#: The same above where they mostly are while they sit.
-_CLOSE = 0.02
+#: The same above where they are as they begin and end to sit, for so long [s].
+_CLOSE, _SOON = 0.02, 0.5
 #: So fast [m/s] they still move on it, and so upright (cosine) is the pelvis: lying is no sitting.
 _SLOW, _UPRIGHT = 0.25, 0.4
 #: [s] of the shortest gap between two seats, and of the shortest seat.
@@ -32,9 +32,11 @@ _GAP, _SHORTEST = 0.2, 0.2
 #: By trial on made clips: who sits down is thrown back by feet that still bear it.
 _TAKES, _GIVES = 0.2, 0.6
 #: Along a thigh, where it is looked how far below it the seat is.
-_ALONG = np.linspace(0.1, 0.8, 8)
+_ALONG = np.linspace(0.05, 0.95, 46)
 #: Least radius of a pelvis, as a share of stature, and of a thigh, of its own. By judgement.
-_LEAST, _THINNEST = 0.035, 0.5
+_LEAST, _THINNEST = 0.035, 0.15
+#: So much [m] thighs are thinner than what the animation leaves room for. By judgement.
+_SPARE = 0.001
 #: From a capsule that lies along z to one from left to right.
 _ACROSS = (0.5**0.5, 0.5**0.5, 0.0, 0.0)
 
@@ -92,15 +94,22 @@ def seats_of(scenario: Surroundings | None, ground: float, motion: Motion) -> Se
     sits = _lasting(sits, motion.rate)
     if not sits.any():
         return None
-    # Seats differ, and so does how thick people are: it sits where it is no higher than mostly.
     depth = float(np.median(gaps[sits]))
-    sits = _lasting(sits & (gaps < depth + _CLOSE * stature), motion.rate)
+    for start, stop in runs(sits):
+        # It comes down before it sits, and rises before it has left: what is higher there than
+        # soon after, or soon before.
+        part = gaps[start:stop]
+        near = round(_SOON * motion.rate)
+        level = np.median(part[:near]), np.median(part[-near:])
+        low = [np.flatnonzero(part < one + _CLOSE * stature) for one in level]
+        sits[start : start + low[0][0]] = sits[start + low[1][-1] + 1 : stop] = False
+    sits = _lasting(sits, motion.rate)
     if not sits.any():
         return None
     thighs = hips[:, :, None] + _ALONG[:, None] * (points["knee"] - hips)[:, :, None]
     below = terrain.beneath(thighs, thighs[..., 2]).heights
     nearest = (thighs[..., 2] - below).min((1, 2))
-    return Seats(sits, depth, float(np.median(nearest[sits])))
+    return Seats(sits, depth, float(np.median(nearest[sits])) - _SPARE)
 
 
 def _lasting(sits: np.ndarray, rate: float) -> np.ndarray:

@@ -67,6 +67,28 @@ def test_it_sits_once_it_has_come_down_and_until_it_rises():
     assert hips[sits].max() < CHAIR + HIPS + 0.04
 
 
+@pytest.mark.parametrize("sinks", [0.02, 0.05])
+def test_a_seat_may_give(sinks):
+    """Hips that sank by 4 cm were no longer on it, and the body squatted before it."""
+    rest, low = sitting._sits(), sitting._sits(CHAIR - sinks)
+    motion = sitting.keyed("sinks", 4.0, (0, rest), (1, rest), (1.4, low), (3, low), (4, rest))
+    assert found(motion, sitting.plate(motion)).sits.all()
+    recording = sitting.performed(motion, (sitting.plate(motion),))
+    assert recording.success and sitting.strayed(recording).max() < sinks + 0.005
+
+
+@pytest.mark.parametrize("edge", [0.0, 0.01, 0.03])
+def test_thighs_do_not_begin_in_the_edge_of_a_seat(edge):
+    """They were looked at in eight places, and pushed feet aside in the first frames."""
+    rest = sitting._sits()
+    motion = sitting.keyed("rests", 1.0, (0, rest), (1, rest))
+    seat = sitting.plate(motion)
+    x, y, z = seat.positions
+    recording = sitting.performed(motion, (replace(seat, positions=(x - edge, y, z)),))
+    feet = recording.body_positions[:, [SEGMENT_INDEX["foot_l"], SEGMENT_INDEX["foot_r"]]]
+    assert np.linalg.norm(feet - feet[0], axis=-1).max() < 0.005
+
+
 def test_a_seat_takes_the_weight_gradually():
     shares = Seats(np.repeat([False, True, False], [10, 120, 10]), 0.08, 0.05).shares(60.0)
     assert not shares[:11].any() and not shares[129:].any()
@@ -98,7 +120,7 @@ def test_flesh_is_as_thick_as_the_animation_leaves_room():
 
 
 def test_seat_and_feet_carry_the_weight_and_the_body_stays():
-    motion = sitting.sits(seconds=2.0)
+    motion = sitting.sits(seconds=3.0)
     recording = sitting.performed(motion, (sitting.plate(motion),))
     assert recording.success
     assert sitting.strayed(recording).max() < 0.03
@@ -107,7 +129,7 @@ def test_seat_and_feet_carry_the_weight_and_the_body_stays():
     seat = recording.presses[later, :, 2].sum(1)
     feet = recording.contact_forces[later, :, 2].sum(1)
     assert (seat + feet).mean() == pytest.approx(weight, rel=0.02)
-    assert 0.01 < feet.mean() / weight < 0.3
+    assert 0.01 < feet.mean() / weight < 0.4
     assert sitting.shifted(recording).max() < 0.01
     seated = [SEGMENT_INDEX[name] for name in ("pelvis", "thigh_l", "thigh_r")]
     assert not np.delete(recording.presses, seated, 1).any(), "and nothing else of it"
@@ -221,7 +243,7 @@ def test_who_sits_bears_pushes_and_falls_off_by_stronger_ones():
     assert stays.standing == len(stays) and sitting.strayed(stays)[-1] < 0.03
     falls = sitting.performed(motion, chair, "brace", pushes=(hard,))
     assert falls.standing < len(falls) == len(motion)
-    assert falls.com[-1, 2] < stays.com[-1, 2] - 0.2
+    assert falls.com[-1, 2] < stays.com[-1, 2] - 0.15
     assert falls.deepest < 0.02
 
 
