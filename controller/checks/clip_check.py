@@ -100,6 +100,9 @@ _MENDED_BY = {"pop": "despike", "teleport": "despike", "float": "ground"}
 #: Kinds of findings on how a clip is timed: the verdict has them, whatever else it says.
 _TIMING = ("tempo", "stepped")
 _FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # of the time, and [s], in the air
+#: A weight that is farther beside the feet [m, adult], slower than this [m/s], for so long [s], is
+#: carried by something else. By trial on captured clips, in which it never is.
+_BESIDE, _RESTS, _RESTING = 0.08, 0.3, 0.5
 
 
 @dataclass(frozen=True)
@@ -253,6 +256,7 @@ def check(
         found += [*words.hangs(), *words.floats(), *words.sinks(), *words.start(character.height)]
     found += words.skates()
     found += [*words.forces(), *words.flights(), *words.feet(character)]
+    found += words.rests(character, sound)
     found += [*words.tempo(character), *words.stepped()]
     findings = tuple(sorted(found, key=_weight))
     recommend, why = _choose(findings, sound, meets, held, sits, change, outside)
@@ -458,6 +462,28 @@ class _Words:
         if value > limit and not (self.meets.floats[0] or self.held[0]):
             does = f"it starts in the air, {100 * value:.0f} cm above the floor"
             yield self._finding("start", (0, 0), "body", value, limit, "m", "mend", does, False)
+
+    def rests(self, character: Character, trajectory: Trajectory) -> Iterator[Finding]:
+        """A weight that is at rest beside the feet: what carries it there is not known."""
+        joints, frames = character.pose(trajectory)
+        shares = character.masses / character.mass
+        com = np.einsum("fsi,s->fi", character.body_centres(joints, frames), shares)
+        contacts = self.meets.contacts
+        reach = support_reach(character.sole_corners(joints, frames), contacts)
+        beside = (com[:, :2] @ DIRECTIONS.T - reach).max(1)
+        limit = _BESIDE * self.size
+        rests = self._speeds(com[:, None])[:, 0] < _RESTS * self.size
+        unknown = contacts.any(1) & ~self.held & rests & (beside > limit)
+        for start, stop in runs(unknown):
+            if stop - start < _RESTING * self.rate:
+                continue
+            value = float(np.median(beside[start:stop]))
+            does = (
+                f"its weight rests {100 * value:.0f} cm beside its feet: mark what it sits or "
+                "leans on as a collider, right under its hips, or add holds"
+            )
+            span = start, stop - 1
+            yield self._finding("support", span, "body", value, limit, "m", "note", does, False)
 
     def hangs(self) -> Iterator[Finding]:
         """Feet that stand where there is nothing to stand on."""

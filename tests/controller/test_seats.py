@@ -290,8 +290,18 @@ def test_the_clip_check_knows_who_sits():
     assert told.recommend == "balance"
     assert "pelvis and thighs carry it where it sits" in told.verdict
     assert told.outside == 0
-    else_ = check(problem.character, motion, terrain=terrain)
-    assert "carry it" not in else_.verdict and "seat" not in else_.verdict
+    assert not told.findings
+
+
+def test_a_chair_that_is_not_marked_is_told():
+    """The body would squat before it, and nothing said why."""
+    motion = sitting.sits(seconds=SHORT)
+    findings = check(Problem(motion).character, motion).findings
+    assert findings
+    for finding in findings:
+        assert finding.kind == "support" and finding.subject == "body"
+        assert 0.08 < finding.value < 0.3
+        assert "mark what it sits or leans on as a collider" in finding.sentence
 
 
 def test_a_clean_up_does_not_draw_who_sits_over_the_feet():
