@@ -51,7 +51,7 @@ class Notes:
             found["gaps"].append(now - self._last)
         self._last = now
         if "waits when chosen" not in found and found["waits at first"]:
-            with contextlib.suppress(TypeError):  # until the sidebar is drawn
+            with contextlib.suppress(AttributeError, TypeError):  # until the sidebar is drawn
                 self._sidebar.active_panel_category = TAB
                 found["waits when chosen"] = hasattr(bpy.types, "POISE_PT_starting")
         there = hasattr(bpy.types.Scene, "poise")
