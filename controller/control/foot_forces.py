@@ -59,8 +59,8 @@ _FIRMER = 3.0, 2.0
 #: How much [1/m] a moment about the centre of mass counts against a force, of what holds a body in
 #: the air: so little that all of the weight is borne. By judgement.
 _TURNING = 0.01
-#: Of the weight, what feet bear at least and at most of one that sits. By judgement: people's bear
-#: about a sixth.
+#: Of the weight, what feet bear at least of one that sits, and at most of one that leans over them
+#: to get up. By trial on made clips.
 _SEATED_FEET = 0.1, 0.9
 #: The weight of the trunk's turn among those of the gains, and how many axes a hip has.
 _TRUNK, _HIP = 2, 3

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a body that has fallen shows of its animation: what is not simulated comes to a stop, and
-starts again where it goes on with that. Fingers and faces live on, as far as it has tone."""
+starts again where it goes on with that. Fingers and faces live on, as fast as it has tone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -37,7 +37,7 @@ from ..geometry.stance import (
 from ..geometry.trajectory import Trajectory, butterworth, linear
 from ..support.bearing import TRAVEL_CUTOFF, bearable
 from ..support.planting import IN_PLACE_CUTOFF, physical
-from ..support.seats import Seats
+from ..support.seats import Seats, borne
 from ..support.terrain import Terrain
 from .cleaning import clean, despike_motion
 from .gait import Endless, walking_target
@@ -239,8 +239,7 @@ class Reference:
         corners = character.sole_corners(joints, frames)
         over = terrain.over(corners, joints[:, FEET]) if terrain else None
         centres = character.body_centres(joints, frames)
-        if seats is not None:
-            held = seats.sits if held is None else held | seats.sits
+        held = borne(held, seats)
         if plan is None:
             contacts, travelling = carrying_contacts(
                 character, corners, centres, motion.rate, cleaned.root, over, held

@@ -45,6 +45,7 @@ from ..reference.played import WHOLE, Part, followed_in
 from ..reference.reference import Reference
 from ..reference.state_machine import FALL, GET_UP, State, visited
 from ..reference.waypoints import sampled
+from ..support.seats import borne
 from .holds import at_times
 from .measures import MEASURES, NAMES, Measures, pose_error, slide_speed
 from .scenario import Scenario
@@ -326,13 +327,8 @@ class Recording:
     def borne(self) -> np.ndarray:
         """(n,) samples in which something else than feet may carry the animation: a hold, or what
         it sits on."""
-        held = at_times(self.scenario.holds, self.motion)
-        borne = np.zeros(len(self.reference), bool)
-        if held is not None:
-            borne[: len(held)] = held[: len(borne)]
-        if self.reference.seats is not None:
-            borne |= self.reference.seats.sits
-        return borne[: self._count]
+        found = borne(at_times(self.scenario.holds, self.motion), self.reference.seats)
+        return np.zeros(self._count, bool) if found is None else found[: self._count]
 
     @property
     def hanging_feet(self) -> np.ndarray | None:

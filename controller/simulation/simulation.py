@@ -40,7 +40,7 @@ from ..reference.played import WHOLE, Part, Window
 from ..reference.reference import Reference
 from ..reference.waypoints import Waypoint
 from ..support.planting import physical
-from ..support.seats import seats_of, sitting_body
+from ..support.seats import borne, seats_of, sitting_body
 from ..support.terrain import Terrain
 from .holds import at_times, check_holds
 from .measures import MAXIMA, Measures, for_giants, for_motion
@@ -167,10 +167,7 @@ class Settings(SimulationOptions):
 def held_at(scenario: Scenario, ground: float, motion: Motion) -> np.ndarray | None:
     """(F,) samples of a motion in which something holds the body, or it sits; None for never.
     ground [m]: of the floor, where the scenario has none."""
-    held, seats = at_times(scenario.holds, motion), seats_of(scenario, ground, motion)
-    if seats is None:
-        return held
-    return seats.sits if held is None else held | seats.sits
+    return borne(at_times(scenario.holds, motion), seats_of(scenario, ground, motion))
 
 
 def reference_of(
@@ -586,9 +583,7 @@ class Simulation:
         root, frame, velocity, angular = reference.start
         # Stand on the floor, neither above it nor in it; or hang.
         lift = self.character.ground - reference.lowest
-        held = None
-        if not isinstance(self.motion, Endless):
-            held = held_at(self.scenario, self.character.ground, self.motion)
+        held = borne(at_times(self.scenario.holds, self.motion), self.reference.seats)
         if held is not None and held[0] and not reference.stance[0]:
             lift = 0.0
         world.reset(

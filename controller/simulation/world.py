@@ -1381,28 +1381,32 @@ class World:
         touch = [False, False]
         drifts = [[0.0] * 2, [0.0] * 2]
         carrying = 0
-        for ground in (self._floor, *self._colliders):
-            points = pybullet.getContactPoints(self.body, ground, physicsClientId=self._client)
-            # In an order of their own: Bullet's depends on what was restored before.
-            for point in sorted(points, key=lambda point: (point[_LINK], point[_ON_BODY])):
-                if point[_LINK] not in self.foot_links:
-                    continue
-                foot = self.foot_links.index(point[_LINK]) % 2
-                load = self._substeps * point[_ACROSS[0]]
-                touch[foot] = True
-                if ground in self._paths:
-                    drifts[foot] = self._drift(ground, point[_ON_OTHER])
-                loads[foot] += load
-                carrying += load > _CARRIES
-                for i in range(3):
-                    moments[foot][i] += load * point[_ON_BODY][i]
-                for i, part in enumerate(self._force(point)):
-                    forces[foot][i] += part
+        for point in self._points(self.foot_links):
+            ground, foot = point[_OTHER_BODY], self.foot_links.index(point[_LINK]) % 2
+            load = self._substeps * point[_ACROSS[0]]
+            touch[foot] = True
+            if ground in self._paths:
+                drifts[foot] = self._drift(ground, point[_ON_OTHER])
+            loads[foot] += load
+            carrying += load > _CARRIES
+            for i in range(3):
+                moments[foot][i] += load * point[_ON_BODY][i]
+            for i, part in enumerate(self._force(point)):
+                forces[foot][i] += part
         cops = [
             [value / load for value in moment] if load > 0 else [np.nan] * 3
             for moment, load in zip(moments, loads, strict=True)
         ]
         return Contacts(touch, forces, cops, drifts, carrying)
+
+    def _points(self, links: Collection[int]) -> Iterable[Sequence[Any]]:
+        """What the engine tells of each point at which links touch the floor or a collider, in an
+        order of its own: Bullet's depends on what was restored before."""
+        for ground in (self._floor, *self._colliders):
+            points = pybullet.getContactPoints(self.body, ground, physicsClientId=self._client)
+            for point in sorted(points, key=lambda point: (point[_LINK], point[_ON_BODY])):
+                if point[_LINK] in links:
+                    yield point
 
     def _force(self, point: Sequence[Any]) -> list[float]:
         """(3,) [N] on the body at a point of contact."""
@@ -1420,13 +1424,10 @@ class World:
     def _feel_seat(self) -> None:
         """See what bore the body in the last step where it sits."""
         force, moment, load = np.zeros(3), np.zeros(3), 0.0
-        for ground in (self._floor, *self._colliders):
-            points = pybullet.getContactPoints(self.body, ground, physicsClientId=self._client)
-            for point in sorted(points, key=lambda point: (point[_LINK], point[_ON_BODY])):
-                if point[_LINK] in self._seat_links:
-                    force += self._force(point)
-                    moment += point[_ACROSS[0]] * np.array(point[_ON_BODY])
-                    load += point[_ACROSS[0]]
+        for point in self._points(self._seat_links):
+            force += self._force(point)
+            moment += point[_ACROSS[0]] * np.array(point[_ON_BODY])
+            load += point[_ACROSS[0]]
         share = min(1.0, 1 / self.rate / _HOLD_TIME)
         before = np.array(self._seat.force)
         place = tuple((moment / load).tolist()) if load else self._seat.place

@@ -20,7 +20,7 @@ from ..geometry.stance import runs
 from .terrain import Surroundings, Terrain
 
 #: Hips that sit are at most so far above what they sit on, as a share of stature: 13 cm of an
-#: adult, whose flesh is 8 or 9 there. This and the next four by trial on made and captured seats.
+#: adult, whose flesh is 8 or 9 there. This and the next four by trial on made seats.
 _NEAR = 0.075
 #: The same above where they are as they begin and end to sit, for so long [s].
 _CLOSE, _SOON = 0.02, 0.5
@@ -110,6 +110,14 @@ def seats_of(scenario: Surroundings | None, ground: float, motion: Motion) -> Se
     below = terrain.beneath(thighs, thighs[..., 2]).heights
     nearest = (thighs[..., 2] - below).min((1, 2))
     return Seats(sits, depth, float(np.median(nearest[sits])) - _SPARE)
+
+
+def borne(held: np.ndarray | None, seats: Seats | None) -> np.ndarray | None:
+    """(F,) samples in which something else than feet may carry a body: what holds it (F,), None for
+    never, or its Seats; None for never."""
+    if held is None or seats is None:
+        return held if seats is None else seats.sits
+    return held | seats.sits
 
 
 def _lasting(sits: np.ndarray, rate: float) -> np.ndarray:

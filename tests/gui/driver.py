@@ -328,6 +328,14 @@ class Driver:
         x, y, _ = self.session.job().play.centres[-1][0]
         self.look_at((x, y, 0.9), 6.0)
 
+    def simulate_anew(self, message):
+        """Simulate again after a change that a script has made."""
+        bpy.ops.ed.undo_push(message=message)
+        self.sidebar.tag_redraw()
+        yield 0.5
+        yield from self.click("bpy.ops.poise.simulate()")
+        yield lambda: self.session.job() is None
+
     def bake(self, pause=1.0, things=()):
         """Press *Bake* and wait for the comparison; `unbaked` and `baked` are the states. things:
         names of what is baked besides."""

@@ -47,11 +47,7 @@ def scenario(driver):
     yield from driver.shot("holding_2_hangs")
     left = next(one for one in empties if one.poise_hold.limb == "LEFT_HAND")
     left.poise_hold.breaking = 0.25 * weight
-    bpy.ops.ed.undo_push(message="Weak")
-    driver.sidebar.tag_redraw()
-    yield 0.5
-    yield from driver.click(SIMULATE)
-    yield lambda: driver.session.job() is None
+    yield from driver.simulate_anew("Weak")
     swings = driver.result.recording
     broke = [one.broke for one in swings.grasps()]
     driver.check("one of them breaks", sum(broke) == 1, broke)

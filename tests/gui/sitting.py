@@ -50,11 +50,7 @@ def scenario(driver):
     push = scene.poise.pushes.items[0]
     push.use, push.frame, push.strength, push.azimuth = True, 90, 800.0, 0.3
     scene.poise.when_it_falls = "BRACE"
-    bpy.ops.ed.undo_push(message="Push")
-    driver.sidebar.tag_redraw()
-    yield 0.5
-    yield from driver.click(SIMULATE)
-    yield lambda: driver.session.job() is None
+    yield from driver.simulate_anew("Push")
     fallen = driver.result.recording
     driver.check("it falls off", fallen.stood is not None and fallen.com[-1, 2] < 0.5, fallen.why())
     for frame in (98, 108, FRAMES):
