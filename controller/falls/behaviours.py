@@ -8,6 +8,7 @@ give and brake, chin and trunk curl away from the floor. All figures below are b
 """
 
 import math
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -62,11 +63,12 @@ _FASTEST, _RISING = 14.0, 0.08
 #: [s] for which legs brake after the hips have landed, and in which they let go.
 _HOLDING, _LETTING_GO = 0.15, 0.5
 
-#: Pose [degrees] of falls (backward, forward, sideways), by degree of freedom; the last two tip
-#: away from the side to which it falls.
+#: Pose [degrees] of falls (backward, forward, sideways), by degree of freedom; what tips does so
+#: away from the side to which it falls, and what is straight is so in all.
 _CURL = {"neck_pitch": (45, -35, 15), "spine_pitch": (45, 15, 25)}
 _LEGS = {"hip_pitch": (-85, -25, -50), "knee_pitch": (95, 60, 60), "ankle_pitch": (0, 0, 0)}
 _TIPS = {"neck_roll": 35, "spine_roll": 20}
+_STRAIGHT = ("neck_twist", "spine_twist")
 #: Tone, and braking [N m s/rad], by joint: before and, of arms, after the hand has touched.
 _TONES = {"neck": 1.0, "spine": 0.35, "hip": 0.2, "knee": 0.2, "ankle": 0.1}
 _BRAKES = {"hip_pitch": 25.0, "knee_pitch": 25.0, "ankle_pitch": 10.0}
@@ -169,6 +171,18 @@ class Brace(Limp):
             joint: [i for i, dof in enumerate(names) if dof.partition("_")[0] == joint]
             for joint in _TONES
         }
+        self._tones, self._brakes, self._tips = np.zeros((3, len(names)))
+        for joint, dofs in self._joints.items():
+            self._tones[dofs] = _TONES[joint]
+        for name, brake in _BRAKES.items():
+            self._brakes[self._dofs[name]] = brake
+        self._curls = np.zeros((len(names), 3))
+        for name, degrees in (_CURL | _LEGS).items():
+            self._curls[self._dofs[name]] = np.radians(degrees)
+        for name, tip in _TIPS.items():
+            self._tips[self._dofs[name]] = math.radians(tip)
+        posed = [self._dofs[name] for name in (*_CURL, *_LEGS, *_TIPS, *_STRAIGHT)]
+        self._posed = sorted(chain.from_iterable(posed))
         self._legs = [i for joint in ("hip", "knee", "ankle") for i in self._joints[joint]]
         shapes = {shape.segment: shape for shape in character.shapes}
         self._arms = []
@@ -202,22 +216,12 @@ class Brace(Limp):
         self, time: float, pose: Pose, touched: set[int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pose that it wants at last, and the tone and braking for it, (dofs,) each."""
-        wanted = self._wanted
-        tone, braking = np.zeros((2, len(wanted)))
-        for joint, dofs in self._joints.items():
-            tone[dofs] = _TONES[joint]
-        for name, brake in _BRAKES.items():
-            braking[self._dofs[name]] = brake
+        wanted, tone, braking = self._wanted, self._tones.copy(), self._brakes.copy()
         neck = SEGMENT_INDEX["head"]  # where the head hangs
         trunk = pose.frames[SEGMENT_INDEX["trunk"]]
         toward, ahead, aside = self._direction(pose)
         shares = max(0.0, -ahead), max(0.0, ahead), 1 - abs(ahead)
-        for name, degrees in (_CURL | _LEGS).items():
-            wanted[self._dofs[name]] = np.radians(np.dot(degrees, shares))
-        for name, tip in _TIPS.items():
-            wanted[self._dofs[name]] = math.radians(tip) * aside
-        for name in ("neck_twist", "spine_twist"):
-            wanted[self._dofs[name]] = 0.0
+        wanted[self._posed] = (self._curls @ shares + aside * self._tips)[self._posed]
         time_left = self._time_left(pose.positions[neck], pose.speeds[neck], toward)
         land = (pose.positions[neck] + min(time_left, _AHEAD) * pose.speeds[neck])[:2]
         left = unit(trunk[:2, 1])

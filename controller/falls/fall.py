@@ -19,11 +19,11 @@ from .mover import Mover, MovingWorld
 #: has been slower than this [m/s] for so long [s], and one that lies after so long [s] anyway.
 _SOONEST, _SLOW, _CALM, _LATEST = 0.6, 0.4, 0.2, 2.2
 #: [s] in which tone fades, and in which passive springs come to rest where they are.
-_FADING, _RELAXING = 0.8, 0.4
+_FADING, _RELAXING = 0.6, 0.4
 #: Dry friction [N m] in joints, as a share of their passive damping [N m s/rad]; how much of it
 #: locks a body that has been slower than this [m/s] for so long [s], and in what time [s].
 _DRY, _LOCK = 1.0, 60.0
-_STILL, _SETTLED, _LOCKING = 0.03, 0.2, 0.25
+_STILL, _SETTLED, _LOCKING = 0.05, 0.15, 0.25
 #: What touches the floor where a body lies.
 _LYING = {
     SEGMENT_INDEX[name]
@@ -32,7 +32,12 @@ _LYING = {
 
 
 class FallingWorld(MovingWorld, Protocol):
-    """What is asked of a world besides."""
+    """What is asked of a world besides.
+
+    calm: whether the body lies and hardly moves, which takes fewer steps of the physics.
+    """
+
+    calm: bool
 
     def body_transforms(self) -> tuple[np.ndarray, np.ndarray]:
         """Centres of mass and orientations of all segments."""
@@ -99,8 +104,11 @@ class Fall(Mover[FallingWorld]):
             self._rest.settle(
                 time, fastest, not _LYING.isdisjoint(self.touched.since), state.angles
             )
-        pose = Pose(positions, frames, state.angles, speeds[0])
-        self._act(time, pose)
+            self._world.calm = self._rest.awake < 1 and fastest < _SLOW
+        if self._rest.awake:
+            self._act(time, Pose(positions, frames, state.angles, speeds[0]))
+        else:  # whatever a behaviour would have it do, nothing of it is left
+            self._compliance.tone[:] = self._compliance.braking[:] = 0.0
 
     def _act(self, time: float, pose: Pose) -> None:
         """Do of each behaviour its share: what their torques would be, in these shares."""

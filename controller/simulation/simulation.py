@@ -387,7 +387,7 @@ class Simulation:
         self._acts = acted(character, self.scenario.get_ups) if self.rises else ()
         self._left: list[World] = []  # to which who is played may go back
         self._loss = self._foresee_fall()
-        self._kept: deque[Saved] = deque()
+        self._kept: deque[tuple[int, Saved]] = deque()
         self._placings: deque[Any] = deque(maxlen=1 + round(_BURST * motion.rate))
         self._begun = False
         #: The sample at which what the controller performs begins: of one that has got up, later,
@@ -530,8 +530,8 @@ class Simulation:
         if self.guide is not None or self.settings.when_it_falls != STOP:
             self._loss = self._loss_of(window.reference)
             while self._kept:
-                self.world.forget(self._kept.pop())
-            self._keep_state()
+                self.world.forget(self._kept.pop()[1])
+            self._keep_state(window.sample)
 
     @property
     def footing(self) -> Footing:
@@ -730,7 +730,7 @@ class Simulation:
                     first = yield from self._out_of_burst(sample, observation)
                     yield from self._go_on_past_falls(first)
                     return
-                self._keep_state()
+                self._keep_state(sample)
             elif self._bursts(sample, observation.centres):
                 return
             going_on = self._record(sample, observation)
@@ -868,15 +868,17 @@ class Simulation:
         before, self._spins = self._spins or not isinstance(self.motion, Endless), spins
         return bool(self._is_thrown(sample, centres) or (before and spins))
 
-    def _keep_state(self) -> None:
-        """Keep the state of the newest sample, and of as many before as a burst takes; where others
-        are in it, of the body alone."""
+    def _keep_state(self, sample: int) -> None:
+        """Keep the state of a sample, unless the last one that was kept is newer than a burst
+        takes, and one before that; where others are in it, of the body alone, of each."""
         if self.membership is not None:
             self._placings.append(self.world.placing())
             return
-        self._kept.append(self.world.save())
-        if len(self._kept) > 1 + _BURST * self.motion.rate:
-            self.world.forget(self._kept.popleft())
+        if self._kept and sample - self._kept[-1][0] < _BURST * self.motion.rate:
+            return  # to save one takes as long as three steps of the physics
+        self._kept.append((sample, self.world.save()))
+        if len(self._kept) > 2:
+            self.world.forget(self._kept.popleft()[1])
 
     def _out_of_burst(
         self, sample: int, observation: Observation
@@ -890,8 +892,8 @@ class Simulation:
             self._record(sample, observation._replace(centres=centres, turns=turns))
             yield sample
             return sample
-        sample = len(self.log) - len(self._kept)
-        self.world.restore(self._kept[0])
+        sample, state = self._kept[0]
+        self.world.restore(state)
         self.log.keep(sample + 1)
         return sample
 
@@ -982,7 +984,7 @@ class Simulation:
 
     def _get_up(self, rising: GetUp, first: int) -> Generator[int | None, None, int]:
         """Go on until the body stands, or has failed to, or to the end. Returns the last sample."""
-        sample, self.world.rising = first, True
+        sample, self.world.rising, self.world.calm = first, True, False
         for sample in range(first + 1, self.count):
             observation = yield from self._moving_to(sample, rising)
             self.log.add_help(sample, self._helps.mean(0), True)
@@ -1029,7 +1031,7 @@ class Simulation:
             self.character, reference, self.gains, settings, self.world, self.balance
         )
         self._since, self._window = first, None
-        self._keep_state()
+        self._keep_state(first)
         self._loss = self._loss_of(reference)
 
     def _turn_arms(self, wanted: np.ndarray) -> None:
@@ -1052,7 +1054,7 @@ class Simulation:
             observation = self.observe(sample)
             if self._is_wild(sample, observation.centres):
                 return (yield from self._out_of_burst(sample, observation)), False
-            self._keep_state()
+            self._keep_state(sample)
             self._record(sample, observation)
             yield sample
             if self._loses_balance(sample) or self._faints(sample):

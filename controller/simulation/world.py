@@ -45,7 +45,8 @@ _INNER_MASS = 0.0003
 _INNER_GYRATION = 0.1
 #: The same of a body that falls: with 0.1 the engine threw 60 of 170 falls about. By trial.
 _FALLING_GYRATION = 0.3
-#: Of a body that falls, steps of the physics in one of the control; the same of one that gets up,
+#: Of a body that falls, steps of the physics in one of the control, until it lies calmly, for which
+#: one will do (a third less time from the loss of balance to rest); the same of one that gets up,
 #: which presses hands and feet (with 3 up to 11 mm into the floor), and of one below this stature
 #: [m], which moves quicker (with 4 a hip of a child was 4.5 degrees beyond its limit). Of 5 at 300
 #: Hz PyBullet rounds the first away. By trial on falls, as the next two.
@@ -54,8 +55,10 @@ _FALLING_STEPS, _FINE_STEPS, _SMALL = 3, 6, 1.4
 #: of three hundred times their mass presses turns them 20 degrees beyond their limit, with this 3:
 #: else it would take twice the steps, and twice the time.
 _TOE_ARMATURE, _ADULT = 0.01, (71.0, 1.8)
-#: Iterations of the engine's solver in one step of those, and else, which is the engine's own.
+#: Iterations of the engine's solver where a body falls or lies, and else, which is its own.
 _FALLING_ITERATIONS, _ITERATIONS = 20, 50
+#: A limb's only link, by the number of its part.
+_ONLY_PART = {-1: 0}
 #: The contact solver stops here: measured, a quarter faster, and the same result to 0.1 mm.
 _RESIDUAL = 1e-4
 #: How deep things may rest in each other [m]. Without it boxes that part by a micrometre lose all
@@ -218,8 +221,9 @@ def _segment_link(joint: Joint) -> int:
 
 def _substeps_of(world: "World") -> int:
     """Steps of the physics in one of the control of a body that falls, or touches another."""
-    coarse = world.character.height > _SMALL and not world.rising
-    return _FALLING_STEPS if coarse else _FINE_STEPS
+    if world.rising or world.character.height < _SMALL:
+        return _FINE_STEPS
+    return _FALLING_STEPS
 
 
 def _ordered(pair: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
@@ -286,13 +290,15 @@ class Engine:
     substeps: steps of the physics in the last one of the control, of which PyBullet tells the last
     one's impulses over the time of all. shared: several bodies are to be in it; who drives them
     steps it once for all. scenery: {(kind, name): Bullet's number} of things, colliders and limbs
-    that are in it. started: the things among them that have.
+    that are in it. started: the things among them that have. touching: whether two of
+    the bodies do, or are about to.
     """
 
     def __init__(self, rate: float, shared: bool = False) -> None:
         """rate: steps of the control per second [Hz]. Raises SimulationError."""
         load_engine()
-        self.substeps, self.shared = 1, shared
+        self.substeps, self.shared, self.touching = 1, shared, False
+        self._iterations = _ITERATIONS
         self.client = pybullet.connect(pybullet.DIRECT)
         if self.client < 0:
             raise SimulationError("PyBullet could not open another world: close some simulations.")
@@ -305,7 +311,6 @@ class Engine:
         #: Pairs of links of two bodies, (body, link, body, link), that overlap since one of them
         #: was put there.
         self._overlapping: set[tuple[int, int, int, int]] = set()
-        self._touching = False  # whether two of the bodies do, or are about to
         pybullet.setGravity(0, 0, -GRAVITY, self.client)
         pybullet.setPhysicsEngineParameter(
             fixedTimeStep=1 / rate,
@@ -320,25 +325,31 @@ class Engine:
     @property
     def next_substeps(self) -> int:
         """Steps of the physics in the next one of the control: several while a body falls, or
-        touches another one."""
-        fine = [one for one in self.worlds.values() if one.falling or self._touching]
-        return max((_substeps_of(one) for one in fine), default=1)
+        touches another one, but for one that lies."""
+        fine = [
+            _substeps_of(one)
+            for one in self.worlds.values()
+            if (one.falling or self.touching) and not one.calm
+        ]
+        return max(fine, default=1)
 
     def step(self) -> None:
         """Advance by a step of the control."""
         if self._overlapping:
             self._part()
         substeps = self.next_substeps
-        if substeps != self.substeps:
-            self.substeps = substeps
+        none_stands = all(one.falling for one in self.worlds.values())
+        iterations = _FALLING_ITERATIONS if substeps > 1 or none_stands else _ITERATIONS
+        if (substeps, iterations) != (self.substeps, self._iterations):
+            self.substeps, self._iterations = substeps, iterations
             pybullet.setPhysicsEngineParameter(
                 numSubSteps=substeps if substeps > 1 else 0,  # which is PyBullet's own
-                numSolverIterations=_FALLING_ITERATIONS if substeps > 1 else _ITERATIONS,
+                numSolverIterations=iterations,
                 physicsClientId=self.client,
             )
         pybullet.stepSimulation(self.client)
         if self.shared:
-            self._touching = any(
+            self.touching = any(
                 pybullet.getContactPoints(one, other, physicsClientId=self.client)
                 for one, other in combinations(self.worlds, 2)
             )
@@ -450,8 +461,9 @@ class World:
         then: pelvis and thighs meet these, and give as flesh does."""
         self.character = character
         self.rate = rate
-        #: Whether the body is to fall, and whether it gets up.
-        self.falling, self.rising = falling, False
+        #: Whether the body is to fall, and, of one that does, whether it gets up, and whether it
+        #: lies and hardly moves.
+        self.falling, self.rising, self.calm = falling, False, False
         self.member, self.name = 0, ""
         if membership is None:
             self.engine = Engine(rate)
@@ -1474,18 +1486,20 @@ class World:
         """Add to (L, 7) what each limb, and each segment of every other body in the engine, in the
         order of Recording.blowers, has pressed the body with in the last step: the impulse
         [N s] (3,) across what touches; its size, and that times its place [m] (3,)."""
-        numbers = {body: number for number, body in enumerate(self._limbs)}
-        partners = self.engine.worlds if self.engine.shared else {}
-        for point in pybullet.getContactPoints(self.body, physicsClientId=self._client):
-            number, other = numbers.get(point[_OTHER_BODY]), partners.get(point[_OTHER_BODY])
-            if other is not None and other is not self:
-                rank = other.member - (other.member > self.member)
-                number = len(numbers) + rank * len(SEGMENTS) + other.carried[point[_OTHER_LINK]]
-            load = point[_ACROSS[0]] * self._substeps / self.rate
-            if number is not None and load > 0:
-                blows[number, :3] += np.multiply(load, point[_NORMAL])
-                blows[number, 3] += load
-                blows[number, 4:] += np.multiply(load, point[_ON_OTHER])
+        others = [(body, number, _ONLY_PART) for number, body in enumerate(self._limbs)]
+        if self.engine.touching:
+            for body, other in self.engine.worlds.items():
+                if other is not self:
+                    rank = other.member - (other.member > self.member)
+                    others.append((body, len(self._limbs) + rank * len(SEGMENTS), other.carried))
+        for body, number, carried in others:
+            for point in pybullet.getContactPoints(self.body, body, physicsClientId=self._client):
+                load = point[_ACROSS[0]] * self._substeps / self.rate
+                if load > 0:
+                    blow = blows[number + carried[point[_OTHER_LINK]]]
+                    blow[:3] += np.multiply(load, point[_NORMAL])
+                    blow[3] += load
+                    blow[4:] += np.multiply(load, point[_ON_OTHER])
 
     def height_at(self, x: float, y: float) -> float:
         """Height [m] of the floor, or of the highest collider, at a place."""
