@@ -92,7 +92,7 @@ demo: $(ready)
 	$(bin)/python demo/run.py --output build/demo
 
 bench: $(ready)
-	@echo "make bench: measuring speed; about 6 minutes. Leave the machine alone meanwhile."
+	@echo "make bench: measuring speed; about 8 minutes. Leave the machine alone meanwhile."
 	$(bin)/python tests/bench.py
 
 figures: $(ready)

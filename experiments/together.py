@@ -71,7 +71,7 @@ def pairs():
     return found
 
 
-def _cast(pair):
+def cast(pair):
     """{name: Simulation} of a pair, and how each would be alone."""
     first, second, distance, yaws, force = pair
     one, other = _clip(first), _clip(second)
@@ -100,7 +100,7 @@ def _cast(pair):
 def run(pair):
     """What became of a pair, plain data."""
     try:
-        together = Together(_cast(pair))
+        together = Together(cast(pair))
         deepest, since = 0.0, None
         started = time.process_time()
         for sample in together:
@@ -113,7 +113,7 @@ def run(pair):
         return {"pair": pair, "error": str(error)}
     recordings = [one.recording for one in together.simulations.values()]
     started = time.process_time()
-    for one in _cast(pair).values():
+    for one in cast(pair).values():
         try:
             one.run()
         except PoiseError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed, as `measures.md` defines it: `make bench`, about 5 minutes. Writes build/bench.md.
+"""Speed, as `measures.md` defines it: `make bench`, about 8 minutes. Writes build/bench.md.
 
 Each figure is the median of rounds that take turns, with the least and the most. The bare steps of
 `overhead` are those of a run whose recorded torques are applied again: the same body goes through
@@ -40,6 +40,7 @@ from poise.controller.control.controller import Controller
 from poise.controller.processes.workers import Remote
 from poise.controller.search.trial import evaluate
 from poise.controller.simulation.world import World
+from poise.experiments import falls, together
 from poise.experiments.clips import captured
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,6 +49,8 @@ SECONDS = 10.0
 TRIALS = 8
 RATES = (240.0, 300.0, 600.0)
 MODES = ("foot_forces", "virtual_forces")
+#: Of `make falls` and `make together`, one in so many, from which on.
+FALLS, PAIRS = slice(3, None, 25), slice(0, 12, 2)
 
 
 def clip():
@@ -246,6 +249,34 @@ def blender(scene):
     return reading, writing, whole
 
 
+def falling():
+    """{behaviour: ([real-time factor from the loss of balance to rest], [of the whole])}."""
+    found = {kind: ([], []) for kind in falls.KINDS}
+    for clip_name, *fall in falls.falls()[FALLS]:
+        for kind, (down, whole) in found.items():
+            simulation = falls.simulation(clip_name, kind, *fall)
+            walls = [simulation.recording.wall_time for _ in simulation]
+            recording = simulation.recording
+            if recording.stood is None or recording.rest_at is None:
+                continue
+            rate, lost = recording.motion.rate, recording.stood - 1
+            rest = round(recording.rest_at * rate)
+            down.append((rest - lost) / rate / (walls[rest] - walls[lost]))
+            whole.append((len(recording) - 1) / rate / walls[-1])
+    return found
+
+
+def pairs():
+    """Real-time factors of two characters who are simulated together."""
+    factors = []
+    for pair in together.pairs()[PAIRS]:
+        both = together.cast(pair)
+        together.Together(both).run()
+        recording = both["first"].recording
+        factors.append((len(recording) - 1) / recording.motion.rate / recording.wall_time)
+    return factors
+
+
 def searches():
     """{clip: wall time [s] from nothing to gains that are confirmed, with two processes}."""
     times = {}
@@ -327,6 +358,25 @@ def main():
         ["a step at 300 Hz", "µs", "share"],
         [[name, f"{time_:.1f}", f"{time_ / total:.0%}"] for name, time_ in spent.items()],
     )
+    peer = statistics.median(r[0] for r in theirs)
+
+    def fast(name, values):
+        return [name, spread(values), f"{statistics.median(values) / peer:.2f}"]
+
+    lines += [
+        "",
+        *table(
+            ["at 300 Hz", "real_time_factor", "of theirs at 240 Hz"],
+            [
+                *(
+                    fast(f"{kind}: {words}", values)
+                    for kind, both in falling().items()
+                    for words, values in zip(("loss of balance to rest", "all"), both, strict=True)
+                ),
+                fast("two together", pairs()),
+            ],
+        ),
+    ]
     reading, writing, whole = blender(scene)
     lines += [
         "",

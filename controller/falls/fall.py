@@ -73,6 +73,7 @@ class Fall(Mover[FallingWorld]):
         }
         self._rest = _Rest(self._compliance, self._interval)
         self.shares: dict[str, float] = dict.fromkeys(mixed, 0.0)
+        self._torques = np.zeros(character.dofs)
         #: Joint positions and centres of mass (2, S, 3) [m] of the last decision.
         self._before: np.ndarray | None = None
 
@@ -86,6 +87,15 @@ class Fall(Mover[FallingWorld]):
         """Whether it was to roll, and braces, since it has neither the speed nor the time."""
         one = self._behaviours[self._named]
         return isinstance(one, Roll) and not one.rolls
+
+    def torques(self) -> np.ndarray:
+        """(dofs,) joint torques [N m] for the step that begins now; of one that sleeps, which may
+        lie among others that do not, those of its last decision."""
+        if self.asleep and self._step % self._period:
+            self._step += 1
+        else:
+            self._torques = super().torques()
+        return self._torques
 
     def friction(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
         """What World.drive needs in that step: dry friction in all joints."""
