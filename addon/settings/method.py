@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from ...controller.exceptions import GainsError
 from ...controller.falls.behaviours import STOP
 from ...controller.reference.gait import Endless
+from ...controller.simulation.scenario import Scenario
 from ...controller.simulation.simulation import Simulation
 from ..shots.shot import Shot
 from . import presets
@@ -51,7 +52,8 @@ class Choice:
 
     def searching(self, why: str) -> "Choice":
         """The Choice once that will not do. why: in a sentence."""
-        return replace(self, method="rectify", why=f"{self.why} {why}", retry=False)
+        before = self.why.replace(_WILL, _WAS)
+        return replace(self, method="rectify", why=f"{before} {why}", retry=False)
 
 
 def choose(shot: Shot) -> Choice:
@@ -65,11 +67,11 @@ def choose(shot: Shot) -> Choice:
         return Choice("balance", "An endless walk is kept up by balance, step by step.")
     found = shot.check()
     verdict = f"{shot.mended} {found.verdict}.".lstrip()
-    if found.recommend == "balance":
-        return Choice("balance", verdict)
     doubted = _DOUBTED if found.doubts else ""
     but = refused(simulation) or doubted
     retry, told = not but, verdict + doubted
+    if found.recommend == "balance":  # whoever is pushed out of that is to react, not to be mended
+        return Choice("balance", verdict, retry=retry and not _disturbed(simulation.scenario))
     if found.recommend == "rectify":
         return Choice("balance", verdict + (but or _FIRST), retry=retry)
     if shot.options.gains is not None:
@@ -107,6 +109,8 @@ def not_kept(shot: Shot) -> str:
     """Why what balance alone did would not be kept, in a sentence; empty if it need not be."""
     if shot.choice is None or not shot.choice.retry:
         return ""
+    if len(shot.recording) < 2:
+        return ""  # nor do help or a search carry who falls at once
     if not shot.recording.success:
         return shot.recording.why()
     found = shot.judge().findings
@@ -117,13 +121,16 @@ def try_help(shot: Shot) -> Shot | None:
     """Prepare a shot, once `look_back` said why it would not be kept, to be performed with help
     from outside -> Shot of what balance alone did. None where that is not to be tried: a body that
     something pushes, meets or holds would feel it less."""
-    scenario = shot.simulation.scenario
-    disturbed = scenario.pushes or scenario.things or scenario.limbs or scenario.holds
-    if disturbed or shot.simulation.settings.waypoints:
+    if _disturbed(shot.simulation.scenario) or shot.simulation.settings.waypoints:
         return None
     first = shot.balanced()
     shot.help(_HELP)
     return first
+
+
+def _disturbed(scenario: Scenario) -> bool:
+    """Whether something is to push, meet or hold the body."""
+    return bool(scenario.pushes or scenario.things or scenario.limbs or scenario.holds)
 
 
 def keeps_help(shot: Shot, first: Shot) -> bool:

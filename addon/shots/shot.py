@@ -885,7 +885,9 @@ class Shot(ArmatureShot):
         if len(recording) < 2:
             raise SimulationError(
                 f"'{self.armature.name}' falls at once, at frame {self.reading.motion.frame(0):g}: "
-                "nothing can be baked; start from a frame in which it stands."
+                "neither its feet nor a seat carry it there, so nothing can be baked. Start from a "
+                "frame in which it stands, or sits upright: nobody lies, kneels or crawls by "
+                "balance."
             )
         planned = bake_objects.plan(self.scene, self.reading, recording)
         yield from self._writing(recording, "simulation", keys)

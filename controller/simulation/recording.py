@@ -823,8 +823,8 @@ class Recording:
             return "" if self.parts[-1].stays else "It walks on."
         if self.shown[-1] is None:
             return (
-                "It does not go on: in no frame of what is left of the animation could one stand "
-                "still, upright and on both feet. Walks go on with Locomotion."
+                "It does not go on: what is left of the animation does not move, or in no frame of "
+                "it could one stand still, upright and on both feet. Walks go on with Locomotion."
             )
         if self.went_on[-1] is None:
             return "No time is left for it to go on: choose a longer range."

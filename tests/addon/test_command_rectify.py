@@ -13,10 +13,12 @@ from helpers.commands import listing, poise, save
 from poise.addon.blender import compat
 from poise.addon.blender.locks import claimed
 from poise.addon.command import command_rectify
+from poise.addon.settings import method
 from poise.addon.shots.shot import Shot
 from poise.controller import documents
 from poise.controller.search import rectification
 from poise.controller.search.correction import Correction
+from poise.controller.simulation import recording
 
 pytestmark = pytest.mark.once
 
@@ -262,6 +264,29 @@ def test_auto_searches_for_what_is_no_keeper_and_takes_the_better(
     assert "Tune: so it says." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("disturbed", ["nothing", "push", "at once"])
+def test_auto_helps_what_the_check_was_content_with(
+    tmp_path, import_clip, monkeypatch, capsys, disturbed
+):
+    """But what is pushed out of that is to react, and who falls at once is carried by nothing."""
+    import_clip("dance")
+    shot = save(tmp_path)
+    said = "Balance alone will do: so it says"
+    found = SimpleNamespace(recommend="balance", verdict=said, mends=(), doubts=())
+    monkeypatch.setattr(Shot, "check", lambda _: found)
+    monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
+    monkeypatch.setattr(method, "keeps_help", lambda shot, first: helped.append(first) or True)
+    if disturbed == "at once":
+        monkeypatch.setattr(recording.Recording, "__len__", lambda _: 1)
+    helped, path = [], shot.with_name("report.json")
+    pushed = ("--push=40,0.2,0,1,0",) if disturbed == "push" else ()
+    poise("simulate", shot, "--frames=1:90", *pushed, "--method=auto", "--report", path)
+    assert len(helped) == (disturbed == "nothing")
+    if disturbed == "push":
+        why = json.loads(path.read_text())["method"]["why"]
+        assert why == "Balance alone was tried: by itself so it says."
+
+
 @pytest.mark.slow(captured=False)
 def test_what_is_to_be_mended_is_told_before(tmp_path, import_clip, capsys):
     """Of held keys, whatever the method; a blown-up body was told of gains instead."""
@@ -322,3 +347,16 @@ def test_wrong_usage(shot, capsys, arguments, message):
         assert status == 2
         assert message in told
     assert set(listing(shot.parent)) == {"shot.blend"}
+
+
+@pytest.mark.parametrize("way", ["balance", "auto"])
+def test_nobody_lies_by_balance(tmp_path, import_clip, monkeypatch, capsys, way):
+    """Who lies from the first frame on is refused in words, and not searched for."""
+    armature = import_clip("stand")
+    armature.rotation_euler.x += 1.5
+    armature.location.z += 0.3
+    shot = save(tmp_path)
+    monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
+    assert poise("bake", shot, FRAMES, f"--method={way}") == 1
+    assert "nobody lies, kneels or crawls by balance" in capsys.readouterr().err
+    assert not (tmp_path / "shot_poise.blend").exists()

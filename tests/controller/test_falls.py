@@ -585,6 +585,33 @@ def test_joints_that_spin_are_no_body_that_stands(standing):
     falls.close()
 
 
+@pytest.mark.slow(captured=False)
+def test_who_lies_calmly_takes_fewer_steps_of_the_physics(standing):
+    """One in a step of the control, three while it falls or anything of it is faster, and six while
+    it gets up."""
+    trial = simulation(standing, "limp", seconds=6.0)
+    trial.settings = replace(trial.settings, get_up=True)
+    steps, speeds, log = [], [], trial.recording
+    for _ in trial:
+        steps.append(trial.world.engine.substeps)
+        moved = np.diff(log.body_positions[-2:], axis=0)
+        speeds.append(float(np.linalg.norm(moved, axis=2).max(initial=0.0)) * log.motion.rate)
+    lost, rests = log.stood, log.rested
+    assert set(steps[: lost - 1]) == {1} and set(steps[lost + 1 : lost + 30]) == {3}
+    assert set(steps[rests - 20 : rests]) == {1} and max(speeds[rests - 20 : rests]) < 0.4
+    assert set(steps[rests + 1 : rests + 30]) == {6}
+
+
+def test_states_are_kept_as_often_as_a_burst_takes(standing):
+    """A burst is left from before it, 0.05 s at least and 0.12 at most."""
+    trial, kept = simulation(standing, "limp", seconds=1.0, force=0.0), []
+    for sample in trial:
+        kept.append([sample - at for at, _ in trial._kept])
+    assert all(len(one) == 2 for one in kept[3:])
+    back = np.array([one[0] for one in kept[6:]]) / standing.rate
+    assert 0.05 <= back.min() and back.max() < 0.12
+
+
 @pytest.mark.slow
 def test_what_sleeps_is_woken_by_a_push(standing):
     asleep = simulation(standing, "limp", seconds=6.0)
