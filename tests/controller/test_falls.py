@@ -609,7 +609,7 @@ def test_states_are_kept_as_often_as_a_burst_takes(standing):
         kept.append([sample - at for at, _ in trial._kept])
     assert all(len(one) == 2 for one in kept[3:])
     back = np.array([one[0] for one in kept[6:]]) / standing.rate
-    assert 0.05 <= back.min() and back.max() < 0.12
+    assert back.min() >= 0.05 and back.max() < 0.12
 
 
 @pytest.mark.slow
