@@ -18,12 +18,17 @@ from .mover import Mover, MovingWorld
 #: [s] after the loss of balance before which no body lets go. From then on one does that lies and
 #: has been slower than this [m/s] for so long [s], and one that lies after so long [s] anyway.
 _SOONEST, _SLOW, _CALM, _LATEST = 0.6, 0.4, 0.2, 2.2
+#: [s] after which one that is propped on limbs alone lets go as one that lies.
+_PROPPED = 3.0
 #: [s] in which tone fades, and in which passive springs come to rest where they are.
 _FADING, _RELAXING = 0.6, 0.4
 #: Dry friction [N m] in joints, as a share of their passive damping [N m s/rad]; how much of it
 #: locks a body that has been slower than this [m/s] for so long [s], and in what time [s].
 _DRY, _LOCK = 1.0, 60.0
 _STILL, _SETTLED, _LOCKING = 0.05, 0.15, 0.25
+#: [s] after which one that has let go and does not sleep yet is restless: on edges of stairs and on
+#: ramps one step of the physics in one of the control may keep a body moving.
+_RESTLESS = 1.0
 #: What touches the floor where a body lies.
 _LYING = {
     SEGMENT_INDEX[name]
@@ -114,7 +119,7 @@ class Fall(Mover[FallingWorld]):
             self._rest.settle(
                 time, fastest, not _LYING.isdisjoint(self.touched.since), state.angles
             )
-            self._world.calm = self._rest.awake < 1 and fastest < _SLOW
+            self._world.calm = self._rest.calm and fastest < _SLOW
         if self._rest.awake:
             self._act(time, Pose(positions, frames, state.angles, speeds[0]))
         else:  # whatever a behaviour would have it do, nothing of it is left
@@ -150,9 +155,15 @@ class _Rest:
     def __init__(self, compliance: Compliance, interval: float) -> None:
         """interval [s] from one `settle` to the next."""
         self._compliance, self._interval = compliance, interval
-        self._calm = self._still = self._lock = 0.0
+        self._calm = self._still = self._lock = self._loose = 0.0
         self.awake = 1.0
         self.friction = np.zeros(len(compliance.rest))
+
+    @property
+    def calm(self) -> bool:
+        """Whether it lets go, or has not done so for long: by then it sleeps, or is restless, which
+        few steps of the physics may be the reason of."""
+        return self.awake < 1 and self._loose < _RESTLESS
 
     @property
     def asleep(self) -> bool:
@@ -164,11 +175,13 @@ class _Rest:
         segment. lies: whether more than feet, shins and forearms touch: what stands on those holds
         itself. angles (dofs,) [rad]."""
         passed, compliance = self._interval, self._compliance
+        lies = lies or time > _PROPPED
         self._calm = self._calm + passed if lies and fastest < _SLOW else 0.0
         if lies and (self._calm > _CALM or time > _LATEST or self.awake < 1):
             self.awake = max(0.0, self.awake - passed / _FADING)
         loose = 1 - self.awake
         compliance.rest += min(1.0, passed / _RELAXING) * loose * (angles - compliance.rest)
+        self._loose += passed * (self.awake == 0)
         still = fastest < _STILL and self.awake == 0
         self._still = self._still + passed if still else 0.0
         firmer = passed / _LOCKING if self._still > _SETTLED else -2 * passed / _LOCKING

@@ -55,7 +55,7 @@ _FALLING_STEPS, _FINE_STEPS, _SMALL = 3, 6, 1.4
 #: of three hundred times their mass presses turns them 20 degrees beyond their limit, with this 3:
 #: else it would take twice the steps, and twice the time.
 _TOE_ARMATURE, _ADULT = 0.01, (71.0, 1.8)
-#: Iterations of the engine's solver where a body falls or lies, and else, which is its own.
+#: Iterations of the engine's solver in one step of those, and else, which is the engine's own.
 _FALLING_ITERATIONS, _ITERATIONS = 20, 50
 #: A limb's only link, by the number of its part.
 _ONLY_PART = {-1: 0}
@@ -298,7 +298,6 @@ class Engine:
         """rate: steps of the control per second [Hz]. Raises SimulationError."""
         load_engine()
         self.substeps, self.shared, self.touching = 1, shared, False
-        self._iterations = _ITERATIONS
         self.client = pybullet.connect(pybullet.DIRECT)
         if self.client < 0:
             raise SimulationError("PyBullet could not open another world: close some simulations.")
@@ -338,13 +337,11 @@ class Engine:
         if self._overlapping:
             self._part()
         substeps = self.next_substeps
-        none_stands = all(one.falling for one in self.worlds.values())
-        iterations = _FALLING_ITERATIONS if substeps > 1 or none_stands else _ITERATIONS
-        if (substeps, iterations) != (self.substeps, self._iterations):
-            self.substeps, self._iterations = substeps, iterations
+        if substeps != self.substeps:
+            self.substeps = substeps
             pybullet.setPhysicsEngineParameter(
                 numSubSteps=substeps if substeps > 1 else 0,  # which is PyBullet's own
-                numSolverIterations=iterations,
+                numSolverIterations=_FALLING_ITERATIONS if substeps > 1 else _ITERATIONS,
                 physicsClientId=self.client,
             )
         pybullet.stepSimulation(self.client)
