@@ -78,7 +78,6 @@ class Fall(Mover[FallingWorld]):
         }
         self._rest = _Rest(self._compliance, self._interval)
         self.shares: dict[str, float] = dict.fromkeys(mixed, 0.0)
-        self._torques = np.zeros(character.dofs)
         #: Joint positions and centres of mass (2, S, 3) [m] of the last decision.
         self._before: np.ndarray | None = None
 
@@ -92,15 +91,6 @@ class Fall(Mover[FallingWorld]):
         """Whether it was to roll, and braces, since it has neither the speed nor the time."""
         one = self._behaviours[self._named]
         return isinstance(one, Roll) and not one.rolls
-
-    def torques(self) -> np.ndarray:
-        """(dofs,) joint torques [N m] for the step that begins now; of one that sleeps, which may
-        lie among others that do not, those of its last decision."""
-        if self.asleep and self._step % self._period:
-            self._step += 1
-        else:
-            self._torques = super().torques()
-        return self._torques
 
     def friction(self) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
         """What World.drive needs in that step: dry friction in all joints."""
@@ -155,7 +145,9 @@ class _Rest:
     def __init__(self, compliance: Compliance, interval: float) -> None:
         """interval [s] from one `settle` to the next."""
         self._compliance, self._interval = compliance, interval
-        self._calm = self._still = self._lock = self._loose = 0.0
+        #: For how long [s] it has been slow, and still, and has had no tone.
+        self._slow = self._still = self._toneless = 0.0
+        self._lock = 0.0
         self.awake = 1.0
         self.friction = np.zeros(len(compliance.rest))
 
@@ -163,7 +155,7 @@ class _Rest:
     def calm(self) -> bool:
         """Whether it lets go, or has not done so for long: by then it sleeps, or is restless, which
         few steps of the physics may be the reason of."""
-        return self.awake < 1 and self._loose < _RESTLESS
+        return self.awake < 1 and self._toneless < _RESTLESS
 
     @property
     def asleep(self) -> bool:
@@ -173,15 +165,15 @@ class _Rest:
     def settle(self, time: float, fastest: float, lies: bool, angles: np.ndarray) -> None:
         """Go on at a time [s] after the loss of balance. fastest: speed [m/s] of the fastest
         segment. lies: whether more than feet, shins and forearms touch: what stands on those holds
-        itself. angles (dofs,) [rad]."""
+        itself, for a while. angles (dofs,) [rad]."""
         passed, compliance = self._interval, self._compliance
         lies = lies or time > _PROPPED
-        self._calm = self._calm + passed if lies and fastest < _SLOW else 0.0
-        if lies and (self._calm > _CALM or time > _LATEST or self.awake < 1):
+        self._slow = self._slow + passed if lies and fastest < _SLOW else 0.0
+        if lies and (self._slow > _CALM or time > _LATEST or self.awake < 1):
             self.awake = max(0.0, self.awake - passed / _FADING)
         loose = 1 - self.awake
         compliance.rest += min(1.0, passed / _RELAXING) * loose * (angles - compliance.rest)
-        self._loose += passed * (self.awake == 0)
+        self._toneless += passed * (self.awake == 0)
         still = fastest < _STILL and self.awake == 0
         self._still = self._still + passed if still else 0.0
         firmer = passed / _LOCKING if self._still > _SETTLED else -2 * passed / _LOCKING

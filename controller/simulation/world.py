@@ -46,7 +46,7 @@ _INNER_GYRATION = 0.1
 #: The same of a body that falls: with 0.1 the engine threw 60 of 170 falls about. By trial.
 _FALLING_GYRATION = 0.3
 #: Of a body that falls, steps of the physics in one of the control, until it lies calmly, for which
-#: one will do (a third less time from the loss of balance to rest); the same of one that gets up,
+#: one will do (up to a quarter less time until it rests); the same of one that gets up,
 #: which presses hands and feet (with 3 up to 11 mm into the floor), and of one below this stature
 #: [m], which moves quicker (with 4 a hip of a child was 4.5 degrees beyond its limit). Of 5 at 300
 #: Hz PyBullet rounds the first away. By trial on falls, as the next two.
@@ -221,9 +221,8 @@ def _segment_link(joint: Joint) -> int:
 
 def _substeps_of(world: "World") -> int:
     """Steps of the physics in one of the control of a body that falls, or touches another."""
-    if world.rising or world.character.height < _SMALL:
-        return _FINE_STEPS
-    return _FALLING_STEPS
+    coarse = world.character.height > _SMALL and not world.rising
+    return _FALLING_STEPS if coarse else _FINE_STEPS
 
 
 def _ordered(pair: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
