@@ -130,14 +130,16 @@ def perform(options: argparse.Namespace, shot: Shot, checkpoint: Path | None) ->
 
 def _helped(shot: Shot) -> bool:
     """Let it try with help from outside; whether that is kept."""
-    first = method.try_help(shot)
-    if first is None:
-        return False
-    with contextlib.suppress(SimulationError):  # thrown about it is not kept
-        simulate(shot)
-    kept = method.keeps_help(shot, first)
-    say(method.HELPED[kept])
-    return kept
+    first = shot.balanced()
+    for tried in method.helps(shot):
+        shot.help(tried.share, tried.rate)
+        with contextlib.suppress(SimulationError):  # thrown about it is not kept
+            simulate(shot)
+        kept = method.keeps_help(shot, first, tried)
+        say(tried.told[kept])
+        if kept:
+            return True
+    return False
 
 
 def conclude(shot: Shot, checkpoint: Path | None) -> None:

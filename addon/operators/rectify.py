@@ -4,6 +4,7 @@
 import contextlib
 import time
 from dataclasses import replace
+from functools import partial
 
 import bpy
 
@@ -104,12 +105,14 @@ class RectifyJob(SimulateJob):
     def _help(self):
         """Let it try with help from outside; whether that is to be kept."""
         shot = self.shot
-        first = yield from in_background(lambda: method.try_help(shot))
-        if first is None:
-            return False
-        with contextlib.suppress(SimulationError):  # thrown about it is not kept
-            yield from simulating(shot)
-        return (yield from in_background(lambda: method.keeps_help(shot, first)))
+        first = shot.balanced()
+        for tried in method.helps(shot):
+            yield from in_background(partial(shot.help, tried.share, tried.rate))
+            with contextlib.suppress(SimulationError):  # thrown about it is not kept
+                yield from simulating(shot)
+            if (yield from in_background(partial(method.keeps_help, shot, first, tried))):
+                return True
+        return False
 
     def _keep_balanced(self, chosen):
         """What balance alone did is the result, however the search ends. chosen: the Choice."""

@@ -7,6 +7,7 @@ neither would be kept.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ...controller.exceptions import GainsError
 from ...controller.falls.behaviours import STOP
@@ -18,16 +19,8 @@ from . import presets
 
 #: What the scene and the command line offer.
 METHODS = ("auto", "balance", "rectify")
-#: Help from outside that is tried, at most [share of the weight]. By a study: of two captured clips
-#: that fall without it a quarter kept none and this both; all of the weight no more than these.
-_HELP = 0.5
 #: What is said where a clip asks to be rectified, before and after balance alone will do.
 _FIRST, _ENOUGH = " Balance alone is tried first.", " Balance alone was enough."
-#: What is said once help from outside was tried, by whether it is kept.
-HELPED = {
-    True: "With help from outside it is kept.",
-    False: "With help from outside it is not kept either.",
-}
 #: What is said where the clip's frames seem not to be those of its motion.
 _DOUBTED = (
     " A search takes long, and would be for a motion that may be timed otherwise: mend that, or "
@@ -54,6 +47,41 @@ class Choice:
         """The Choice once that will not do. why: in a sentence."""
         before = self.why.replace(_WILL, _WAS)
         return replace(self, method="rectify", why=f"{before} {why}", retry=False)
+
+
+class Help(NamedTuple):
+    """Help from outside that is tried.
+
+    share: of the weight that it is at most. rate: of the control, at least [Hz]. told: what is said
+    then, by whether it is kept.
+    """
+
+    share: float
+    rate: float
+    told: dict[bool, str]
+
+
+#: One after the other, until one is kept. By a study: of captured clips that fall without help half
+#: of the weight keeps two, which a quarter does not; all of it, at twice the usual rate, a third
+#: one and three of PyBullet's.
+HELPS = (
+    Help(
+        0.5,
+        0.0,
+        {
+            True: "With help from outside it is kept.",
+            False: "With help from outside it is not kept either.",
+        },
+    ),
+    Help(
+        1.0,
+        600.0,
+        {
+            True: "With help of up to all of its weight it is kept.",
+            False: "With help of up to all of its weight it is not kept either.",
+        },
+    ),
+)
 
 
 def choose(shot: Shot) -> Choice:
@@ -117,15 +145,12 @@ def not_kept(shot: Shot) -> str:
     return f"By balance alone {found[0].sentence}." if found else ""
 
 
-def try_help(shot: Shot) -> Shot | None:
-    """Prepare a shot, once `look_back` said why it would not be kept, to be performed with help
-    from outside -> Shot of what balance alone did. None where that is not to be tried: a body that
-    something pushes, meets or holds would feel it less."""
+def helps(shot: Shot) -> tuple[Help, ...]:
+    """What help from outside is to be tried, once `look_back` said why a shot would not be kept. A
+    body that something pushes, meets or holds would feel it less."""
     if _disturbed(shot.simulation.scenario) or shot.simulation.settings.waypoints:
-        return None
-    first = shot.balanced()
-    shot.help(_HELP)
-    return first
+        return ()
+    return HELPS
 
 
 def _disturbed(scenario: Scenario) -> bool:
@@ -133,14 +158,15 @@ def _disturbed(scenario: Scenario) -> bool:
     return bool(scenario.pushes or scenario.things or scenario.limbs or scenario.holds)
 
 
-def keeps_help(shot: Shot, first: Shot) -> bool:
-    """Once that was simulated: whether it is to be kept. Else the shot has what balance alone did,
-    first, and the search has to follow."""
+def keeps_help(shot: Shot, first: Shot, tried: Help) -> bool:
+    """Once help was simulated: whether that is to be kept. Else the shot has what balance alone
+    did, first, and more help, or the search, has to follow."""
     verdict, choice = shot.judge(), shot.choice
     kept = bool(shot.recording.success and verdict is not None and verdict.keeper)
-    why = f"{choice.why.replace(_FIRST, '')} {HELPED[kept]}"
+    why = f"{choice.why.replace(_FIRST, '')} {tried.told[kept]}"
     if not kept:
-        if shot.recording.success:
+        before = shot.helped
+        if shot.recording.success and (before is None or _rank(shot) > _rank(before)):
             shot.set_aside()
         shot.take(first)
     shot.decide(replace(choice, method="balance" if kept else choice.method, why=why))

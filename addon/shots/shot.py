@@ -838,11 +838,13 @@ class Shot(ArmatureShot):
         other.decide(replace(self.choice, method="balance"))
         return other
 
-    def help(self, share):
-        """Prepare it anew with help from outside, of at most a share of the weight."""
+    def help(self, share, rate):
+        """Prepare it anew with help from outside, of at most a share of the weight, at a rate of
+        the control of at least so much [Hz]."""
         problem = self.performance()
-        settings = replace(problem.settings, outside_help=share)
-        self.options = replace(self.options, outside_help=share)
+        rate = max(rate, problem.settings.rate)
+        settings = replace(problem.settings, outside_help=share, rate=rate)
+        self.options = replace(self.options, outside_help=share, rate=rate)
         helped = problem.under(settings, problem.scenario)
         self._tried(helped, helped.simulation(self.gains, settings.seed))
 

@@ -18,6 +18,7 @@ from ..reference.reference import Reference
 from . import tracking
 from .balance import Balance, Choices, Engine, Memory
 from .foot_forces import FootForces
+from .outside import helped_strength
 from .virtual_forces import VirtualForces
 
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
@@ -49,13 +50,15 @@ class Controller:
         self.balance = make(character, reference, gains, settings, world)
         stiffness, damping = self.balance.soften(*gains.per_dof(character))
         self.tracker = tracking.make(settings.tracking, stiffness, damping, 1 / reference.rate)
-        #: (6,) force [N] and torque [N m] from outside on the pelvis in the step that begins now.
-        self.outside = np.zeros(6)
+        #: (6,) force [N] and torque [N m] from outside on the pelvis in the step that begins now,
+        #: and torques [N m] about the vertical on either foot.
+        self.outside, self.foot_turns = np.zeros(6), [0.0, 0.0]
         #: Where not all of the body is simulated throughout.
         self.hold: Hold | None = None
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
         size = size_of(character)
-        self.limit = settings.torque_limit * size
+        helped = 0.0 if reference.endless else settings.outside_help
+        self.limit = settings.torque_limit * size * helped_strength(helped)
         self.noise = settings.noise * sqrt(NOISE_STEP * reference.rate) * size
         self.random = np.random.default_rng(settings.seed)
         tops = [f"{segment}_{side}" for segment in ("upper_arm", "thigh") for side in SIDES]
@@ -136,7 +139,9 @@ class Controller:
         balance, held = self.balance, np.zeros(6) if self.hold is None else self.hold.residual
         if balance.help is None:
             return held
-        own = balance.share(step) * balance.help.at(balance.com, state.root)
+        share = balance.share(step)
+        own = share * balance.help.at(balance.com, state.root)
+        self.foot_turns = [share * turn for turn in balance.help.turns]
         if balance.course is not None:
             own = balance.course.turned_out(own.reshape(2, 3)).ravel()
         return held + own

@@ -101,6 +101,8 @@ class FootForces(Balance):
         self._lifts = _LIFTS * size_of(character)
         if settings.outside_help or reference.helps is not None:
             self.help = OutsideHelp(character)
+        # Who walks on is where its steps have come to.
+        self._returns = not reference.endless
         if reference.walks:
             self.stepping = Walking(character, reference, self.course)
         elif settings.recovery_steps:
@@ -203,7 +205,10 @@ class FootForces(Balance):
         if self.help is not None:
             turned = (cross(points - self.com, forces) + moments).sum(0)
             lacking = np.concatenate([force - forces.sum(0), torque - turned])
+            lacking[:3] += self._back(step)
             self.help.give(lacking, helped)
+            if self._returns:
+                self.help.turn(self.foot_hold.off_heading(), helped)
         self.world.grip(self.foot_hold.grip(step))
         pressed = -self.legs.transposed_jacobian(points, forces, moments)
         return pressed if self.reference.seated is None else pressed + self._thighs(step, state)
@@ -248,7 +253,9 @@ class FootForces(Balance):
             # By trial, it is helped back to the reference alone: with what bends the reference's
             # own flight fed forward, runs and leaps landed twisted. What holds a body bears it.
             lacking = np.concatenate(self.wrench(step, state, (1, 1)))
+            lacking[:3] += self._back(step)
             self.help.give(np.zeros(6) if pulls else lacking, self._help_share(step))
+            self.help.turn((0.0, 0.0), 0.0)
         if not pulls:
             return None
         places, up = [pull.place for pull in pulls], sum(pull.force[2] for pull in pulls)
@@ -270,6 +277,12 @@ class FootForces(Balance):
         if self.reference.seated is not None:
             torques[self.legs.dofs] += self._thighs(step, state)
         return torques
+
+    def _back(self, step: int) -> np.ndarray:
+        """(3,) force [N] that brings the body back to its place, where it has one."""
+        assert self.help is not None
+        off = (self.goals[step] - self._current)[[COM, VELOCITY]]
+        return self.help.back(off, self._help_share(step)) if self._returns else np.zeros(3)
 
     def _help_share(self, step: int) -> float:
         """Share of the weight that help from outside may be."""

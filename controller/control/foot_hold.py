@@ -73,6 +73,8 @@ class FootHold:
         self._reference, self._legs, self._course = reference, legs, course
         yaw = YAW_STIFFNESS if reference.travels else YAW_STIFFNESS_IN_PLACE
         self._most_twist = _FARTHEST if reference.travels else _MOST_TWIST_IN_PLACE
+        # Feet in place stand on their edges: a squat that does leaned away by the other one.
+        self._heading = _heading_of_side if reference.travels else _own_heading
         self._roll, self._yaw, self._size = [0.0, 0.0], yaw * size, size
         self._full_load = _FULL_LOAD * character.mass * GRAVITY
         self._toe_stiffness, self._toe_torque = _TOE_STIFFNESS * size, _TOE_TORQUE * size
@@ -85,6 +87,7 @@ class FootHold:
         self._standing: Sequence[int] = [0, 0]
         self._goals: list[AnkleTurn | None] = [None, None]
         self._shares = [0.0, 0.0]  # of the stiffness
+        self._yaws = [0.0, 0.0]  # by which the reference's heading is left of the foot's [rad]
         self._presses = [0.0, 0.0]  # torques with which the toes press [N m]
 
     def update(
@@ -111,6 +114,11 @@ class FootHold:
             self._goals[foot] = self.goal(foot, step, state, grounds[foot])
             self._roll[foot] = self._size * self._roll_stiffness(foot, step)
             self._presses[foot] = _moment_about_hinge(sole, point, force)
+
+    def off_heading(self) -> list[float]:
+        """By how much [rad] either foot is to turn, to the left, of one that carries: as much of it
+        as it carries."""
+        return [share * yaw for share, yaw in zip(self._shares, self._yaws, strict=True)]
 
     def _roll_stiffness(self, foot: int, step: int) -> float:
         if self._reference.travels:
@@ -167,12 +175,11 @@ class FootHold:
         """The ankle's turn with which the foot has the reference's roll, each from its own ground,
         and heading, its pitch being left to the balance; None for any."""
         now, goal = state.frames[3 * foot + 3].T, self._reference.feet[step, foot]
-        heading = atan2(now[1, 0], now[0, 0])
         if self._course is None:
-            yaw = atan2(goal[1, 0], goal[0, 0]) - heading
+            yaw = self._heading(goal) - self._heading(now)
         else:
-            yaw = self._course.stand(foot, heading)
-        yaw = (yaw + pi) % (2 * pi) - pi
+            yaw = self._course.stand(foot, self._heading(now))
+        yaw = self._yaws[foot] = (yaw + pi) % (2 * pi) - pi
         sole = self._legs.soles[foot]
         across = ground.slope_y * sole.ahead_x - ground.slope_x * sole.ahead_y
         _, rise_x, rise_y = self._reference.floors[step, foot].tolist()
@@ -196,6 +203,17 @@ class FootHold:
                 for angle, turn in zip(angles, turns, strict=True)
             )
         )
+
+
+def _own_heading(frame: np.ndarray) -> float:
+    """Where a foot (3, 3) looks [rad]."""
+    return atan2(frame[1, 0], frame[0, 0])
+
+
+def _heading_of_side(frame: np.ndarray) -> float:
+    """Where a foot (3, 3) looks, by its side axis [rad]: one that rolls over its toes goes past the
+    vertical, where its own axis looks nowhere, and then back."""
+    return atan2(-frame[0, 1], frame[1, 1])
 
 
 def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:

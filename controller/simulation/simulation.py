@@ -658,7 +658,8 @@ class Simulation:
             self.efforts[i] = torques
             if controller.is_helped:
                 self._helps[i] = controller.outside
-                world.hold(self._helps[i])
+                world.hold(controller.outside, controller.foot_turns)
+                self._helps[i, 5] += sum(controller.foot_turns)
             world.apply(torques)
             world.drive(*motor)
             if self.membership is not None:

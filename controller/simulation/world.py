@@ -900,14 +900,18 @@ class World:
             centre = centre + matrix_from_quaternion(np.array(turn)[_W_FIRST]) @ arm
         self._push_link(link, np.asarray(force, float).tolist(), list(centre))
 
-    def hold(self, wrench: np.ndarray) -> None:
+    def hold(self, wrench: np.ndarray, foot_turns: Sequence[float] = (0.0, 0.0)) -> None:
         """Help from outside during the next step: force [N] and torque [N m] (6,) on the pelvis,
-        at its centre of mass, in the world."""
+        at its centre of mass, in the world, and torques [N m] about the vertical on either foot."""
         centre, _ = pybullet.getBasePositionAndOrientation(self.body, self._client)
         force, torque = wrench[:3].tolist(), wrench[3:].tolist()
         frame = pybullet.WORLD_FRAME
         pybullet.applyExternalForce(self.body, -1, force, centre, frame, self._client)
         pybullet.applyExternalTorque(self.body, -1, torque, frame, self._client)
+        for foot, turn in enumerate(foot_turns):
+            if turn:
+                link = self.foot_links[foot]
+                pybullet.applyExternalTorque(self.body, link, [0, 0, turn], frame, self._client)
 
     def _make_thing(self, thing: Thing | Throw) -> int:
         """Bullet's number of a thing that has not started: it falls freely, far below the floor. A

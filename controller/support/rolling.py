@@ -252,7 +252,7 @@ class _Rolling:
             point, up = self._footing.points[start], self._footing.normals[start]
             look = in_plane(look, up)
             across = np.cross(up, look)
-            ahead[part] = self._pivoted(look, across, part)
+            ahead[part] = self._pivoted(look, across, part, flat)
             roll[part] = np.clip(self._kept_turn(self._roll[part]), -_MOST_ROLL, _MOST_ROLL)
             captured = self._captured[part] - point
             frames = _turned(ahead[part], up, pitch[part], roll[part])
@@ -288,10 +288,15 @@ class _Rolling:
         steps = ((corners[:-1] - corners[1:]) * carries[1:, :, None]).sum(1)
         return np.concatenate([np.zeros((1, 3)), np.cumsum(steps, 0)]), lowest
 
-    def _pivoted(self, look: np.ndarray, across: np.ndarray, part: slice) -> np.ndarray:
-        """(n, 3) directions of a stance that looks along `look`, as far as it pivots."""
+    def _pivoted(
+        self, look: np.ndarray, across: np.ndarray, part: slice, flat: np.ndarray
+    ) -> np.ndarray:
+        """(n, 3) directions of a stance that looks along `look` where it is `flat` (n,), as far as
+        it pivots: by any angle, for a dancer turns round on one foot."""
         heading = self._heading[part]
-        turn = self._kept_turn(np.arctan2(heading @ across, heading @ look))[:, None]
+        turn = np.unwrap(np.arctan2(heading @ across, heading @ look))
+        turn -= 2 * np.pi * np.round(turn[flat].mean() / (2 * np.pi))
+        turn = self._kept_turn(turn)[:, None]
         return np.cos(turn) * look + np.sin(turn) * across
 
     def _kept_turn(self, angles: np.ndarray) -> np.ndarray:

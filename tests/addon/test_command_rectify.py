@@ -275,7 +275,7 @@ def test_auto_helps_what_the_check_was_content_with(
     found = SimpleNamespace(recommend="balance", verdict=said, mends=(), doubts=())
     monkeypatch.setattr(Shot, "check", lambda _: found)
     monkeypatch.setattr(command_rectify, "_rectify", lambda *_: pytest.fail("rectified"))
-    monkeypatch.setattr(method, "keeps_help", lambda shot, first: helped.append(first) or True)
+    monkeypatch.setattr(method, "keeps_help", lambda *asked: helped.append(asked) or True)
     if disturbed == "at once":
         monkeypatch.setattr(recording.Recording, "__len__", lambda _: 1)
     helped, path = [], shot.with_name("report.json")

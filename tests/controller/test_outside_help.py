@@ -4,11 +4,19 @@
 import numpy as np
 import pytest
 
-from poise.controller import Character, Push, Scenario, Settings, Simulation
+from poise.controller import Character, Motion, Push, Scenario, Settings, Simulation
 from poise.controller.control import foot_forces
-from poise.controller.control.outside import OutsideHelp, outside_words
+from poise.controller.control.outside import OutsideHelp, helped_strength, outside_words
 from poise.controller.control.pressure import TWIST_SHARE
 from poise.controller.exceptions import SettingsError
+from poise.controller.geometry.rotations import (
+    arctan2,
+    exponential,
+    matrix_from_quaternion,
+    multiply,
+    rotation_vector,
+)
+from poise.controller.geometry.skeleton import FEET
 from poise.controller.search.correction import SIZE, Correction
 
 G = 9.81
@@ -48,8 +56,51 @@ def test_on_another_point_it_has_the_same_moment_about_any(person):
     assert moved[3:] + np.cross(point - other, moved[:3]) == pytest.approx(about)
 
 
+def test_a_body_comes_back_to_its_place_without_swinging_past_it(person):
+    """As anything that is damped critically, x(t) = x(0) (1 + w t) exp(-w t)."""
+    character, _ = person
+    given, step, frequency = OutsideHelp(character), 1e-4, 8.0
+    off = np.zeros((2, 3))
+    off[0] = 0.1, -0.05, 0.02
+    start = off[0].copy()
+    for count in range(5000):
+        shown = (1 + frequency * count * step) * np.exp(-frequency * count * step)
+        assert off[0] == pytest.approx(shown * start, abs=1e-4)
+        off[1] -= step * given.back(off, 1.0) / character.mass
+        off[0] += step * off[1]
+
+
+def test_near_its_place_a_body_is_left_alone(person):
+    given = OutsideHelp(person[0])
+    for away, share, is_left in ((0.029, 0.5, True), (0.031, 0.5, False), (0.001, 1.0, False)):
+        off = np.array([[away, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        assert (given.back(off, share) == 0).all() == is_left
+
+
+def test_feet_are_turned_no_harder_than_for_the_farthest_angle(person):
+    character, _ = person
+    given = OutsideHelp(character)
+    stiffness = 0.08 * character.mass * G * character.height
+    given.turn((0.1, -3.0), 0.5)
+    assert given.turns == pytest.approx([0.05 * stiffness, -0.3 * stiffness])
+    given.turn((0.1, -3.0), 0.0)
+    assert given.turns == [0.0, 0.0]
+
+
+def test_joints_are_stronger_where_there_may_be_help(person):
+    character, motion = person
+
+    def limit(share):
+        simulation = Simulation(character, motion, settings=Settings(outside_help=share))
+        simulation.begin()
+        return simulation.controller.limit
+
+    assert limit(1.0) == pytest.approx(1.5 * limit(0.0))
+    assert [helped_strength(share) for share in (0.0, 0.5)] == [1.0, 1.25]
+
+
 def test_who_stands_by_himself_is_not_helped(person):
-    helped, alone = (pushed(person, share, 0.0) for share in (1.0, 0.0))
+    helped, alone = (pushed(person, share, 0.0) for share in (0.5, 0.0))
     assert np.linalg.norm(helped.residual, axis=1).max() < 0.5
     assert np.abs(helped.body_positions - alone.body_positions).max() < 1e-3
     assert (alone.residual == 0).all() and alone.outside == ""
@@ -89,6 +140,30 @@ def test_what_is_helped_twists_less_on_the_floor(make_motion, monkeypatch):
     assert twisted() > 2.0
     monkeypatch.setattr(foot_forces, "HELPED_TWIST_SHARE", TWIST_SHARE)
     assert twisted() < 0.1
+
+
+def test_what_stands_of_its_feet_is_turned_as_the_animation_turns_it(make_motion):
+    """That much is in what is told of help."""
+    still = make_motion(seconds=2.0)
+    time = np.arange(len(still)) / still.rate
+    turn = exponential((0.7 * np.clip(time - 0.5, 0, 1))[:, None] * [0.0, 0.0, 1.0])
+    rotations = multiply(turn[:, None], still.rotations)
+    around = still.positions - still.positions[:, :1] * [1, 1, 0]
+    positions = np.einsum("fij,fkj->fki", matrix_from_quaternion(turn), around)
+    motion = Motion("turning", still.rate, rotations, positions)
+    character = Character.from_motion(motion)
+
+    def off(share):
+        recording = Simulation(character, motion, settings=Settings(outside_help=share)).run()
+        assert recording.success, recording.why()
+        frames = matrix_from_quaternion(recording.body_rotations[:, FEET[0]])
+        heading = arctan2(frames[:, 1, 0], frames[:, 0, 0])
+        wanted = rotation_vector(turn)[:, 2]
+        return np.abs(heading - heading[0] - wanted).max(), recording.residual[:, 5]
+
+    (alone, _), (helped, twist) = off(0.0), off(1.0)
+    assert helped < 0.8 * alone
+    assert twist.max() > 5.0
 
 
 def test_more_than_it_may_be_it_is_not(person):

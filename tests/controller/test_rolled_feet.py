@@ -65,3 +65,18 @@ def test_a_foot_lands_and_leaves_as_captured(edge):
     assert off[air].max() < 1.01 * off[~air].max()
     middle = np.flatnonzero(air)[len(np.flatnonzero(air)) // 2]
     assert off[middle] < np.radians(1), "there it is as captured"
+
+
+@pytest.mark.parametrize("turn", [300.0, -300.0])
+def test_a_foot_that_turns_round_in_one_stance_goes_the_way_it_is_captured(adult, standing, turn):
+    """Also past where it looks away from where it is flat, by which it was thrown round."""
+    time = np.arange(len(standing)) / standing.rate
+    yaw = np.radians(turn) * time / time[-1]
+    trajectory = adult.trajectory(standing)
+    joints, frames = adult.pose(trajectory)
+    frames[:, LEFT] = rotation_about(2, yaw) @ frames[:, LEFT]
+    captured = adult.trajectory_of(trajectory.rate, joints[:, 0], frames)
+    found = rolled(adult, captured, np.ones((len(time), 2), bool))
+    ahead = adult.pose(found)[1][:, LEFT, :, 0]
+    heading = np.unwrap(arctan2(ahead[:, 1], ahead[:, 0]))
+    assert heading - heading[0] == pytest.approx(yaw - yaw[0], abs=np.radians(6))
