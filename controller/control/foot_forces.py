@@ -26,7 +26,7 @@ from ..geometry.rotations import cross, vector_of_matrix
 from ..geometry.stance import SIMULATED_CLEARANCE
 from ..reference.reference import COM, VELOCITY, Reference
 from .balance import Balance, Choices, Engine
-from .outside import OutsideHelp
+from .outside import OutsideHelp, helped_strength
 from .pressure import (
     HELPED_TWIST_SHARE,
     STEP_EDGE_SHARE,
@@ -101,10 +101,12 @@ class FootForces(Balance):
         self._lifts = _LIFTS * size_of(character)
         if settings.outside_help or reference.helps is not None:
             self.help = OutsideHelp(character)
-        # Who walks on is where its steps have come to.
-        self._returns = not reference.endless
+        # Who walks on is where its steps have come to; who is helped sets its feet where they are
+        # animated, and is brought there.
+        self._returns = self.help is not None and not reference.endless
         if reference.walks:
-            self.stepping = Walking(character, reference, self.course)
+            if not self._returns:
+                self.stepping = Walking(character, reference, self.course)
         elif settings.recovery_steps:
             self.stepping = Stepping(character, reference)
 
@@ -209,7 +211,10 @@ class FootForces(Balance):
             self.help.give(lacking, helped)
             if self._returns:
                 self.help.turn(self.foot_hold.off_heading(), helped)
-        self.world.grip(self.foot_hold.grip(step))
+        grip = self.foot_hold.grip(step)
+        if self._returns:
+            grip = [helped_strength(helped) * share for share in grip]
+        self.world.grip(grip)
         pressed = -self.legs.transposed_jacobian(points, forces, moments)
         return pressed if self.reference.seated is None else pressed + self._thighs(step, state)
 

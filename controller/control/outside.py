@@ -15,17 +15,17 @@ from ..body.character import Character
 from ..body.momentum import GRAVITY
 from ..geometry.rotations import cross, shortened
 
-#: Torque [N m] beside each newton of force and metre of height: 0.4 m for an adult. By judgement.
-_TURNING = 0.22
-#: How fast a body is brought back to its place [rad/s], without swinging past it. By trial on
-#: captured kicks, a leap, a dance and on PyBullet's clips, like all below.
-_RETURN = 8.0
+# By trial on captured kicks, a leap, a dance and PyBullet's clips, but for what is nothing.
+#: Torque [N m] beside each newton of force and metre of height: 0.5 m for an adult.
+_TURNING = 0.3
+#: How fast a body is brought back to its place [rad/s], without swinging past it.
+_RETURN = 12.0
 #: It is left alone so near to its place [m], the nearer the more help there may be.
 _NEAR = 0.06
 #: Torque [N m] with which a foot that carries is turned by a radian, beside each newton of weight
-#: and metre of height; 100 N m of an adult. It is no more than for the angle [rad].
-_FOOT_TURN, _FARTHEST_TURN = 0.08, 0.6
-#: So much stronger joints are, where all of the weight may be help.
+#: and metre of height; 150 N m of an adult. It is no more than for the angle [rad].
+_FOOT_TURN, _FARTHEST_TURN = 0.12, 0.6
+#: So much stronger joints are, and so much better soles grip, where all of the weight may be help.
 _STRONGER = 0.5
 #: Share of the weight that is nothing. By judgement.
 _NOTHING = 1e-6
@@ -44,7 +44,8 @@ def outside_words(mean: float, most: float, mass: float) -> str:
 
 
 def helped_strength(share: float) -> float:
-    """Factor on the torque of all joints where help may be that share of the weight."""
+    """Factor on the torque of all joints, and on the friction of soles, where help may be that
+    share of the weight."""
     return 1 + _STRONGER * share
 
 

@@ -43,7 +43,7 @@ from ..support.planting import physical
 from ..support.seats import borne, seats_of, sitting_body
 from ..support.terrain import Terrain
 from .holds import at_times, check_holds
-from .measures import MAXIMA, Measures, for_giants, for_motion
+from .measures import MAXIMA, Measures, for_giants, for_helped, for_motion
 from .recording import Observation, Recording
 from .scenario import Scenario
 from .simulation_options import STAND, STOP, SimulationOptions
@@ -345,6 +345,8 @@ class Simulation:
         self.rate = self.reference.rate
         maxima = for_motion(self.settings.maxima, self.reference.walks, endless)
         maxima = for_giants(maxima, character.height)
+        if not endless:
+            maxima = for_helped(maxima, self.settings.outside_help)
         self.measures = Measures(motion.rate, maxima)
         self.weights = PhysicsWeights.build(
             character, motion, self.reference, self.scenario.weights

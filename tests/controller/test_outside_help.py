@@ -44,7 +44,7 @@ def test_each_of_both_is_shortened_to_its_limit(person):
     assert given.wrench.tolist() == [3, -4, 0, 0, 0, 5]
     given.give(np.array([3e4, -4e4, 0.0, 0.0, 0.0, 5e4]), 0.25)
     assert given.wrench[:3] == pytest.approx([0.6 * most, -0.8 * most, 0])
-    assert given.wrench[3:] == pytest.approx([0, 0, 0.22 * character.height * most])
+    assert given.wrench[3:] == pytest.approx([0, 0, 0.3 * character.height * most])
 
 
 def test_on_another_point_it_has_the_same_moment_about_any(person):
@@ -59,7 +59,7 @@ def test_on_another_point_it_has_the_same_moment_about_any(person):
 def test_a_body_comes_back_to_its_place_without_swinging_past_it(person):
     """As anything that is damped critically, x(t) = x(0) (1 + w t) exp(-w t)."""
     character, _ = person
-    given, step, frequency = OutsideHelp(character), 1e-4, 8.0
+    given, step, frequency = OutsideHelp(character), 1e-4, 12.0
     off = np.zeros((2, 3))
     off[0] = 0.1, -0.05, 0.02
     start = off[0].copy()
@@ -80,7 +80,7 @@ def test_near_its_place_a_body_is_left_alone(person):
 def test_feet_are_turned_no_harder_than_for_the_farthest_angle(person):
     character, _ = person
     given = OutsideHelp(character)
-    stiffness = 0.08 * character.mass * G * character.height
+    stiffness = 0.12 * character.mass * G * character.height
     given.turn((0.1, -3.0), 0.5)
     assert given.turns == pytest.approx([0.05 * stiffness, -0.3 * stiffness])
     given.turn((0.1, -3.0), 0.0)
@@ -139,7 +139,7 @@ def test_what_is_helped_twists_less_on_the_floor(make_motion, monkeypatch):
 
     assert twisted() > 2.0
     monkeypatch.setattr(foot_forces, "HELPED_TWIST_SHARE", TWIST_SHARE)
-    assert twisted() < 0.1
+    assert twisted() < 0.5
 
 
 def test_what_stands_of_its_feet_is_turned_as_the_animation_turns_it(make_motion):
