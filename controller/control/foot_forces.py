@@ -104,10 +104,9 @@ class FootForces(Balance):
         # Who walks on is where its steps have come to; who is helped sets its feet where they are
         # animated, and is brought there.
         self._returns = self.help is not None and not reference.endless
-        if reference.walks:
-            if not self._returns:
-                self.stepping = Walking(character, reference, self.course)
-        elif settings.recovery_steps:
+        if reference.walks and not self._returns:
+            self.stepping = Walking(character, reference, self.course)
+        elif settings.recovery_steps and not reference.walks:
             self.stepping = Stepping(character, reference)
 
     def weight_factors(self) -> np.ndarray:

@@ -3,8 +3,8 @@
 
 A kick's twist or a leap that is bent in the air need forces that no floor gives. Where an animator
 would rather have the motion than its physics, a force and a torque on the pelvis give what is
-lacking, and no more: a motion that feet can bear gets nothing. A clip's body is brought back to its
-place besides, and what of its feet stands is turned as the animation turns it.
+lacking, and little more: a motion that feet can bear gets next to nothing. A clip's body is brought
+back to its place, and what of its feet stands is turned as the animation turns it.
 """
 
 from collections.abc import Sequence
