@@ -516,7 +516,7 @@ def test_workers_that_are_gone_are_told(problem):
 
 @pytest.mark.slow
 def test_a_rectified_leap_goes_farther_as_close_to_the_capture_as_balance_alone(beginning):
-    problem = beginning("run_leap", 1.7)
+    problem = beginning("run_leap", 1.9)
     alone = problem.simulation(Gains.default(problem.character), 0).run()
     going = ended(search(problem))
     assert going.ended == "done"  # its landing may be too hard for a draft
