@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verdict in the window: a run that begins in the air, a click on what is wrong with it, the
-same after Bake, and a dance that needs help from outside."""
+"""The verdict in the window: a leap whose capture stops dead at its end, which no help mends, a
+click on what is wrong with it, the same after Bake, and a dance that needs help from outside."""
 
 import bpy
 
@@ -11,10 +11,9 @@ FLAW = "bpy.ops.poise.show_flaw("
 def scenario(driver):
     """What an animator sees, and where a click leads."""
     driver.rearrange(closed=("character",))
-    yield from driver.open("run")
+    yield from driver.open("run_leap")
     settings = bpy.context.scene.poise
-    settings.method, settings.frames = "BALANCE", "CUSTOM"
-    settings.first_frame, settings.last_frame = 19, 85
+    settings.method, settings.outside_help = "BALANCE", 0.5
     yield from driver.click(SIMULATE)
     yield lambda: driver.session.job() is None and driver.result.recording
     verdict = driver.result.shot.verdict
