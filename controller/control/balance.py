@@ -119,6 +119,8 @@ class Balance(ABC):
     """
 
     period = inertia_period = 1
+    #: Factor on the torque of all joints, and on the friction of soles.
+    strength = 1.0
     #: What keeps standing feet from tipping and twisting; to be replaced in experiments.
     holder = FootHold
 

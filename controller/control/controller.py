@@ -18,7 +18,6 @@ from ..reference.reference import Reference
 from . import tracking
 from .balance import Balance, Choices, Engine, Memory
 from .foot_forces import FootForces
-from .outside import helped_strength
 from .virtual_forces import VirtualForces
 
 #: SCA12's motor noise of 5 N m is drawn every 0.3 ms; at another step it shrinks with the root.
@@ -57,8 +56,7 @@ class Controller:
         self.hold: Hold | None = None
         self._origin = 0  # the step from which the intervals of balance and mass matrix count
         size = size_of(character)
-        helped = 0.0 if reference.endless else settings.outside_help
-        self.limit = settings.torque_limit * size * helped_strength(helped)
+        self.limit = settings.torque_limit * size * self.balance.strength
         self.noise = settings.noise * sqrt(NOISE_STEP * reference.rate) * size
         self.random = np.random.default_rng(settings.seed)
         tops = [f"{segment}_{side}" for segment in ("upper_arm", "thigh") for side in SIDES]

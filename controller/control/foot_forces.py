@@ -104,6 +104,8 @@ class FootForces(Balance):
         # Who walks on is where its steps have come to; who is helped sets its feet where they are
         # animated, and is brought there.
         self._returns = self.help is not None and not reference.endless
+        if self._returns:
+            self.strength = helped_strength(settings.outside_help)
         if reference.walks and not self._returns:
             self.stepping = Walking(character, reference, self.course)
         elif settings.recovery_steps and not reference.walks:
@@ -211,8 +213,7 @@ class FootForces(Balance):
             if self._returns:
                 self.help.turn(self.foot_hold.off_heading(), helped)
         grip = self.foot_hold.grip(step)
-        if self._returns:
-            grip = [helped_strength(helped) * share for share in grip]
+        grip = [self.strength * share for share in grip]
         self.world.grip(grip)
         pressed = -self.legs.transposed_jacobian(points, forces, moments)
         return pressed if self.reference.seated is None else pressed + self._thighs(step, state)

@@ -52,10 +52,11 @@ _ANKLE = 4  # the first of its axes: pitch, roll, twist
 
 
 class AnkleTurn(NamedTuple):
-    """Of an ankle [rad]."""
+    """Of an ankle [rad]; yaw: by which its foot turns to the left so."""
 
     roll: float
     twist: float
+    yaw: float
 
 
 class FootHold:
@@ -87,7 +88,6 @@ class FootHold:
         self._standing: Sequence[int] = [0, 0]
         self._goals: list[AnkleTurn | None] = [None, None]
         self._shares = [0.0, 0.0]  # of the stiffness
-        self._yaws = [0.0, 0.0]  # by which the reference's heading is left of the foot's [rad]
         self._presses = [0.0, 0.0]  # torques with which the toes press [N m]
 
     def update(
@@ -118,7 +118,10 @@ class FootHold:
     def off_heading(self) -> list[float]:
         """By how much [rad] either foot is to turn, to the left, of one that carries: as much of it
         as it carries."""
-        return [share * yaw for share, yaw in zip(self._shares, self._yaws, strict=True)]
+        return [
+            share * goal.yaw if goal else 0.0
+            for share, goal in zip(self._shares, self._goals, strict=True)
+        ]
 
     def _roll_stiffness(self, foot: int, step: int) -> float:
         if self._reference.travels:
@@ -179,7 +182,7 @@ class FootHold:
             yaw = self._heading(goal) - self._heading(now)
         else:
             yaw = self._course.stand(foot, self._heading(now))
-        yaw = self._yaws[foot] = (yaw + pi) % (2 * pi) - pi
+        yaw = (yaw + pi) % (2 * pi) - pi
         sole = self._legs.soles[foot]
         across = ground.slope_y * sole.ahead_x - ground.slope_x * sole.ahead_y
         _, rise_x, rise_y = self._reference.floors[step, foot].tolist()
@@ -197,12 +200,11 @@ class FootHold:
             scale * _dot(wanted, _cross(pitch_axis, roll_axis)),
         )
         angles = state.angles[first : first + 2].tolist()
-        return AnkleTurn(
-            *(
-                angle + min(max(turn, -_FARTHEST), _FARTHEST)
-                for angle, turn in zip(angles, turns, strict=True)
-            )
+        roll, twist = (
+            angle + min(max(turn, -_FARTHEST), _FARTHEST)
+            for angle, turn in zip(angles, turns, strict=True)
         )
+        return AnkleTurn(roll, twist, yaw)
 
 
 def _own_heading(frame: np.ndarray) -> float:

@@ -410,8 +410,8 @@ def test_where_help_from_outside_will_not_do_either_the_search_follows(jump, mon
     step_until(job, lambda: nodes(job) == 1)
     shot = job.shot
     assert shot.choice.method == "rectify" and shot.options.outside_help == 0
-    for tried in method.HELPS:
-        assert tried.told[False] in shot.choice.why
+    told = [tried.told[False] for tried in method.HELPS]
+    assert len(told) == 2 and shot.choice.why.endswith(" " + " ".join(told))
     assert shot.simulation.settings.outside_help == 0 and not shot.simulation.recording.outside
     job.cancel()
 

@@ -86,7 +86,7 @@ def test_what_stood_and_is_no_keeper_says_why_and_leads_there(import_clip):
     simulate()
     verdict = session.result_of(scene, armature).shot.verdict
     text, icons, buttons = outcome(armature)
-    assert text.startswith("Stood, but (") and icons == {"INFO"}
+    assert text.startswith("Stood, but (1.73 s, to frame 53):") and icons == {"INFO"}
     assert max(len(button.text) for button in buttons) < 32, "no line is cut"
     for i, finding in enumerate(verdict.findings):
         told = " ".join(button.text for button in buttons if button.index == i)
@@ -216,7 +216,7 @@ def test_the_command_line_says_why_it_would_not_be_kept(import_clip, tmp_path, c
     assert poise("simulate", shot, "--report", path) == 0
     told = capsys.readouterr().err
     verdict = json.loads(path.read_text())["verdict"]
-    assert verdict["not_kept_for"] and not verdict["keeper"]
+    assert verdict["not_kept_for"] == ["hanging"] and not verdict["keeper"]
     assert "It stood to the end." in told and "But it would not be kept:" in told
     for finding in verdict["findings"]:
         assert finding["sentence"] in told
