@@ -190,7 +190,8 @@ def _read(options: argparse.Namespace, path: Path) -> tuple[_Clip, Shot]:
     warn(chosen_scene(options))
     shot = read_shot(Shot, options, ShotOptions(**reading_options(options), mass=options.mass))
     shot.embody()
-    motion, body = shot.reading.motion, shot.character
+    body = shot.character
+    motion = body.travelled(shot.reading.motion)
     rig = options.rig
     if rig is not None and Path(rig).is_file():  # else it is a name
         rig = os.path.abspath(rig)

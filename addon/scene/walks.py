@@ -217,9 +217,23 @@ def cycle_of(reading, mass=None, frames=None):
     Raises PoiseError.
     """
     character = Character.from_motion(reading.motion, mass)
+    motion = character.travelled(reading.motion)
     if frames is None:
-        return character, find_cycle(character, reading.motion)
-    return character, cycle_between(character, reading.motion, *frames)
+        return character, find_cycle(character, motion)
+    return character, cycle_between(character, motion, *frames)
+
+
+def _going(reading, character):
+    """A Reading that goes where its feet take it, if it walks on the spot; the very same one if it
+    does not."""
+    motion = character.travelled(reading.motion)
+    if motion is reading.motion:
+        return reading
+    way = motion.positions[:, 0] - reading.motion.positions[:, 0]
+    matrices = reading.bone_matrices.copy()
+    matrices[:, :, :3, 3] += way[:, None] / reading.metres_per_unit
+    still = "It walks on the spot, as on a treadmill: here it goes where its feet take it."
+    return replace(reading, motion=motion, bone_matrices=matrices, still=still)
 
 
 def describe(reading, cycle):
@@ -264,6 +278,8 @@ def endless(scene, reading, options, mass=None, acts=()):
     PoiseError.
     """
     character, cycle = cycle_of(reading, mass, options.cycle)
+    going = _going(reading, character)
+    still, reading = "" if going is reading else going.still, going
     name = options.heading
     points, closed = ((), False) if name is None else _points(scene, name, reading)
     walk = Walk(cycle, options.seconds, points, closed, name or "")
@@ -294,7 +310,7 @@ def endless(scene, reading, options, mass=None, acts=()):
         reading,
         frames=reading.frames[cycle.first] + step * np.arange(len(index)),
         looped=reading.frames[index],
-        still="",
+        still=still,
         bone_matrices=_transforms(motion, reading)[:, None] @ reading.bone_matrices[index],
         basis_matrices=reading.basis_matrices[index],
         object_matrices=reading.object_matrices[index],

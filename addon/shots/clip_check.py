@@ -21,6 +21,12 @@ class POISE_PG_clip_check(bpy.types.PropertyGroup):
         "up. The animation itself is not changed: what is simulated and baked is the cleaned "
         "motion",
     )
+    travel: BoolProperty(
+        name="Travel",
+        description="Let a body that walks on the spot, as on a treadmill, go where its feet take "
+        "it. The animation itself is not changed: what is simulated and baked is the cleaned "
+        "motion",
+    )
     unskate: BoolProperty(
         name="Unskate",
         description="Let feet that slide while they carry the body stand in one place. The "

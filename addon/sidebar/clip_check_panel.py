@@ -5,6 +5,7 @@ import bpy
 import numpy as np
 
 from ...controller.checks.clip_check import LIMITS, MEASURES
+from ...controller.reference.cleaning import CLEANING
 from ..blender import session
 from ..blender.translations import tr
 from ..kit.panel import Panel
@@ -45,7 +46,7 @@ class POISE_PT_clip_check(Panel, bpy.types.Panel):
         row = layout.row(align=True)
         row.active = job is None
         row.use_property_split = False
-        for name in ("despike", "ground", "unskate"):
+        for name in CLEANING:
             row.prop(settings, name, toggle=True)
         row = layout.row()
         row.scale_y = 1.5

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..exceptions import RigError
+from ..geometry.belt import find_belt, way_over
 from ..geometry.leg_bending import bend_leg, sinking
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
@@ -40,7 +41,7 @@ from ..geometry.skeleton import (
     joint_of_dof,
 )
 from ..geometry.stance import NAMES as STANCE_NAMES
-from ..geometry.stance import Above, find_contacts, is_in_place, stance_of
+from ..geometry.stance import Above, adult_size, find_contacts, is_in_place, stance_of
 from ..geometry.trajectory import Trajectory
 from ..ranges import RANGES
 from . import anthropometry as body
@@ -179,6 +180,7 @@ class Character:
         mass: [kg], or None for that of a person of the same stature. floor: height [m] of what it
         stands on, None for the scene's own. The soles reach it, or have a floor of their own if
         that is too far away. terrain: terrain.Terrain that it walks on, None for a level floor.
+        A motion that walks on the spot is measured as if it went where its feet take it.
         held: (F,) samples in which something holds it, so that it may hang: what is under its feet
         then need not be a floor, and of whoever begins so the floor is that height.
         Raises RigError if the limbs have no length or the toes point backward or up, SettingsError
@@ -186,7 +188,27 @@ class Character:
         """
         if mass is not None:
             RANGES["mass"].check(mass)
-        return _measure(cls, motion, mass, floor or 0.0, terrain, held)
+        measured = _measure(cls, motion, mass, floor or 0.0, terrain, held)
+        travelled = measured.travelled(motion, terrain)
+        if travelled is motion:
+            return measured
+        return _measure(cls, travelled, mass, floor or 0.0, terrain, held)
+
+    def travelled(self, motion: Motion, terrain: "Terrain | None" = None) -> Motion:
+        """A motion that goes where its feet take it, if it walks on the spot, as on a treadmill;
+        the very same one if it does not."""
+        trajectory = self.trajectory(motion)
+        joints, frames = self.pose(trajectory)
+        corners = self.sole_corners(joints, frames)
+        if terrain is None:
+            over = Above(corners[..., 2] - self.ground, np.zeros_like(corners))
+        else:
+            over = terrain.over(corners, joints[:, FEET])
+        belt = find_belt(corners, over, trajectory.root, motion.rate, adult_size(self))
+        if belt is None:
+            return motion
+        way = way_over(belt, motion.rate)
+        return replace(motion, positions=motion.positions + way[:, None])
 
     def joint_words(self, dof: int) -> str:
         """The joint of a degree of freedom, by its index, in words: "left elbow"."""
@@ -195,7 +217,7 @@ class Character:
 
     def stance_summary(self, motion: Motion) -> dict[str, float]:
         """Share of the motion's samples in each stance state, by its name."""
-        joints, frames = self.pose(self.trajectory(motion))
+        joints, frames = self.pose(self.trajectory(self.travelled(motion)))
         corners = self.sole_corners(joints, frames)
         contacts, _ = find_contacts(self, corners, motion.rate, joints[:, 0])
         share = np.bincount(stance_of(contacts), minlength=4) / len(motion)

@@ -19,6 +19,7 @@ from ..body.character import Character
 from ..body.foot_check import odd_feet
 from ..body.footing import floors_under, level
 from ..body.momentum import GRAVITY, com_dynamics, zero_moment_point
+from ..geometry.belt import BELT_SPEED
 from ..geometry.motion import FEW_UPSIDE_DOWN, Motion
 from ..geometry.skeleton import FEET, LANDMARK_INDEX, SEGMENTS, SIDES, joint_name, segment_name
 from ..geometry.stance import DIRECTIONS, FLIGHT, NAMES, adult_size, runs, support_reach
@@ -96,7 +97,7 @@ _OUTSIDE_SHARES = _Bounds(0.015, 0.05)
 #: what moves, and for less than half of that on the floor meanwhile. By trial.
 _STANDS, _RIDES = 0.06, 0.3
 #: What mends which kind of fault without asking anybody: nothing of it can be meant.
-_MENDED_BY = {"pop": "despike", "teleport": "despike", "float": "ground"}
+_MENDED_BY = {"pop": "despike", "teleport": "despike", "float": "ground", "treadmill": "travel"}
 #: Kinds of findings on how a clip is timed: the verdict has them, whatever else it says.
 _TIMING = ("tempo", "stepped")
 _FLIGHT_SHARE, _FLIGHT = 0.02, 0.05  # of the time, and [s], in the air
@@ -109,9 +110,10 @@ _BESIDE, _RESTS, _RESTING = 0.08, 0.3, 0.5
 class Finding:
     """One thing to know about some frames.
 
-    kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "skate", "acceleration",
-    "zmp", "friction", "flight", "support", "feet", "upright", "tempo", "stepped". frames: (first,
-    last) in the motion's own numbers. subject: such as "left elbow". value, limit: in `unit`.
+    kind: "pop", "teleport", "speed", "axis", "float", "start", "sink", "treadmill", "skate",
+    "acceleration", "zmp", "friction", "flight", "support", "feet", "upright", "tempo", "stepped".
+    frames: (first, last) in the motion's own numbers. subject: such as "left elbow". value, limit:
+    in `unit`.
     severity: of SEVERITIES. sentence: all of it in words.
     """
 
@@ -254,7 +256,7 @@ def check(
         found += words.flips()
     if not rides:  # else the feet are where nothing is by now
         found += [*words.hangs(), *words.floats(), *words.sinks(), *words.start(character.height)]
-    found += words.skates()
+    found += [*words.treadmill(), *words.skates()]
     found += [*words.forces(), *words.flights(), *words.feet(character)]
     found += words.rests(character, sound)
     found += [*words.tempo(character), *words.stepped()]
@@ -519,6 +521,17 @@ class _Words:
             does = f"the feet sink {100 * value:.0f} cm into the floor"
             span = start, stop - 1
             yield self._finding("sink", span, "feet", value, limit, "m", "note", does, False)
+
+    def treadmill(self) -> Iterator[Finding]:
+        """Feet that walk on while the body stays behind."""
+        if self.meets.belt is None:
+            return
+        speed = np.linalg.norm(self.meets.belt, axis=1)
+        moves = np.flatnonzero(speed > BELT_SPEED)
+        value, limit = float(np.median(speed[moves])), BELT_SPEED
+        does = "the feet slide under the body as it walks, as on a treadmill"
+        span = int(moves[0]), int(moves[-1])
+        yield self._finding("treadmill", span, "feet", value, limit, "m/s", "mend", does)
 
     def skates(self) -> Iterator[Finding]:
         """Feet that carry and slide."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mending a motion that no body can do: pops, floating, skating feet.
+"""Mending a motion that no body can do: pops, floating, walks on the spot, skating feet.
 
 Works on the motion that is tracked; the animation itself stays as it is, and what is baked is the
 whole way from there to the simulation. What has no fault is not touched at all.
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..exceptions import SettingsError
+from ..geometry.belt import way_over
 from ..geometry.leg_bending import bend_leg
 from ..geometry.motion import Motion
 from ..geometry.rotations import (
@@ -29,7 +30,7 @@ from ..support.terrain import Terrain
 from .faults import DEPTH, Ground, Pop, find_pops, find_turn_pops, meet_ground, relative_frames
 
 #: What there is, in the order in which it is done.
-CLEANING = ("despike", "ground", "unskate")
+CLEANING = ("despike", "ground", "travel", "unskate")
 
 # By trial on captured motion with faults put in, as tests/controller/test_clip_check.py has it.
 _TURN_SPEED = 10.0  # [rad/s] at most, where a jump to another pose is spread
@@ -58,6 +59,8 @@ def clean(
         trajectory = despike(character, trajectory)
     if "ground" in names:
         trajectory = ground(character, trajectory, terrain)
+    if "travel" in names:
+        trajectory = travel(character, trajectory, terrain)
     if "unskate" in names:
         trajectory = unskate(character, trajectory, terrain)
     return trajectory
@@ -213,11 +216,22 @@ def _opened(values: np.ndarray, half: int) -> np.ndarray:
 # --- Feet ----------------------------------------------------------------------------------------
 
 
+def travel(
+    character: Character, trajectory: Trajectory, terrain: Terrain | None = None
+) -> Trajectory:
+    """Trajectory that goes where its feet take it, if it walks on the spot, as on a treadmill."""
+    meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
+    if meets.belt is None:
+        return trajectory
+    return replace(trajectory, root=trajectory.root + way_over(meets.belt, trajectory.rate))
+
+
 def unskate(
     character: Character, trajectory: Trajectory, terrain: Terrain | None = None
 ) -> Trajectory:
     """Trajectory whose skating feet stand: where all feet that carry slide, the body moves against
     it; where one does, its leg reaches for the place where it stood."""
+    trajectory = travel(character, trajectory, terrain)
     meets = meet_ground(character, trajectory, despike(character, trajectory), terrain)
     if not meets.skates.any():
         return trajectory

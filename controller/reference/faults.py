@@ -13,10 +13,19 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY, com_dynamics
+from ..geometry.belt import find_belt
 from ..geometry.motion import Motion
 from ..geometry.rotations import multiply, quaternion_from_matrix, rotation_vector
 from ..geometry.skeleton import FEET, MINOR, SEGMENTS
-from ..geometry.stance import FLIGHT, adult_size, is_in_place, reference_contacts, runs, stance_of
+from ..geometry.stance import (
+    FLIGHT,
+    Above,
+    adult_size,
+    is_in_place,
+    reference_contacts,
+    runs,
+    stance_of,
+)
 from ..geometry.trajectory import Trajectory
 from ..support.terrain import Terrain
 
@@ -192,7 +201,9 @@ class Ground:
     horizontal velocity of heel or toe of each foot, the slower one [m/s]. carries: (F, 2) feet
     that are on the floor while it is needed; skates: those of them that slide. floats: (F,) in the
     air though it is no flight; hangs: (F, 2) feet that stand still meanwhile, over colliders that
-    should have another one there. heights: (F, 2) of each foot's lowest corner, as `low`.
+    should have another one there. heights: (F, 2) of each foot's lowest corner, as `low`. belt:
+    (F, 2) velocity [m/s] with which the floor would have to go for the feet to stand on it, None
+    where it stands still; contacts, slip and what skates are told against it.
     """
 
     in_place: bool
@@ -206,6 +217,7 @@ class Ground:
     floats: np.ndarray
     hangs: np.ndarray
     heights: np.ndarray
+    belt: np.ndarray | None
 
 
 def meet_ground(
@@ -218,13 +230,17 @@ def meet_ground(
     in_place = is_in_place(sound.root)
     joints, frames = character.pose(sound)
     corners = character.sole_corners(joints, frames)
-    over = terrain.over(corners, joints[:, FEET]) if terrain else None
+    if terrain is None:
+        over = Above(corners[..., 2] - character.ground, np.zeros_like(corners))
+    else:
+        over = terrain.over(corners, joints[:, FEET])
+    belt = find_belt(corners, over, sound.root, rate, size)
+    if belt is not None:
+        in_place = False
+        over.drifts[..., :2] += belt[:, None, None]
+    heights, drifts = over.heights.min(-1), over.drifts
     contacts = reference_contacts(character, corners, rate, in_place, over)
     stance = stance_of(contacts)
-    if over is None:
-        heights, drifts = corners[..., 2].min(-1) - character.ground, np.zeros_like(corners)
-    else:
-        heights, drifts = over.heights.min(-1), over.drifts
     low = heights.min(1)
     lower = heights < low[:, None] + _LEVEL * size
     if trajectory is not sound:
@@ -254,6 +270,7 @@ def meet_ground(
         floats=floats,
         hangs=hangs,
         heights=heights,
+        belt=belt,
     )
 
 

@@ -136,10 +136,15 @@ class _Clip:
         apart = self.features[last] - self.features[first]
         return np.sqrt((apart**2).sum(-1) / self.joints)
 
-    def steps(self) -> np.ndarray:
-        """(F, 2) how often each foot has come down before a sample."""
-        down = np.diff(self.contacts.astype(int), axis=0) > 0
-        return np.concatenate([np.zeros((1, 2), int), np.cumsum(down, axis=0)])
+    def once(self, first: np.ndarray, period: int) -> np.ndarray:
+        """(n,) whether each foot comes down once in the round of a period [samples] that begins at
+        samples (n,): after its first one, or as it starts, which is where it ends."""
+        down, last = self.contacts, first + period
+        rises = np.diff(down.astype(int), axis=0) > 0
+        before = np.concatenate([np.zeros((1, 2), int), np.cumsum(rises, axis=0)])
+        after = before[last] - before[first]
+        around = before[last - 1] - before[first] + (down[first] & ~down[last - 1])
+        return (after == 1).all(1) | (around == 1).all(1)
 
 
 def find_cycle(character: Character, motion: Motion) -> Cycle:
@@ -149,12 +154,11 @@ def find_cycle(character: Character, motion: Motion) -> Cycle:
     Raises MotionError if there is none.
     """
     clip, count = _Clip(character, motion), len(motion)
-    steps = clip.steps()
     best: tuple[float, int, int] | None = None
     longest = min(round(_LONGEST * motion.rate), count - 1)
     for period in range(round(_SHORTEST * motion.rate), longest + 1):
         first = np.arange(count - period)
-        once = (steps[first + period] - steps[first] == 1).all(1)
+        once = clip.once(first, period)
         errors = np.where(once, clip.errors(first, first + period), np.inf)
         at = int(np.argmin(errors))
         if best is None or errors[at] < best[0]:
@@ -174,7 +178,7 @@ def _calmest(clip: _Clip, period: int, best: float) -> tuple[int, int]:
     change of stance: there a body that starts with the reference's speeds stands well."""
     first = np.arange(len(clip.contacts) - period)
     good = clip.errors(first, first + period) <= _AS_GOOD * best
-    good &= (clip.steps()[first + period] - clip.steps()[first] == 1).all(1)
+    good &= clip.once(first, period)
     changes = np.flatnonzero((np.diff(clip.contacts.astype(int), axis=0) != 0).any(1)) + 0.5
     away = np.abs(first[:, None] - changes).min(1)
     single = clip.contacts[first].sum(1) == 1
