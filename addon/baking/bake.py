@@ -55,7 +55,8 @@ class BakeOptions:
     tolerance: leave out keys as long as no joint moves by more than this [mm]; 0 for none.
     source_keys: key only where the source action has keys.
     interpolation: "LINEAR", "BEZIER" or "CONSTANT".
-    root_motion: "BONE", or "OBJECT" to move the armature object horizontally with the pelvis.
+    root_motion: "BONE", "OBJECT" to move the armature object horizontally with the pelvis, or
+        "NONE" to leave out the way from the first sample to the last, evenly: it stays in place.
     legs: "IK" to key feet and knees where the rig has controls for that, or "FK".
     blend_in, blend_out: frames over which the bake starts and ends on the original pose.
     action: name of an existing action to add a slot to (Blender 4.4 and later); None for a new
@@ -86,7 +87,7 @@ class BakeOptions:
                 raise SettingsError(f"The option {name} is {value}: give 0 or more.")
         for name, known in (
             ("interpolation", tuple(keys.INTERPOLATIONS)),
-            ("root_motion", ("BONE", "OBJECT")),
+            ("root_motion", ("BONE", "OBJECT", "NONE")),
             ("legs", ("IK", "FK")),
         ):
             if getattr(self, name) not in known:
@@ -121,7 +122,7 @@ class BakeResult:
     number: among all bakes. left: name of an earlier bake that has been renamed or changed by hand
     since, and is left as it is; None if there is none. over: names of NLA tracks over its strip
     that change it. warnings: sentences, where the rig does not go where it is to, or its source is
-    not right by itself any more.
+    not right by itself any more. way: (x, y) that was left out for it to stay in place [m].
     """
 
     action: str
@@ -136,6 +137,18 @@ class BakeResult:
     released_legs: tuple = ()
     over: tuple = ()
     warnings: tuple = ()
+    way: tuple = (0.0, 0.0)
+
+    def stays(self, reading: reference.Reading) -> str:
+        """A sentence on how fast it would go that stays in place; empty where it goes."""
+        if not any(self.way):
+            return ""
+        first, last = np.searchsorted(reading.frames, self.frames)
+        x, y = np.array(self.way) / ((last - first) / reading.motion.rate)
+        return (
+            f"It stays in place: its feet stand where it is moved along evenly, at "
+            f"{np.hypot(x, y):.2f} m/s ({x:.2f}, {y:.2f})."
+        )
 
 
 def bake(*arguments: Any, **options: Any) -> BakeResult:
@@ -273,6 +286,7 @@ def baking(
         leg_controls=keyed.leg_controls,
         released_legs=tuple(leg.side for leg in keyed.released),
         over=strips.over(armature, baked),
+        way=tuple((wanted.way[:2] * wanted.unit).tolist()),
         warnings=tuple(filter(None, (_missed(armature, fit), _unheld(armature, unheld)))),
     )
 
@@ -482,7 +496,8 @@ class _Wanted:
 
     bones: carrying bones, parents before children. parents: bone -> the one that carries it, None
     for the pelvis. slots: bone -> its body part. matrices: bone -> (T, 4, 4) world matrices.
-    objects: (T, 4, 4) world matrices of the armature object. unit: metres per scene unit.
+    objects: (T, 4, 4) world matrices of the armature object. unit: metres per scene unit. way: (3,)
+    what is left out of where it goes from the first simulated frame to the last.
     factors, sizes: {bone: scale} of carrying bones and of hands that have other proportions.
     rigid: {bone of a leg that stretches in the animation: (T,) how far it does so no more}.
     """
@@ -527,6 +542,12 @@ class _Wanted:
         moved[clip.simulated] = displacement * weight[:, None] / self.unit
         if proportions:
             moved += proportions.shift / self.unit
+        self.way = np.zeros(3)
+        if options.root_motion == "NONE":
+            ends = [clip.simulated.start, clip.simulated.stop - 1]
+            starts = reading.motion.positions[[0, ends[1] - ends[0]], 0] / self.unit
+            self.way[:2] = np.diff(starts + moved[ends], axis=0)[0, :2]
+            moved -= np.interp(np.arange(len(moved)), ends, [0, 1])[:, None] * self.way
         self._clip, self._deltas, self._moved = clip, turns, moved
         self._reading, self._rig_map, self._root_motion = reading, rig_map, options.root_motion
 

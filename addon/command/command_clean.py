@@ -7,10 +7,11 @@ from pathlib import Path
 from ...controller.clean_up.clean_up import CleanUpOptions
 from ...controller.options import options_of
 from ..baking import ik_legs
+from ..baking.bake import BakeOptions
 from ..blender.files import write_json, written
 from ..shots.clean_up import CleanShot, CleanShotOptions
 from ..terminal import command_contacts
-from ..terminal.command_arguments import add_options, reading_options
+from ..terminal.command_arguments import add_options, add_root_motion, reading_options
 from ..terminal.command_files import (
     chosen_scene,
     compresses,
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command_contacts.add_arguments(parser)
     command_contacts.add_writing_arguments(parser)
     add_options(parser, options_of(CleanUpOptions))
+    add_root_motion(parser.add_argument)
     where = parser.add_mutually_exclusive_group().add_argument
     where("--output", type=Path, metavar="FILE", help="the .blend to write (shot_clean.blend)")
     where("--in-place", action="store_true", help="write back to the file itself")
@@ -60,7 +62,8 @@ def _clean_to(
 ) -> int:
     """The same, to files that nobody else writes."""
     warnings = warn(chosen_scene(options))
-    shot = _read(options, CleanUpOptions(options.smoothness, options.balance))
+    keys = BakeOptions(root_motion=options.root_motion.upper())
+    shot = _read(options, CleanUpOptions(options.smoothness, options.balance), keys)
     shot.solve()
     follow("writing", shot.baking())
     warnings += [*shot.baked.warnings, *filter(None, [shot.doubt])]
@@ -81,8 +84,8 @@ def _clean_to(
     for sentence in (*legs, *shot.baked.warnings):
         say(f"  {sentence}")
     say(f"  points that stand slide at {slip['before']:.3g} m/s before, {slip['after']:.3g} after")
-    if shot.doubt:
-        say(f"  {shot.doubt}")
+    for sentence in (*shot.notes, *filter(None, [shot.doubt])):
+        say(f"  {sentence}")
     tell_verdict(report["verdict"])
     return DONE
 
@@ -103,11 +106,15 @@ def _targets(options: argparse.Namespace, source: Path) -> tuple[Path, Path | No
     return output, plan_path, report_target(options, source, output, plan_path)
 
 
-def _read(options: argparse.Namespace, clean: CleanUpOptions) -> CleanShot:
-    """A CleanShot of the arguments, read with progress. clean: CleanUpOptions."""
+def _read(
+    options: argparse.Namespace, clean: CleanUpOptions, keys: BakeOptions | None = None
+) -> CleanShot:
+    """A CleanShot of the arguments, read with progress. clean: CleanUpOptions; keys: BakeOptions,
+    None for the defaults."""
     chosen = CleanShotOptions(
         **reading_options(options),
         clean=clean,
         contacts=command_contacts.given(options),
+        keys=keys or BakeOptions(),
     )
     return read_shot(CleanShot, options, chosen)

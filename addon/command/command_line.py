@@ -39,6 +39,7 @@ from ..terminal import (
 from ..terminal.command_arguments import (
     SIMULATED,
     add_options,
+    add_root_motion,
     file_argument,
     gains_named,
     number,
@@ -506,13 +507,7 @@ def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
         default=default.interpolation.lower(),
         help="between keys (%(default)s)",
     )
-    add(
-        "--root-motion",
-        type=str.lower,
-        choices=("bone", "object"),
-        default=default.root_motion.lower(),
-        help="what takes the displacement of the root (%(default)s)",
-    )
+    add_root_motion(add)
     add(
         "--legs",
         type=str.lower,

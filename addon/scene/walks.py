@@ -203,6 +203,9 @@ class POISE_PG_walk(bpy.types.PropertyGroup):
     )
 
 
+_ON_THE_SPOT = "It walks on the spot, as on a treadmill: here it goes where its feet take it."
+
+
 def walk_options(settings):
     """The WalkOptions that `scene.poise.walk` holds; None where nobody is to walk on."""
     if not settings.enabled:
@@ -223,7 +226,7 @@ def cycle_of(reading, mass=None, frames=None):
     return character, cycle_between(character, motion, *frames)
 
 
-def _going(reading, character):
+def going(reading, character):
     """A Reading that goes where its feet take it, if it walks on the spot; the very same one if it
     does not."""
     motion = character.travelled(reading.motion)
@@ -232,7 +235,7 @@ def _going(reading, character):
     way = motion.positions[:, 0] - reading.motion.positions[:, 0]
     matrices = reading.bone_matrices.copy()
     matrices[:, :, :3, 3] += way[:, None] / reading.metres_per_unit
-    still = "It walks on the spot, as on a treadmill: here it goes where its feet take it."
+    still = f"{reading.still} {_ON_THE_SPOT}".lstrip()
     return replace(reading, motion=motion, bone_matrices=matrices, still=still)
 
 
@@ -278,8 +281,8 @@ def endless(scene, reading, options, mass=None, acts=()):
     PoiseError.
     """
     character, cycle = cycle_of(reading, mass, options.cycle)
-    going = _going(reading, character)
-    still, reading = "" if going is reading else going.still, going
+    read, reading = reading, going(reading, character)
+    still = "" if reading is read else _ON_THE_SPOT
     name = options.heading
     points, closed = ((), False) if name is None else _points(scene, name, reading)
     walk = Walk(cycle, options.seconds, points, closed, name or "")

@@ -278,6 +278,12 @@ class POISE_PG_settings(bpy.types.PropertyGroup):
         items=(
             ("BONE", "Bone", "The root bone"),
             ("OBJECT", "Object", "The armature object"),
+            (
+                "NONE",
+                "None",
+                "Nothing: the body stays in place, as for a game that moves it along itself. The "
+                "way is left out evenly, at a speed that is told, so that feet stand there",
+            ),
         ),
     )
     legs: EnumProperty(

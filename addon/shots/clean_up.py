@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import bpy
 from bpy.props import EnumProperty
 
+from ...controller import Character
 from ...controller.checks.verdict import judge_motions
 from ...controller.clean_up.clean_up import CleanUpOptions, clean_up, propose, update
 from ...controller.clean_up.leg_chain import Body
@@ -21,7 +22,7 @@ from ..baking import bake
 from ..blender.options import offers, values_of
 from ..blender.pose import nearest_rotation
 from ..blender.redrawing import on_change
-from ..scene import contacts, objects
+from ..scene import contacts, objects, walks
 from .shot import ArmatureShot, check_extent, rig_as_dict, uncarried_words, versions
 
 #: Unit of each figure in a report.
@@ -116,7 +117,8 @@ class CleanShot(ArmatureShot):
     def read(self):
         """Read the animation; yields progress from 0 to 1. Raises PoiseError."""
         options, started = self.options, time.perf_counter()
-        self.reading = yield from self._reading()
+        reading = yield from self._reading()
+        self.reading = walks.going(reading, Character.from_motion(reading.motion))
         check_extent(self.reading.motion)
         yield 1.0
         self.objects = yield from objects.collecting(self.scene, self.reading)
@@ -171,6 +173,12 @@ class CleanShot(ArmatureShot):
         contacts.hand_on(self.armature)
         self._seconds["writing"] = time.perf_counter() - started
         return self.baked
+
+    @property
+    def notes(self):
+        """Sentences on what was read, and on where the result is."""
+        stays = self.baked.stays(self.reading) if self.baked else ""
+        return [sentence for sentence in (self.reading.still, stays) if sentence]
 
     @property
     def doubt(self):

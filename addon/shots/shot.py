@@ -466,7 +466,7 @@ class Shot(ArmatureShot):
     @property
     def ends(self):
         """Sentences on where the bake ends, if that is not where the animation and the scene do,
-        and on where it is the animation again."""
+        on where it is the animation again, and on how fast it would go where it stays in place."""
         if self.baked is None:
             return ()
         found, at = [], self.baked.frames[1]
@@ -483,6 +483,8 @@ class Shot(ArmatureShot):
                 f"It goes on to frame {at:g}, and the scene ends at {end}: lengthen the scene to "
                 "see all of it."
             )
+        if stays := self.baked.stays(self.reading):
+            found.append(stays)
         return tuple(found)
 
     @property
@@ -963,6 +965,8 @@ class Shot(ArmatureShot):
     def compare(self):
         """Compare what `read_back` has read with the source. Touches nothing of Blender's data."""
         recording, after = self.recording, self._after.motion
+        left_out = np.linspace(0, 1, len(after))[:, None] * [*self.baked.way, 0.0]
+        after = replace(after, positions=after.positions + left_out[:, None])
         source, stands = recording.motion, recording.reference_stance[:, None] & [LEFT, RIGHT]
         measures = controller.measures_of_bake(
             self.character,

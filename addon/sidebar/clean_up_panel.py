@@ -56,6 +56,8 @@ def _draw_outcome(layout, context, armature):
     else:
         sentence(box, context, "Cleaned, but:", "INFO")
         draw_findings(box, context, clean.verdict.findings, POISE_OT_show_clean_flaw)
+    for told in clean.notes:
+        sentence(box, context, told, "INFO")
     if clean.doubt:
         sentence(box, context, clean.doubt, "ERROR")
     if live_contacts.clean_outdated(context.scene, armature):

@@ -95,6 +95,18 @@ def shot_arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def add_root_motion(add: Callable[..., Any]) -> None:
+    """Add what takes the displacement of a body, by a parser's or a group's `add_argument`."""
+    add(
+        "--root-motion",
+        type=str.lower,
+        choices=("bone", "object", "none"),
+        default="bone",
+        help="what takes the displacement of the root; none: the body stays in place, and its way "
+        "is left out evenly (%(default)s)",
+    )
+
+
 def check_falls(options: argparse.Namespace, given: argparse.Namespace) -> None:
     """Call `usage_error` for whoever is to get up, or to fall in some way, but not to fall, or to
     go on, but not to get up. given: the options before the scene's were added, which may ask for

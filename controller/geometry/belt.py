@@ -20,8 +20,8 @@ BELT_SPEED, BELT_LENGTH = 0.3, 0.5
 # By trial on captured walks and runs whose travel was taken away, and on all other clips.
 #: A foot may touch that is lower than this, and no higher than the other one by so much more
 #: [m, adult]; a point of its sole does the less the higher it is above the lowest one. Heights are
-#: above what the lower one is under for a third of the time: the floor of a body that was measured as if
-#: it stood is centimetres off.
+#: above what the lower foot is under for this share of the time: the floor of a body that was
+#: measured as if it stood is centimetres off.
 _LOW, _LEVEL, _TOUCH, _OFTEN = 0.05, 0.01, 0.005, 0.3
 #: Speeds of what touches are averaged over a bell of so long [s]; a longer one where both feet are
 #: so high [m, adult] for so much of the time, as in a run, which tells little of its speed. In so
