@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from .rotations import packed
 from .stance import Above
 from .trajectory import bell
 
@@ -51,7 +52,7 @@ def find_belt(
     if not touches.any(0).all():
         return None
     velocities = np.gradient(corners, axis=0)[..., :2] * rate - over.drifts[..., :2]
-    weights = np.exp((heights.min(-1, keepdims=True) - heights) / _TOUCH)[..., None]
+    weights = np.exp(packed((heights.min(-1, keepdims=True) - heights) / _TOUCH))[..., None]
     soles = (weights * velocities).sum(2) / weights.sum(2)
     belt = np.tile(np.median(soles[touches], axis=0), (len(soles), 1))
     flies = (low.min(1) > _HIGH).mean() > _FLIES
