@@ -272,7 +272,10 @@ def test_simulate_cleans(popping, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--clean", "polish"), "'polish' is no cleaning: name some of despike, ground, unskate"),
+        (
+            ("--clean", "polish"),
+            "'polish' is no cleaning: name some of despike, ground, travel, unskate",
+        ),
         (("--plot", "p.jpg"), "--plot is to be a PNG file"),
     ],
 )
