@@ -580,7 +580,7 @@ def test_no_file_at_all_is_wrong_usage(capsys):
 def test_choices_are_in_small_letters_and_taken_in_any(capsys):
     assert poise("bake", "--help") == 0
     told = capsys.readouterr().out
-    for choices in ("linear,bezier,constant", "bone,object", "ik,fk"):
+    for choices in ("linear,bezier,constant", "bone,object,none", "ik,fk"):
         assert f"{{{choices}}}" in told
     parsed = command_line._parser("poise").parse_args(["bake", "--legs=FK", "--root-motion=Bone"])
     assert (parsed.legs, parsed.root_motion) == ("fk", "bone")
