@@ -117,8 +117,7 @@ class CleanShot(ArmatureShot):
     def read(self):
         """Read the animation; yields progress from 0 to 1. Raises PoiseError."""
         options, started = self.options, time.perf_counter()
-        reading = yield from self._reading()
-        self.reading = walks.going(reading, Character.from_motion(reading.motion))
+        self.reading = yield from self._reading()
         check_extent(self.reading.motion)
         yield 1.0
         self.objects = yield from objects.collecting(self.scene, self.reading)
@@ -132,18 +131,25 @@ class CleanShot(ArmatureShot):
     def find(self):
         """Find the ContactPlan that the animation seems to follow. Raises MotionError if no foot
         ever stands."""
-        self.found = propose(body_of(self.reading, self.objects))
+        self.found = propose(self._body())
         return self.found
 
     def solve(self):
         """Find the plan, if none is given, and the corrections -> CleanUp. Raises PoiseError."""
         started = time.perf_counter()
-        body = body_of(self.reading, self.objects)
+        body = self._body()
         if self.plan is None:
             self.plan = self.found = propose(body)
         self._take(clean_up(body, self.plan, self.options.clean))
         self._seconds["solving"] = time.perf_counter() - started
         return self.cleaned
+
+    def _body(self):
+        """The leg_chain.Body that is cleaned, which goes where its feet take it; from here on so
+        does what was read."""
+        motion = self.reading.motion
+        self.reading = walks.going(self.reading, Character.from_motion(motion))
+        return body_of(self.reading, self.objects)
 
     def update(self, kept):
         """Solve again around what another ContactPlan of the action changes, None to find it.
