@@ -31,7 +31,7 @@ lint_ready := $(VENV)/.poise-lint-ready
 LIBRARIES = libgl1 libgomp1 libice6 libsm6 libx11-6 libxfixes3 libxi6 libxkbcommon0 libxrender1 \
 	libxt6 libxxf86vm1
 
-.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs sitting waypoints commands carensac acts skills falls together wang lint clean libraries
+.PHONY: help test slow docs versions extension prove-extension demo bench figures table3 table4 ablation morphologies study sok stairs sitting waypoints commands endless carensac acts skills falls together wang lint clean libraries
 
 help:
 	@echo "make test   set up .venv and run the tests"
@@ -55,6 +55,7 @@ help:
 	@echo "make sitting sit down on chairs, get up, be pushed there"
 	@echo "make waypoints  how near walks and a run come to waypoints"
 	@echo "make commands   how walks follow commands of speed and heading"
+	@echo "make endless    who walks on and on, and bears pushes"
 	@echo "make carensac   how a walk fares at low rates of control"
 	@echo "make acts       what walkers perform between two walks, by 50 tries each"
 	@echo "make skills     at which speeds walks are learned, and how scripts direct them"
@@ -155,6 +156,10 @@ sitting: $(ready)
 commands: $(ready)
 	@echo "make commands: four captured walks by random scripts of 60 s, with stops and without; about 12 minutes."
 	$(bin)/python -m poise.experiments.commands
+
+endless: $(ready)
+	@echo "make endless: captured walks and runs that go on, with noise and pushes; about 12 minutes."
+	$(bin)/python -m poise.experiments.endless $(ARGS)
 
 carensac: $(ready)
 	@echo "make carensac: a captured walk at six rates of control; about 6 minutes."

@@ -734,7 +734,8 @@ class Shot(ArmatureShot):
         """The chosen gains, or the defaults of the balance mode."""
         given, balance = self.options.gains, self.options.balance
         if given is None:
-            walking = isinstance(self.reading.motion, Endless)
+            motion = self.reading.motion
+            walking = isinstance(motion, Endless) and motion.walk.directed
             balance = balance or "foot_forces"
             return controller.Gains.default(self.character, balance, walking)
         if isinstance(given, dict):

@@ -29,9 +29,10 @@ from .walking import Walking
 
 #: [m/s] at which a body that has drifted off goes back. By trial, on a first prototype.
 _MOST_DRIFT = 0.3
-#: How fast [1/s] one that travels does. In the study that chose this and walking._HOME 12 of 12
-#: runs of four walks were kept with both.
-_DRIFT_GAIN = 2.0
+#: How fast [1/s] one that travels does; in the study that chose this and walking._HOME 12 of 12
+#: runs of four walks were kept with both. And one that walks on by itself: by trial, see
+#: `researcher.md`, Endless walks.
+_DRIFT_GAIN, _DRIFT_GAIN_ENDLESS = 2.0, 1.0
 #: So much stiffer is a leg in the air of a walk, since where it lands decides on all that follows:
 #: with 1 feet of captured walks landed up to 3 cm off. In that study 3 to 5 were alike.
 _REACHING = 4.0
@@ -147,9 +148,12 @@ class Balance(ABC):
         self.foot_hold = self.holder(
             character, reference, self.legs, size_of(character), self.course
         )
-        self.keeps_place = reference.travels and not reference.endless
+        #: Whether it has a place that it goes back to, on the way.
+        self.keeps_place = reference.travels and not reference.directed
         #: How fast [1/s] to go back to where the reference is on the floor.
-        self.drift_gain = _DRIFT_GAIN if self.keeps_place else 0.0
+        self.drift_gain = 0.0
+        if self.keeps_place:
+            self.drift_gain = _DRIFT_GAIN_ENDLESS if reference.endless else _DRIFT_GAIN
         scales = self.weight_factors()
         self.weights = {1: (scales * gains.single).tolist(), 2: (scales * gains.dual).tolist()}
         #: (steps,) how much of the body's place is simulated, where not all of it is throughout.

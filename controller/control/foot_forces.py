@@ -113,7 +113,8 @@ class FootForces(Balance):
 
     def weight_factors(self) -> np.ndarray:
         """Those for clips that travel."""
-        return _TRAVELLING_WEIGHTS if self.keeps_place else super().weight_factors()
+        travels = self.reference.travels and not self.reference.endless
+        return _TRAVELLING_WEIGHTS if travels else super().weight_factors()
 
     def firmness(self, step: int) -> tuple[float, float]:
         """More where a body in place has little to stand on."""
@@ -200,7 +201,7 @@ class FootForces(Balance):
         if self.keeps_place:
             # Feet that near the floor from a flight are not pressed yet as if they touched it: free
             # ones would be slapped onto it, or away. Held feet in place hover, and stepped with it;
-            # walks that go on fell.
+            # walks that are led fell.
             soles = zip(self.legs.soles, standing, strict=True)
             clearance = min(sole.clearance for sole, stands in soles if stands)
             touches = min(max(1 - clearance / SIMULATED_CLEARANCE, 0.0), 1.0)

@@ -35,10 +35,10 @@ from .reference_legs import LegPose, ReferenceLegs
 # By trial on endless walks under pushes and on captured ones, where nothing else is said.
 
 #: Share of the capture point's error by which the next foot lands elsewhere; ahead and aside in an
-#: endless walk, which has no place to come back to. By theory 1 leaves no error.
+#: endless walk. By theory 1 leaves no error.
 _PLACED, _AHEAD_ENDLESS, _ASIDE_ENDLESS = 0.7, 0.8, 1.0
-#: One that is slower than this [m/s] steps on the spot: its feet land farther aside, and its legs
-#: reach for nothing; of eight runs of knee raises under motor noise all fell else.
+#: One that is directed, and slower than this [m/s], steps on the spot: its feet land farther aside,
+#: and its legs reach for nothing; of eight runs of knee raises under motor noise all fell else.
 _ON_THE_SPOT, _ASIDE_ON_THE_SPOT = 0.2, 1.4
 #: How much of a stance foot's own offset the next foot makes up for, and at most [m]. In the study
 #: that chose this and balance._DRIFT_GAIN 12 of 12 runs of four walks were kept with both.
@@ -103,7 +103,7 @@ class Walking:
         if reference.endless:
             self._farthest = _FARTHEST_ENDLESS
             self._placed_shares = _AHEAD_ENDLESS, _ASIDE_ENDLESS
-            if self._speed() < _ON_THE_SPOT:
+            if reference.directed and self._speed() < _ON_THE_SPOT:
                 self._placed_shares = _AHEAD_ENDLESS, _ASIDE_ON_THE_SPOT
                 self._reaching[:] = 0.0
         total = reference.load.sum(1, keepdims=True)
@@ -213,7 +213,7 @@ class Walking:
 
     def _way_home(self, foot: int) -> np.ndarray:
         """(2,) [m] by which a foot lands nearer to its place in the reference."""
-        if self._reference.endless:
+        if self._reference.directed:
             return np.zeros(2)
         home = -_HOME * self.offsets[1 - foot]
         return home * min(1.0, _MOST_HOME / max(hypot(*home), 1e-9))

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
+from ..contacts.carried import carried
 from ..exceptions import MotionError, SettingsError, demand
 from ..geometry.leg_bending import bend_leg, sinking, too_high
 from ..geometry.motion import Motion
@@ -36,9 +37,10 @@ from ..geometry.rotations import (
     unit,
 )
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
-from ..geometry.stance import reference_contacts, runs
+from ..geometry.stance import adult_size, reference_contacts, runs
 from ..geometry.trajectory import Trajectory, bell, butterworth, eased
 from ..ranges import RANGES
+from ..support.bearing import TRAVEL_CUTOFF, bearable
 from ..support.rolling import rolled
 from .acts import Act, Performance, Table, performance, plain
 from .commands import Command, Followed, Journey, Passage, Strike, followed, journey, speeds
@@ -74,6 +76,9 @@ _STAYS, _AVERAGED = 0.005, 8.0
 _FLATTENING = 0.6
 _FLIES = 0.1  # of a cycle, from which on it is a run or a jump
 _ROUNDS = 3  # in which weight and legs of a body that stands are brought together
+#: As many rounds are moved so that feet bear them, of which the middle one is taken: what is done
+#: at the ends of them all does not reach that. An odd number.
+_BORNE_ROUNDS = 7
 #: Where a leg begins and ends.
 _LEGS = [(SEGMENT_INDEX[f"thigh_{side}"], SEGMENT_INDEX[f"foot_{side}"]) for side in SIDES]
 #: The legs of a walk on the spot of a curve need something to travel by [m] in a cycle.
@@ -113,7 +118,10 @@ class _Clip:
         self.trajectory = character.trajectory(motion)
         joints, frames = character.pose(self.trajectory)
         corners = character.sole_corners(joints, frames)
-        self.contacts = reference_contacts(character, corners, motion.rate, False)
+        contacts = reference_contacts(character, corners, motion.rate, False)
+        com = character.masses @ character.body_centres(joints, frames) / character.mass
+        heights = (corners[..., 2] - character.ground).min(-1)
+        self.contacts = carried(contacts, heights, com, motion.rate, adult_size(character))
         self.heading = np.unwrap(arctan2(frames[:, 0, 1, 0], frames[:, 0, 0, 0]))
         local = swivelled(joints - joints[:, :1] * [1, 1, 0], -self.heading[:, None])
         values = local.reshape(len(local), -1)
@@ -310,6 +318,11 @@ class Walk:
     placed: tuple[float, float, float] = (0.0, 0.0, 0.0)
     acts: tuple[Act, ...] = ()
     passages: tuple[Passage, ...] = ()
+
+    @property
+    def directed(self) -> bool:
+        """Whether a curve or commands say where it goes, and not the clip alone."""
+        return bool(len(self.points) or self.commands)
 
     def as_dict(self) -> dict[str, Any]:
         """It as JSON-able data; without a word of commands without any, so that what was written
@@ -553,6 +566,11 @@ class _Round:
         return _seamless(*self._of)
 
     @cached_property
+    def borne(self) -> "Poses":
+        """As `_borne` has them."""
+        return _borne(*self._of, self.poses)
+
+    @cached_property
     def stood(self) -> "_Stood":
         """As `_stood` has it."""
         return _stood(self._of[0], *self.poses)
@@ -635,7 +653,7 @@ def walking_target(
     # A round more before and after: filters see no ends.
     samples = motion.first + np.arange(-period, len(motion) + period)
     known = _Round.of(character, motion.source, walk.cycle)
-    root, rotation, angles, contacts = known.poses
+    root, rotation, angles, contacts = known.poses if walk.directed else known.borne
     phase = walk.phase(motion.rate, samples)
     at = np.round(phase).astype(int) % period
     if walk.commands:
@@ -928,3 +946,18 @@ def _seamless(
     gap = rotation_vector(multiply(rotation[-1] * [1, -1, -1, -1], rotation[0]))
     rotation = multiply(rotation, exponential(share * gap))
     return root[:-1], rotation[:-1], angles[:-1], clip.contacts[part][:-1]
+
+
+def _borne(character: Character, source: Motion, cycle: Cycle, poses: Poses) -> Poses:
+    """Those of `_seamless`, of a body whose weight its feet bear, round after round."""
+    root, rotation, angles, contacts = poses
+    period, samples = cycle.period, np.arange(_BORNE_ROUNDS * cycle.period)
+    _, turned = _carrier(character, source, cycle)
+    heading = np.array(-turned[0] - cycle.turn / 2)
+    travel = swivelled(np.array([*cycle.travel, 0.0]), heading)
+    places, at = (samples / period)[:, None] * travel, samples % period
+    walked = Trajectory(source.rate, places + root[at], continuous(rotation[at]), angles[at])
+    walked = bearable(character, walked, contacts[at], TRAVEL_CUTOFF)
+    middle = slice(_BORNE_ROUNDS // 2 * period, (_BORNE_ROUNDS // 2 + 1) * period)
+    root = walked.root[middle] - places[middle]
+    return root, walked.rotation[middle], walked.angles[middle], contacts

@@ -103,7 +103,8 @@ class Reference:
     load (K, 2) share that each foot may carry, ramped around every step; heels (K, 2) from 1 for
     one that is as low as the lowest part of its sole to 0; feet (K, 2, 3, 3) frames; floors
     (K, 2, 3) of what either foot stands on: height under its ankle [m], rises along x and y.
-    travels: whether the body leaves its place or the floor; endless: it is a walk that goes on.
+    travels: whether the body leaves its place or the floor; endless: it is a walk that goes on;
+    directed: and a curve or commands say where to, so that it has no place of its own.
     walks: whether feet in the air land where the body is going, see `walking`. way: along which the
     body is led, or its headings, while all of this goes straight on; None where nothing leads it.
     turns: (K,) whether it may turn there, and does not stand on command; leaning: (K,) as
@@ -136,6 +137,7 @@ class Reference:
     floors: np.ndarray
     travels: bool = False
     endless: bool = False
+    directed: bool = False
     walks: bool = False
     way: Way | Headings | None = None
     turns: np.ndarray | None = None
@@ -355,6 +357,7 @@ def _endless(
         reference,
         travels=True,
         endless=True,
+        directed=walk.directed,
         walks=True,
         way=way,
         turns=turns,

@@ -341,7 +341,8 @@ class Simulation:
             # Where they grip is the same of a body that falls, whose shapes are others.
             held = tuple(one.gripping(character) for one in self.scenario.holds)
             self.scenario = replace(self.scenario, holds=held)
-        self.gains = gains or Gains.default(character, self.settings.balance, walking=endless)
+        directed = self.reference.directed
+        self.gains = gains or Gains.default(character, self.settings.balance, walking=directed)
         self.rate = self.reference.rate
         maxima = for_motion(self.settings.maxima, self.reference.walks, endless)
         maxima = for_giants(maxima, character.height)

@@ -125,6 +125,49 @@ def test_the_reference_has_no_seam(walker):
     )
 
 
+def test_walks_that_are_directed_alone_have_gains_and_no_place_of_their_own(walker):
+    character, motion, cycle = walker("walk")
+    for directed in ({}, {"points": circle(8)}, {"commands": (Command(0.0, 1.0),)}):
+        endless = Walk(cycle, 2.0, **directed).motion(character, motion)
+        simulation = Simulation(character, endless)
+        assert endless.walk.directed == simulation.reference.directed == bool(directed)
+        own = Gains.default(character, walking=bool(directed))
+        assert simulation.gains.as_dict() == own.as_dict()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["run", "jog_in_place"])
+def test_who_runs_on_falls_freely_and_is_borne_else(walker, name):
+    """In round after round the reference asks for a force while a foot stands alone, and never for
+    one that pulls a body down."""
+    character, motion, cycle = walker(name)
+    reference = Reference.build(character, Walk(cycle, 4.0).motion(character, motion))
+    steps = reference.steps_per_sample
+    part = slice(cycle.period * steps, 3 * cycle.period * steps)
+    weight = reference.wrench[part, 2] / (character.mass * GRAVITY)
+    flies = np.repeat(reference.stance == 0, steps)[part]
+    within = flies & np.roll(flies, 2 * steps) & np.roll(flies, -2 * steps)
+    assert within.any()
+    assert np.abs(weight[within]).max() < 0.1
+    assert weight.min() > -0.15
+
+
+@pytest.mark.slow(captured=False)
+def test_who_walks_on_comes_back_to_the_line_and_keeps_the_speed(walker):
+    """Pushed aside by 0.2 m/s and more, it is where its animation is some steps later."""
+    character, motion, cycle = walker("walk")
+    endless = Walk(cycle, 14.0).motion(character, motion)
+    push = Push(4.0, 0.3, (0.0, 60.0, 0.0))
+    recording = Simulation(character, endless, scenario=Scenario(pushes=(push,))).run()
+    assert recording.success
+    com, masses = recording.com, character.masses / character.mass
+    own = masses @ recording.reference.smooth.centres
+    off = np.linalg.norm((com - own)[:, :2], axis=1)
+    rate = round(motion.rate)
+    assert off[4 * rate : 8 * rate].max() > 0.1
+    assert off[12 * rate :].max() < 0.1
+
+
 def test_feet_are_on_the_floor_or_clear_of_it(walker):
     character, motion, cycle = walker("walk")
     reference = Reference.build(character, Walk(cycle, 6.0).motion(character, motion))
@@ -315,10 +358,22 @@ def test_who_steps_aside_from_a_stand_sets_no_foot_across_the_other(walker, name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["walk_slow", "walk", "walk_fast", "walk_backward", "knee_raises"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "walk_slow",
+        "walk",
+        "walk_fast",
+        "walk_backward",
+        "walk_zombie",
+        "knee_raises",
+        "jog_in_place",
+        "run",
+    ],
+)
 def test_walks_stand_for_20_s_on_unseen_noise(walker, name):
-    """0.9 to 1.7 m/s, backward and on the spot, motor noise of SCA12, eight seeds that no tuning
-    has met."""
+    """0.9 to 1.7 m/s, backward, on the spot and running at 2.7 m/s, motor noise of SCA12, eight
+    seeds that no tuning has met."""
     character, motion, cycle = walker(name)
     endless = Walk(cycle, 20.0).motion(character, motion)
     reference = Reference.build(character, endless)
