@@ -101,7 +101,7 @@ class Walker:
         self.motion = read(name)
         self.character = Character.from_motion(self.motion)
         self.cycle = find_cycle(self.character, self.motion)
-        self.gains = Gains.default(self.character, walking=True)
+        self.gains = Gains.default(self.character)
         self.speed = Walk(self.cycle, SECONDS).speed(self.motion.rate)
 
     def performed(self, rate, seconds, seed, pushes=(), factor=1.0, balance=None):

@@ -35,7 +35,7 @@ def problem(name, seconds, noise=NOISE, push=None):
     walk = Walk(find_cycle(character, motion), 1.1 * seconds + 10.0)
     scenario = Scenario(pushes=() if push is None else (push,))
     made = Problem(walk.motion(character, motion), None, Settings(noise=noise), scenario=scenario)
-    return made, Gains.default(character, walking=True)
+    return made, Gains.default(character)
 
 
 def _task(name, seconds, seed, way, noise=NOISE, push=None):

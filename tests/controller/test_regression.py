@@ -123,7 +123,7 @@ def walking(walker):
     character, motion, cycle = walker
     endless = Walk(cycle, 15.0).motion(character, motion)
     problem = Problem(endless, character.mass, Settings(noise=5.0))
-    return problem, Gains.default(problem.character, walking=True)
+    return problem, Gains.default(problem.character)
 
 
 def clocked(problem, gains, seconds):
