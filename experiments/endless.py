@@ -16,6 +16,7 @@ from ..controller.exceptions import SimulationError
 from ..controller.reference.gait import Walk, find_cycle
 from ..controller.search.trial import NOISE
 from .clips import read
+from .commands import speed_of
 
 CLIPS = (
     "walk_slow",
@@ -27,7 +28,7 @@ CLIPS = (
     "knee_raises",
     "run",
 )
-SEEDS = 8
+SEEDS = DIRECTIONS = 8
 FIRST_SEED = 9000  # of the runs of 20 s, which chose nothing
 CALM = 1.0  # [N m]
 PUSH, LASTS, BEGINS, APART = 100.0, 0.3, 5.0, 0.13  # [N], [s], and so much later each [s]
@@ -58,7 +59,7 @@ def stands(task):
 def pushed(task):
     """Of (name, number): whether it stands under the push of that number."""
     name, number = task
-    angle = number * np.pi / 4
+    angle = 2 * np.pi * number / DIRECTIONS
     force = PUSH * np.cos(angle), PUSH * np.sin(angle), 0.0
     push = Push(BEGINS + number * APART, LASTS, force)
     return walked(name, BEGINS + 6.0, CALM, number, (push,))[0]
@@ -79,16 +80,14 @@ def off(name):
 
 def row(name, pool, seconds):
     """A line of the table."""
-    motion = read(name)
-    speed = Walk(find_cycle(Character.from_motion(motion), motion), 2.0).speed(motion.rate)
     noisy = [(name, 20.0, NOISE, FIRST_SEED + seed) for seed in range(SEEDS)]
     calm = [(name, seconds, CALM, seed) for seed in range(SEEDS)]
     held, fast = zip(*pool.map(stands, noisy), strict=True)
     last = [stood for stood, _ in pool.map(stands, calm)]
-    bear = list(pool.map(pushed, [(name, number) for number in range(8)]))
-    away = next(pool.map(off, [name]))
-    cells = f"{speed:.2f}", f"{np.mean(fast):.2f}", sum(held), sum(last), sum(bear), f"{away:.2f}"
-    return f"| {name} | {' | '.join(map(str, cells))} |"
+    bear = list(pool.map(pushed, [(name, number) for number in range(DIRECTIONS)]))
+    away = pool.submit(off, name).result()
+    speeds = f"{speed_of(read(name)):.2f} | {np.mean(fast):.2f}"
+    return f"| {name} | {speeds} | {sum(held)} | {sum(last)} | {sum(bear)} | {away:.2f} |"
 
 
 def main(arguments):

@@ -32,12 +32,25 @@ def carrying_contacts(
     segments [m]; the rest as there."""
     contacts, travels = find_contacts(character, corners, rate, root, over, held)
     if travels:
-        com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
-        heights = corners[..., 2] - character.ground if over is None else over.heights
-        found = carried(contacts, heights.min(-1), com, rate, adult_size(character))
+        found = carried_on(character, contacts, corners, centres, rate, over)
         # Of a body that is held, what holds it may carry it.
         contacts = found if held is None else np.where(held[:, None], contacts, found)
     return contacts, travels
+
+
+def carried_on(
+    character: Character,
+    contacts: np.ndarray,
+    corners: np.ndarray,
+    centres: np.ndarray,
+    rate: float,
+    over: Above | None = None,
+) -> np.ndarray:
+    """(F, 2) contacts as they were found of a body that travels, with those that carry it; the
+    rest as `carrying_contacts` has it."""
+    com = np.einsum("fsi,s->fi", centres, character.masses / character.mass)
+    heights = corners[..., 2] - character.ground if over is None else over.heights
+    return carried(contacts, heights.min(-1), com, rate, adult_size(character))
 
 
 def carried(

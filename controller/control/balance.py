@@ -31,7 +31,7 @@ from .walking import Walking
 _MOST_DRIFT = 0.3
 #: How fast [1/s] one that travels does; in the study that chose this and walking._HOME 12 of 12
 #: runs of four walks were kept with both. And one that walks on by itself: by trial, see
-#: `researcher.md`, Endless walks.
+#: `researcher.md`, Walks that travel.
 _DRIFT_GAIN, _DRIFT_GAIN_ENDLESS = 2.0, 1.0
 #: So much stiffer is a leg in the air of a walk, since where it lands decides on all that follows:
 #: with 1 feet of captured walks landed up to 3 cm off. In that study 3 to 5 were alike.

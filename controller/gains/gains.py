@@ -34,9 +34,9 @@ _WEIGHTS = {
     "virtual_forces": ((2000.0, 500.0, 400.0, 20.0), (4000.0, 1000.0, 800.0, 40.0)),
 }
 
-#: Of that adult in endless walks, tuned on some of 0.9 and 1.25 m/s under pushes of 50 N: softer
-#: legs and back (by their joints' `walking_stiffness`), an upright trunk, little say for angular
-#: momentum.
+#: Of that adult in endless walks that are directed, tuned on some of 0.9 and 1.25 m/s under pushes
+#: of 50 N: softer legs and back (by their joints' `walking_stiffness`), an upright trunk,
+#: little say for angular momentum.
 _WALKING_DAMPING_SHARE = 0.088
 _WALKING_WEIGHTS = ((1170.0, 490.0, 900.0, 24.0), (880.0, 350.0, 575.0, 15.0))
 
@@ -97,7 +97,8 @@ class Gains:
     def default(
         cls, character: Character, balance: str = "foot_forces", walking: bool = False
     ) -> "Gains":
-        """Gains for any clip, scaled to the body. walking: for an endless walk by `foot_forces`."""
+        """Gains for any clip, scaled to the body. walking: for an endless walk
+        that is directed, by `foot_forces`."""
         if balance not in BALANCE_MODES:
             raise GainsError(f"There is no balance mode '{balance}': use {_listed(BALANCE_MODES)}.")
         torque, damping, weights = _scales(character.mass, character.height)

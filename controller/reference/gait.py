@@ -19,7 +19,7 @@ import numpy as np
 
 from ..body.character import Character
 from ..body.momentum import GRAVITY
-from ..contacts.carried import carried
+from ..contacts.carried import carried_on
 from ..exceptions import MotionError, SettingsError, demand
 from ..geometry.leg_bending import bend_leg, sinking, too_high
 from ..geometry.motion import Motion
@@ -37,7 +37,7 @@ from ..geometry.rotations import (
     unit,
 )
 from ..geometry.skeleton import FEET, SEGMENT_INDEX, SIDES, TOES
-from ..geometry.stance import adult_size, reference_contacts, runs
+from ..geometry.stance import reference_contacts, runs
 from ..geometry.trajectory import Trajectory, bell, butterworth, eased
 from ..ranges import RANGES
 from ..support.bearing import TRAVEL_CUTOFF, bearable
@@ -119,9 +119,8 @@ class _Clip:
         joints, frames = character.pose(self.trajectory)
         corners = character.sole_corners(joints, frames)
         contacts = reference_contacts(character, corners, motion.rate, False)
-        com = character.masses @ character.body_centres(joints, frames) / character.mass
-        heights = (corners[..., 2] - character.ground).min(-1)
-        self.contacts = carried(contacts, heights, com, motion.rate, adult_size(character))
+        centres = character.body_centres(joints, frames)
+        self.contacts = carried_on(character, contacts, corners, centres, motion.rate)
         self.heading = np.unwrap(arctan2(frames[:, 0, 1, 0], frames[:, 0, 0, 0]))
         local = swivelled(joints - joints[:, :1] * [1, 1, 0], -self.heading[:, None])
         values = local.reshape(len(local), -1)

@@ -320,7 +320,7 @@ def _endless(
     """The Reference of an Endless motion: as long as that is, whatever was asked for. compared:
     whether a result is compared with it."""
     walk = motion.walk
-    leads = led and (len(walk.points) or walk.commands)
+    leads = led and walk.directed
     # Along a way everybody looks where it goes.
     heads = leads and (walk.played or any(one.aside for one in walk.commands))
     way: Way | Headings | None = None
